@@ -71,8 +71,7 @@ PlanSource = str | Path | SwitchPlan | tuple[Manifest, SwitchPart]
 def load_plan(source: PlanSource) -> SwitchPlan:
     """Return the plan in a folder, or one that is in memory already.
 
-    Raises:
-        PlannerError: the folder holds no plan, or a damaged one.
+    PlannerError: the folder holds no plan, or a damaged one.
     """
     if isinstance(source, SwitchPlan):
         return source

@@ -87,8 +87,7 @@ class Program:
 def load_program(files: ProgramFiles = SWITCHGNN) -> Program:
     """Return the committed compilation of a program, by default the product's.
 
-    Raises:
-        StaleProgramError: a file is missing, or the P4 sources have changed since.
+    StaleProgramError: a file is missing, or the P4 sources have changed since.
     """
     try:
         origin = json.loads(files.origin.read_text())

@@ -29,8 +29,7 @@ _POLL_SECONDS = 0.02
 def socket_address(folder: Path, name: str = "switch") -> str:
     """Return the address ``unix:PATH`` of a switch's socket in the private folder of a run.
 
-    Raises:
-        FabricError: the path is too long for a socket.
+    FabricError: the path is too long for a socket.
     """
     path = folder.absolute() / f"{name}.sock"
     if not fits_socket(path):

@@ -153,8 +153,7 @@ class P4RuntimeClient:
     def set_pipeline(self, program: Program, cookie: int) -> None:
         """Make the switch run ``program``, with no entries.
 
-        Raises:
-            ControllerError: the switch refuses it or went away.
+        ControllerError: the switch refuses it or went away.
         """
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id,
@@ -179,8 +178,7 @@ class P4RuntimeClient:
     def get_layout(self) -> Layout:
         """Return the layout of the program that the switch runs; asks where `layout` is None.
 
-        Raises:
-            PipelineMissingError: it runs none.
+        PipelineMissingError: it runs none.
         """
         if self.layout is not None:
             return self.layout

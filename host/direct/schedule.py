@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s, Integers, UInt8s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.planner.arrays import are_offsets, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -293,11 +293,8 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
         "digest": schedule.digest,
     }
     typed = {name: array.astype(_ARRAYS[name]) for name, array in arrays.items()}
-    try:
+    with writing(Path(path), refuse=ScheduleError):
         Path(path).write_bytes(pack_arrays(typed))
-    except OSError as error:
-        why = why_not_written(error, Path(path))
-        raise ScheduleError(f"Cannot write {path}: {why}.") from error
 
 
 def read_schedule(path: str | Path) -> DirectSchedule:

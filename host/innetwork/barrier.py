@@ -146,8 +146,7 @@ class Barrier:
     def tend(self) -> float:
         """Send what is due; return the seconds until more is.
 
-        Raises:
-            ExchangeTimeoutError: the switch, or a worker that is waited for, is silent.
+        ExchangeTimeoutError: the switch, or a worker that is waited for, is silent.
         """
         now = self._endpoint.clock.now()
         pending = self.pending

@@ -3,7 +3,7 @@
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,12 +30,15 @@ def why_not_written(error: OSError, path: Path) -> str:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raise WriteError in place of an OSError of the block, which writes `path`."""
+def writing(
+    path: Path, what: str = "", refuse: Callable[[str], Exception] = WriteError
+) -> Iterator[None]:
+    """Turn an OSError of the block, which writes `what` to a path, into an error of ours."""
     try:
         yield
     except OSError as error:
-        raise WriteError(f"Cannot write {path}: {why_not_written(error, path)}.") from error
+        why = why_not_written(error, path)
+        raise refuse(f"Cannot write {what}{path}: {why}.") from error
 
 
 def _remedy(path: Path) -> str:

@@ -58,7 +58,6 @@ def values_by_name(metrics: Iterable[Metric], prefix: str) -> dict[str, float]:
     }
 
 
-_COUNTER_ENDS_WITH = "_total"
 _LAST_PORT = 65_535
 
 
@@ -135,14 +134,12 @@ class _Collector:
 def _family(metric: Metric) -> "Family":
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily  # noqa: PLC0415
 
-    family: Any
-    if metric.kind is MetricKind.COUNTER:
-        name = metric.name.removesuffix(_COUNTER_ENDS_WITH)
-        family = CounterMetricFamily(name, metric.text, labels=metric.labels)
-    elif metric.kind is MetricKind.GAUGE:
-        family = GaugeMetricFamily(metric.name, metric.text, labels=metric.labels)
-    else:
-        family = HistogramMetricFamily(metric.name, metric.text, labels=metric.labels)
+    kinds: dict[MetricKind, Any] = {
+        MetricKind.COUNTER: CounterMetricFamily,
+        MetricKind.GAUGE: GaugeMetricFamily,
+        MetricKind.HISTOGRAM: HistogramMetricFamily,
+    }
+    family = kinds[metric.kind](metric.name, metric.text, labels=metric.labels)
     for labels, value in metric.samples:
         if isinstance(value, Histogram):
             family.add_metric(labels, list(value.buckets), value.total)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.base.network import NetworkError, star_network
 from switchgnn.base.network_file import (
     DescribedNetwork,
@@ -208,10 +208,7 @@ def _words(network: DescribedNetwork) -> str:
 
 
 def _write(network: DescribedNetwork, path: Path) -> None:
-    try:
-        with whole_file(path) as file:
-            file.write(network_text(network).encode())
-    except OSError as error:
-        raise NetworkError(f"Cannot write {path}: {why_not_written(error, path)}.") from error
+    with writing(path, refuse=NetworkError), whole_file(path) as file:
+        file.write(network_text(network).encode())
     # Check the file as others will read it.
     read_network(path)

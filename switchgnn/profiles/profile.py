@@ -63,8 +63,7 @@ class SwitchProfile:
     def check_attached(self, attached: int, bandwidth: float | None = None) -> None:
         """Check the number of attached links, and their Mbit/s if given.
 
-        Raises:
-            ProfileError: there are fewer ports, or they are slower.
+        ProfileError: there are fewer ports, or they are slower.
         """
         if self.ports is not None and attached > self.ports:
             raise ProfileError(

@@ -271,8 +271,7 @@ class SoftSwitch:
     def prepare(self, given: GivenProgram) -> PreparedProgram:
         """Make the code and the fresh state of a program.
 
-        Raises:
-            SoftSwitchError: the back end cannot run the program.
+        SoftSwitchError: the back end cannot run the program.
         """
         native = made_natively(given, self.backend, load_native)
         engine: NativeEngine | Forwarder
@@ -304,8 +303,7 @@ class SoftSwitch:
     def inject(self, port: int, frame: bytes) -> None:
         """Process a frame as if it had arrived at a port, attached or not.
 
-        Raises:
-            PortError: no port has that number.
+        PortError: no port has that number.
         """
         if not 0 <= port < DROP_PORT:
             raise PortError(f"There is no port {port}: ports are 0 to {DROP_PORT - 1}.")

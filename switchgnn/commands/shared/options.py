@@ -256,15 +256,8 @@ class StrategyOptions:
 
     def switch_only(self) -> str:
         """Return the given options that only the switch uses; empty: none."""
-        given = {
-            "--blocks": self.blocks,
-            "--send": self.send,
-            "--order": self.order,
-            "--lanes": None if self.lanes == AUTO else self.lanes,
-            "--rows": None if self.rows == AUTO else self.rows,
-            "--pools": self.pools,
-        }
-        return ", ".join(name for name, value in given.items() if value is not None)
+        names = ("blocks", "send", "order", "lanes", "rows", "pools")
+        return ", ".join(f"--{each}" for each in names if getattr(self, each) not in (None, AUTO))
 
     def request(self, preset: str, leaf_spine: LeafSpine | None = None) -> PlanRequest:
         """Return the strategies to plan with; without a leaf-spine, around one switch."""
@@ -281,28 +274,16 @@ class StrategyOptions:
         ).checked()
 
 
-class TopologyOption(str, Enum):
-    """Values of --topology."""
-
-    STAR = "star"
-    LEAF_SPINE = "leaf-spine"
-
-
-class TargetOption(str, Enum):
-    """Values of --target."""
-
-    AUTO = "auto"
-    REFERENCE = "reference"
-    BMV2 = "bmv2"
-    EMBEDDED = "embedded"
-
-
-class FabricOption(str, Enum):
-    """Values of --fabric."""
-
-    AUTO = "auto"
-    MININET = "mininet"
-    LOOPBACK = "loopback"
+# Values of --topology, --target and --fabric.
+TopologyOption = Enum("TopologyOption", {"STAR": "star", "LEAF_SPINE": "leaf-spine"}, type=str)
+TargetOption = Enum(
+    "TargetOption",
+    {"AUTO": "auto", "REFERENCE": "reference", "BMV2": "bmv2", "EMBEDDED": "embedded"},
+    type=str,
+)
+FabricOption = Enum(
+    "FabricOption", {"AUTO": "auto", "MININET": "mininet", "LOOPBACK": "loopback"}, type=str
+)
 
 
 def _spines_option() -> Any:  # noqa: ANN401

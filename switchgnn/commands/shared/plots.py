@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import how_to_install
 from switchgnn.host.registry import TransportKind
 
@@ -36,11 +36,9 @@ def require_matplotlib() -> None:
 def plots_in(folder: Path) -> Iterator[None]:
     """Make the folder; turn errors of the block into PlotError."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        why = why_not_written(error, folder)
-        raise PlotError(f"Cannot write plots to {folder}: {why}.") from error
+        with writing(folder, "plots to ", PlotError):
+            folder.mkdir(parents=True, exist_ok=True)
+            yield
     except ImportError as error:
         raise _missing(error.name) from error
 

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import how_to_install
 
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
@@ -111,10 +111,5 @@ class TrainEvents:
                 if value is not None:
                     self._writer.add_scalar(name, value, event["epoch"])
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            why = why_not_written(error, self._folder)
-            raise EventsError(f"Cannot write events to {self._folder}: {why}.") from error
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(self._folder, "events to ", EventsError)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import python_program
 from switchgnn.lab.experiments.figure import ExperimentError
 from switchgnn.lab.experiments.point import SimulationPoint
@@ -38,7 +38,7 @@ class Store:
         Raises:
             ExperimentError: another run does, or the folder cannot be written.
         """
-        try:
+        with writing(self.folder, "results to ", ExperimentError):
             self._points.mkdir(parents=True, exist_ok=True)
             with (self.folder / ".lock").open("w") as lock:
                 try:
@@ -54,10 +54,6 @@ class Store:
                     yield
                 finally:
                     shutil.rmtree(self.work, ignore_errors=True)
-        except OSError as error:
-            raise ExperimentError(
-                f"Cannot write results to {self.folder}: {why_not_written(error, self.folder)}."
-            ) from error
 
     def find(self, point: SimulationPoint) -> dict[str, Any] | None:
         """Return the result of a point, if there is one of these parameters and versions."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import private_folder, reason_to_keep, replacing, whole_file
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.base.machine import how_to_install, python_program
 from switchgnn.planner.arrays import are_offsets
@@ -128,15 +128,11 @@ def write_shards(graph: Graph, ranks: int, folder: str | Path) -> None:
             f"{graph.vertices} shards, not {ranks}."
         )
     target = Path(folder).resolve()
-    try:
+    with writing(Path(folder), "shards ", PlannerError):
         if reason := reason_to_keep(target, "shards", lambda name: bool(_SHARD.fullmatch(name))):
             raise PlannerError(reason)
         with replacing(target) as new:
             _write_files(graph, ranks, new)
-    except OSError as error:
-        raise PlannerError(
-            f"Cannot write shards {folder}: {why_not_written(error, target)}."
-        ) from error
 
 
 def read_shard(folder: str | Path, rank: int) -> Shard:
@@ -402,12 +398,9 @@ def _partition_shards(world: "MPI.Comm", folder: Path, out: Path, workers: int, 
     whole = _gather(world, shard, part)
     degree = _gather(world, shard, np.diff(shard.indptr).astype(np.int32))
     if world.rank == 0:
-        try:
-            with whole_file(out) as file:
-                assignment = even_shares(whole, workers, degree).astype("<i4")
-                np.save(file, assignment, allow_pickle=False)
-        except OSError as error:
-            raise PlannerError(f"Cannot write {out}: {why_not_written(error, out)}.") from error
+        with writing(out, refuse=PlannerError), whole_file(out) as file:
+            assignment = even_shares(whole, workers, degree).astype("<i4")
+            np.save(file, assignment, allow_pickle=False)
 
 
 def _read_together(world: "MPI.Comm", folder: Path, out: Path) -> Shard:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from switchgnn.base.array_types import Int32s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import read_regular, reason_to_keep, replacing
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.manifest import Manifest, decode_manifest, encode_manifest
@@ -130,23 +130,16 @@ def write_plan(plan: Plan, folder: str | Path) -> None:
     """
     target = Path(folder).resolve()
     check_target(target)
-    try:
-        with replacing(target) as new:
-            for name, data in render_parts(plan.switch, plan.workers, plan.assignment):
-                (new / name).write_bytes(data)
-            (new / MANIFEST_FILE).write_bytes(encode_manifest(plan.manifest))
-    except OSError as error:
-        raise PlannerError(
-            f"Cannot write plan {folder}: {why_not_written(error, target)}."
-        ) from error
+    with writing(Path(folder), "plan ", PlannerError), replacing(target) as new:
+        for name, data in render_parts(plan.switch, plan.workers, plan.assignment):
+            (new / name).write_bytes(data)
+        (new / MANIFEST_FILE).write_bytes(encode_manifest(plan.manifest))
 
 
 def check_target(folder: str | Path) -> None:
     """Check before planning that a plan may be written to a folder."""
-    try:
+    with writing(Path(folder), "plan ", PlannerError):
         reason = reason_to_keep(Path(folder).resolve(), "a plan", is_plan_file)
-    except OSError as error:
-        raise PlannerError(f"Cannot write plan {folder}: {error.strerror}.") from error
     if reason:
         raise PlannerError(reason)
 
