@@ -162,6 +162,7 @@ EXACT = {
     "data": OnData,
     "float64": lambda: Net().double(),
     "lazy": lambda: pyg.models.GCN(-1, HIDDEN, 2, CLASSES),
+    "dropout of attention": lambda: pyg.models.GAT(FEATURES, HIDDEN, 3, CLASSES, dropout=0.5),
     "norm in GIN": lambda: pyg.GINConv(pyg.MLP([FEATURES, HIDDEN, CLASSES], norm="InstanceNorm")),
     "lazy module": lambda: Net(nn.LazyLinear(HIDDEN)),
     "cast to float64": lambda: Double().double(),
