@@ -37,8 +37,8 @@ def collective() -> Iterator[None]:
         yield
     except (RuntimeError, OSError):
         raise LostWorkerError(
-            "Another worker has ended or cannot be reached, so this one stops: look at the errors "
-            "of the others."
+            "Another worker has ended, cannot be reached, or computes for longer than the timeout, "
+            "so this one stops: look at the errors of the others."
         ) from None
 
 

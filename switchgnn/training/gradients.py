@@ -27,7 +27,7 @@ from switchgnn.training.machine import Machine
 from switchgnn.training.steps import SharedSteps, leave_word, word_left
 
 # Weights are compared by these bits of a product, whose squares add up exactly in float32 for up to
-# 1,024 workers, of so many numbers of a parameter at a time.
+# 1,024 workers. _SLICE is how many numbers of a parameter are compared at a time.
 _BITS, _FROM, _SLICE = 7, (27, 34, 41, 48), 1 << 13
 _ODD = 0x1E3779B97F4A7C15  # in a product by it, the highest bits depend on all
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}

@@ -25,7 +25,7 @@ from switchgnn.training.errors import LostWorkerError, OutOfStepError, collectiv
 
 # Seconds in one operation before others are looked at, and between two looks.
 _PATIENCE, _PERIOD = 3.0, 1.0
-# Operations that a worker posts, for workers that are behind it.
+# The last operations of a worker, which it posts for workers that have made fewer.
 _KEPT = 256
 # The key of the first failure in the store, and the most letters of its message.
 _FAILED, _MOST_LETTERS = "failed", 1000

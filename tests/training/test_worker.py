@@ -87,7 +87,7 @@ except SwitchGNNError as error:
     ("how", "sentence"),
     [
         ("error", "Worker 1 has failed: The link is\\x1b[2J down."),
-        ("killed", "Another worker has ended or cannot be reached, so this one stops: "),
+        ("killed", "Another worker has ended, cannot be reached, or computes for longer than "),
     ],
 )
 def test_a_worker_that_ends_is_named_to_the_others(how, sentence, tmp_path):

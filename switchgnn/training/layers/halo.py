@@ -7,6 +7,7 @@ up.
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from switchgnn.planner.direction import Direction
 from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.layers.forward import Anywhere
+from switchgnn.training.layers.forward import Anywhere, Linear, with_adjoint
 from switchgnn.training.partition import Partition
 from switchgnn.training.sums import RemoteSum
 
@@ -102,9 +103,9 @@ class Copying:
 
     # int64[2, B], the edges from copies to the rows that they are neighbours of
     between: NDArray[np.int64]
-    fetch: Callable[[Tensor], Tensor]  # returns copies [R, F] of all workers' rows [n, F]
-    # returns the sums [n, F] of what all workers have for their copies [R, F]; its adjoint
-    add_back: Callable[[Tensor], Tensor]
+    fetch: Linear  # returns copies [R, F] of all workers' rows [n, F]
+    # its adjoint: returns the sums [n, F] of what all workers have for their copies [R, F]
+    add_back: Linear
 
 
 def copies_over(remote: RemoteSum) -> Copying | None:
@@ -112,11 +113,11 @@ def copies_over(remote: RemoteSum) -> Copying | None:
     between = remote.transport.copied_edges
     if between is None:
         return None
-    return Copying(
-        between,
-        lambda rows: _Copies.apply(rows, remote, Direction.FORWARD),  # type: ignore[no-untyped-call]
-        lambda rows: _Copies.apply(rows, remote, Direction.BACKWARD),  # type: ignore[no-untyped-call]
-    )
+
+    def exchanged(direction: Direction, rows: Tensor) -> Tensor:
+        return remote.result(remote.submit(rows, direction, None)).to(rows.dtype)
+
+    return Copying(between, *(partial(exchanged, direction) for direction in Direction))
 
 
 class Halo:
@@ -146,7 +147,8 @@ class Halo:
             self.size = self.rows
             return rows
         values = rows if rows.is_floating_point() else rows.float()
-        copies = self._copying.fetch(values.reshape(self.rows, -1))
+        both = self._copying.fetch, self._copying.add_back
+        copies = with_adjoint(values.reshape(self.rows, -1), *both)
         self.size = self.rows + len(copies)
         return torch.cat([rows, copies.view(-1, *rows.shape[1:]).to(rows.dtype)])
 
@@ -164,17 +166,3 @@ class Halo:
             digits = self.extend(torch.stack([own >> 20, own & 0xFFFFF], dim=1))
             self._all_ids = Anywhere((digits[:, 0] << 20) + digits[:, 1])
         return self._all_ids.on(device)[0]
-
-
-class _Copies(torch.autograd.Function):
-    """Copies of rows forward, sums of rows of copies backward; each is the other's gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, remote: RemoteSum, direction: Direction) -> Tensor:  # noqa: ANN401
-        ctx.remote, ctx.direction = remote, direction
-        return remote.result(remote.submit(rows, direction, None)).to(rows.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        back = gradient, ctx.remote, ctx.direction.opposite
-        return _Copies.apply(*back), None, None  # type: ignore[no-untyped-call]

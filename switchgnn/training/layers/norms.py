@@ -8,7 +8,7 @@ import torch_geometric.nn as pyg
 from torch import Tensor, nn
 
 from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.layers.forward import Replaced
+from switchgnn.training.layers.forward import Replaced, with_adjoint
 from switchgnn.training.layers.halo import Halo
 from switchgnn.training.layers.summed import called_by
 
@@ -54,22 +54,10 @@ class _Moments(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
         (rows,) = ctx.saved_tensors
-        added = _Totals.apply(torch.stack(gradients[1:]), ctx.sums)  # type: ignore[no-untyped-call]
-        by_sums, by_squares = added.unbind()
+        # The adjoint of a sum over all workers is such a sum.
+        ways = [lambda values: ctx.sums.add(values.clone())] * 2
+        by_sums, by_squares = with_adjoint(torch.stack(gradients[1:]), *ways).unbind()
         return (by_sums + 2 * rows.double() * by_squares).to(rows.dtype), None
-
-
-class _Totals(torch.autograd.Function):
-    """Sums over all workers, whose gradients are such sums."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, sums: VertexSums) -> Tensor:  # noqa: ANN401
-        ctx.sums = sums
-        return sums.add(values.clone())
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
-        return _Totals.apply(gradient, ctx.sums), None  # type: ignore[no-untyped-call]
 
 
 # Of a norm and its inputs [n, F]: what is subtracted from these, and what they are divided by.

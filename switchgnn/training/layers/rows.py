@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from switchgnn.training.errors import TrainingError, collective
+from switchgnn.training.layers.forward import with_adjoint
 from switchgnn.training.layers.halo import Copying
 from switchgnn.training.partition import Partition
 from switchgnn.training.steps import SharedSteps
@@ -61,7 +60,8 @@ class VertexRows:
         """Return [*ids.shape, ...], rows of all workers' `h` [n, ...]; see ``Worker.rows``."""
         self._check(h, ids)
         request, index = self._request(ids)
-        rows = request.exchanged(h, back=False).index_select(0, index.flatten().to(h.device))
+        found = with_adjoint(h, request.fetch, request.add_back)
+        rows = found.index_select(0, index.flatten().to(h.device))
         return rows.view(ids.shape + h.shape[1:])
 
     def copying(self) -> Copying | None:
@@ -70,8 +70,7 @@ class VertexRows:
             return None
         request, index = self._request(torch.from_numpy(self._incoming[0]))
         between = np.stack([index.numpy(), self._incoming[1]])
-        fetch, add_back = (partial(request.exchanged, back=back) for back in (False, True))
-        return Copying(between, fetch, add_back)
+        return Copying(between, request.fetch, request.add_back)
 
     def _request(self, ids: Tensor) -> tuple["_Request", Tensor]:
         """Return a request for the rows of these ids, and which of them is that of each id."""
@@ -128,21 +127,3 @@ class _Request:
         found = self.exchange(gradients.cpu(), self.take, self.give)
         total = found.new_zeros(self.size, *found.shape[1:]).index_add_(0, self.rows, found)
         return total.to(gradients.device)
-
-    def exchanged(self, values: Tensor, *, back: bool) -> Tensor:
-        """Return what `fetch` does, or `add_back`, with gradients."""
-        found: Tensor = _Exchanged.apply(values, self, back)  # type: ignore[no-untyped-call]
-        return found
-
-
-class _Exchanged(torch.autograd.Function):
-    """`_Request.fetch`, or with `back` its adjoint, `_Request.add_back`."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, request: _Request, back: bool) -> Tensor:  # noqa: ANN401
-        ctx.request, ctx.back = request, back
-        return request.add_back(values) if back else request.fetch(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        return ctx.request.exchanged(*gradients, back=not ctx.back), None, None
