@@ -39,7 +39,6 @@ ALWAYS = (
     "capture packets --details",
     "plan karate --workers 3 --slots 16 --out plan",
     "plan --data karate --workers 2 --parts --out job",
-    "shard karate --ranks 2 --out shards",
     f"allreduce --workers 2 --bytes 4096 {HERE}",
     f"soak --minutes 0 {HERE}",
     "network init --help",
@@ -50,7 +49,6 @@ ALWAYS = (
 )
 # Sentences without an extra; with one they need more than can be had everywhere.
 ALSO = {
-    "ptscotch": "plan karate --workers 3 --partition ptscotch:2",
     "training": "train --data ogbn-products --workers 2",
     "live": f"{KARATE} --live",
     "plots": "figures figure2",

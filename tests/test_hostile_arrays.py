@@ -22,7 +22,6 @@ from switchgnn.host.direct import partial_schedules, read_schedule, write_schedu
 from switchgnn.planner import build_plan, read_switch_part, read_worker_part, write_plan
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.ptscotch import read_shard, write_shards
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.training import load_dataset, load_files
@@ -115,11 +114,6 @@ def partitions(folder):
     return folder / "parts/partition-001.safetensors", lambda: read_partition(folder / "parts", 1)
 
 
-def shards(folder):
-    write_shards(karate_arrays()[0], 2, folder / "shards")
-    return folder / "shards/shard-001.safetensors", lambda: read_shard(folder / "shards", 1)
-
-
 def datasets(folder):
     write_dataset(load_dataset("karate"), folder / "data.safetensors")
     return folder / "data.safetensors", lambda: read_dataset(folder / "data.safetensors")
@@ -152,7 +146,6 @@ KINDS = {
     "plan's assignment": partial(plans, name="assignment.safetensors", read=read_assignment),
     "schedule": schedules,
     "partition": partitions,
-    "shard": shards,
     "data set": datasets,
     "assignment": assignments,
     "features": features,

@@ -66,7 +66,6 @@ COMMANDS = (
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or a summary by block."),
     Late("plan", _PLAN, "Partition a graph, form blocks, and say what that costs."),
-    Late("shard", _PLAN, "Write a graph as shards, for `mpirun` elsewhere."),
     Late("simulate", _PLAN, "Simulate one exchange of a layer in ns-3."),
     Late("figures", _PLAN, "Redraw the paper's figures from simulations."),
     Late("controller", _SWITCHES, "Install, show, clear and watch tables."),

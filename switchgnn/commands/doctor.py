@@ -33,7 +33,6 @@ from switchgnn.controller.controls.session import Session
 from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
-from switchgnn.planner.partition.ptscotch import load_ptscotch
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import backend_of_auto
 
@@ -179,7 +178,6 @@ def _packets() -> Finding:
 
 
 _MISSING_REQUIRED = 2
-_PARALLEL = "switchgnn plan --partition ptscotch"
 _SIMULATE = "switchgnn simulate"
 _COMPILED = "switchgnn simulate, and native code in the embedded switch and hosts"
 
@@ -243,9 +241,6 @@ def examine() -> list[Finding]:
             *("fabric mininet", "hosts in namespaces of their own", False),
             *((None, no_mininet) if no_mininet else ("a trial network works", "")),
         ),
-        _program_finding("mpirun", _PARALLEL, "apt-get install openmpi-bin"),
-        Finding("mpi4py", _PARALLEL, False, version_of("mpi4py"), how_to_install("ptscotch")),
-        Finding("libptscotch", _PARALLEL, False, _ptscotch(), "apt-get install libptscotch-7.0"),
         Finding("ns3", _SIMULATE, False, version_of("ns3"), how_to_install("simulate")),
         Finding("C++ compiler", _COMPILED, False, find_compiler(), "apt-get install g++"),
         Finding(
@@ -299,12 +294,6 @@ def _program() -> str | None:
     with suppress(SwitchGNNError):
         program = load_program()
         return f"{program.digest[:12]}, p4c {program.compiler}"
-    return None
-
-
-def _ptscotch() -> str | None:
-    with suppress(SwitchGNNError):
-        return load_ptscotch().version
     return None
 
 

@@ -95,8 +95,8 @@ def build_plan(
             at a time, so their number does not depend on the width of the features.
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
-        partition: a key of PARTITION_STRATEGIES, or `ptscotch:RANKS`, `metis-leaf-spine:LEAVES` or
-            `cdfgnn:LEAVES`; None: `metis`. With an assignment, the recorded name; None: GIVEN.
+        partition: a key of PARTITION_STRATEGIES, or `metis-leaf-spine:LEAVES` or `cdfgnn:LEAVES`;
+            None: `metis`. With an assignment, the recorded name; None: GIVEN.
         blocks: a key of BLOCK_STRATEGIES; or `strawman`, one block for each set of edges,
             whose destinations compete for the slots, for the P4 program of the strawman; or
             KIND:LEAVES:SPINES, blocks for leaves and spines with `slots` each. The switch's part

@@ -28,7 +28,6 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.cdfgnn import GAMMA, cdfgnn
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
-from switchgnn.planner.partition.ptscotch import ptscotch
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, metis_volume, shuffled
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges, peel
@@ -80,11 +79,6 @@ class OrderStrategy(Protocol):
 
 # By kind: the numbers that follow it in a name, what is wrong without them, and the strategy.
 _NUMBERED: Mapping[str, tuple[str, str, Callable[..., PartitionStrategy]]] = {
-    "ptscotch": (
-        r"([1-9]\d{0,4})",
-        "does not say how many ranks: write it as ptscotch:2",
-        lambda ranks: partial(ptscotch, ranks=int(ranks)),
-    ),
     "metis-leaf-spine": (
         r"([1-9]\d{0,2})",
         "does not say how many leaves: write it as metis-leaf-spine:2",
@@ -104,7 +98,7 @@ _NUMBERED: Mapping[str, tuple[str, str, Callable[..., PartitionStrategy]]] = {
 class PartitionStrategies(dict[str, PartitionStrategy]):
     """Partition strategies by name, and those with a number in their name.
 
-    `ptscotch:RANKS`, `metis-leaf-spine:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
+    `metis-leaf-spine:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
     """
 
     def __missing__(self, name: str) -> PartitionStrategy:

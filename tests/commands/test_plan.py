@@ -1,7 +1,6 @@
 """`switchgnn plan` as its user meets it."""
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -16,12 +15,9 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.plan.command import app as plan_app
 from switchgnn.commands.shared.console import Steps
-from switchgnn.planner import build_plan, load_assignment, load_graph, read_manifest, write_plan
+from switchgnn.planner import read_manifest
 from switchgnn.planner.check.files import PlanCheckError
-from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.partition.ptscotch import ptscotch, ptscotch_missing
 from switchgnn.planner.presets import PlanRequest
-from tests.support.documents import run_command
 from tests.support.speed import seconds_here
 
 
@@ -163,7 +159,6 @@ OWN = ["train", "--workers", "2"]
         ("commands.plan.command.load_graph", ["plan", "e.txt", "--check", "."]),
         ("training.job.load_dataset", ["plan", "--workers", "2", "--parts", "--data", "e.npz"]),
         ("commands.run.job.load_graph", ["run", "--graph", "e.txt", "--fabric", "loopback"]),
-        ("commands.shard.load_graph", ["shard", "e.txt", "--ranks", "2"]),
         ("commands.train.options.load_dataset", [*OWN, "--data", "e.npz"]),
         (
             "commands.train.options.load_files",
@@ -183,7 +178,7 @@ def test_every_command_can_ignore_weights_and_trainings_use_them(
     monkeypatch.chdir(tmp_path)
     for name in ("e", "e.npz", "f", "l"):
         Path(name).touch()
-    out = ["--out", str(tmp_path / "out")] if {"--parts", "--ranks"} & {*words} else []
+    out = ["--out", str(tmp_path / "out")] if "--parts" in words else []
     asked = [(["--ignore-weights"], "False"), ([], "None")]
     if loader.startswith(("training", "commands.train")):
         asked.append((["--edge-weights"], "True"))
@@ -370,51 +365,3 @@ def test_what_is_missing_or_too_much(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(*words).exit_code == 2
     assert not list(tmp_path.iterdir())
-
-
-MISSING = ptscotch_missing()
-needs_ptscotch = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
-PAGE = Path(__file__).parents[2] / "docs" / "partitions.md"
-
-
-def call(*arguments):
-    result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-@pytest.mark.parametrize("name", ["ptscotch", "ptscotch:", "ptscotch:0", "ptscotch:two"])
-def test_a_number_of_ranks_is_needed(name):
-    said = refused("karate", "--workers", 2, "--partition", name)
-    assert "does not say how many ranks: write it as ptscotch:2" in said
-
-
-def test_shards_are_written_and_what_to_do_with_them_is_said(tmp_path):
-    folder = tmp_path / "shards"
-    text = call("shard", "karate", "--ranks", 3, "--out", folder)
-    assert sorted(path.name for path in folder.iterdir()) == [
-        f"shard-00{rank}.safetensors" for rank in range(3)
-    ]
-    assert "34 vertices, 3 shards" in text
-    assert f"mpirun -n 3 switchgnn shard {folder} --assign" in text
-    with pytest.raises(SwitchGNNError, match="from 1 to 34 shards"):
-        call("shard", "karate", "--ranks", 35, "--out", folder)
-
-
-@pytest.mark.whole
-@needs_ptscotch
-def test_the_commands_for_several_machines(tmp_path):
-    """Those of the page, with all ranks on this machine."""
-    page = PAGE.read_text(encoding="utf-8")
-    commands = re.findall(
-        r"^(switchgnn shard .*|mpirun .*|switchgnn plan .*ptscotch.*)", page, re.M
-    )
-    assert [command.split()[0] for command in commands] == ["switchgnn", "switchgnn", "mpirun"]
-    for command in commands:
-        run_command(command.replace("--hostfile machines", "--oversubscribe"), tmp_path)
-    graph = load_graph("digits")
-    assignment = load_assignment(tmp_path / "assignment.npy")
-    assert np.array_equal(assignment, ptscotch(graph, 4, 0, ranks=2))
-    plan = build_plan(graph, workers=4, slots=256, program="ab", assignment=assignment)
-    write_plan(plan, tmp_path / "plan")
-    assert check_plan(tmp_path / "plan", graph).workers == 4

@@ -35,7 +35,7 @@ RUN = "run --graph karate --target embedded --fabric loopback"
 LOOKS_FIRST = (
     *(f"train {HERE} --epochs 2 {word}" for word in ("--plots", "--tensorboard", "--checkpoint")),
     *(f"plan karate --workers 2 {word}" for word in ("--plots", "--out")),
-    *("shard karate --ranks 2 --out", "figures example --out"),
+    "figures example --out",
 )
 LINES = [
     ("plan random:1000000000000:5:1 --workers 2", "1,000,000,000,000 vertices"),

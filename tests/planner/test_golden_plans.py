@@ -22,11 +22,9 @@ from switchgnn.planner import Graph, Plan, PlannerError, graph_from_edges, load_
 from switchgnn.planner.blocks.destination import _library, _started
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.partition.ptscotch import load_ptscotch, ptscotch_missing
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
-from tests.support.markers import full, whole
 
 RECORD_FILE = Path(__file__).with_name("golden_plans.json")
 RECORD = json.loads(RECORD_FILE.read_text(encoding="ascii"))
@@ -36,7 +34,7 @@ PROGRAM = "00" * 32
 SLOTS = {"karate": 9, "digits": 300, "random:200:2000:1": 40, "directed": 30}
 PARTITIONS = [
     *("metis", "metis-volume", "metis-boundary", "g3", "random", "chunk"),
-    *("cdfgnn:2", "cdfgnn:2:0.5", "ptscotch:2"),
+    *("cdfgnn:2", "cdfgnn:2:0.5"),
     *(f"metis-leaf-spine:{leaves}" for leaves in (1, 2, 3)),
 ]
 BLOCKS = ["mlgp", "destination", "destination-cover", "hypergraph", "hypergraph-cover", "strawman"]
@@ -149,7 +147,6 @@ def probes() -> dict[str, str]:
         "metis": _digest(_metis_parts()),
         "mtkahypar": _digest(_mtkahypar_parts()),
         "numpy": _digest(np.random.default_rng(5).permutation(1000).tolist()),
-        "ptscotch": _ptscotch_version(),
     }
 
 
@@ -177,10 +174,6 @@ def _mtkahypar_parts() -> list[int]:
     nets = [sorted(set(net)) for net in nets if len(set(net)) > 1]
     hypergraph = _started().create_hypergraph(context, 97, len(nets), nets)
     return list(hypergraph.partition(context).get_partition())
-
-
-def _ptscotch_version() -> str:
-    return "missing" if ptscotch_missing() is not None else load_ptscotch().version
 
 
 def _digest(numbers: list[int]) -> str:
@@ -215,19 +208,10 @@ def libraries_of(case):
     asked = " ".join(case.values())
     if "best" in asked or "hypergraph" in asked:
         yield "mtkahypar"
-    if "ptscotch" in asked:
-        yield "ptscotch"
     yield from ("metis", "numpy")
 
 
-def marks_of(name):
-    # Ranks of MPI take seconds.
-    if "ptscotch" not in name:
-        return ()
-    return (whole,) if "karate" in name else (full,)
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in PLANS])
+@pytest.mark.parametrize("name", PLANS)
 def test_a_plan_is_what_it_was(name):
     skip_unless_it_answers_as_then(*libraries_of(PLANS[name]))
     assert plan_digests(plan_of(PLANS[name])) == RECORD["plans"][name]

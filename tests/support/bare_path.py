@@ -9,11 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-# BMv2, p4c, Spin, ping, Mininet and what starts PT-Scotch.
+# BMv2, p4c, Spin, ping and Mininet.
 OPTIONAL = (
     *("simple_switch", "simple_switch_grpc", "p4c", "p4c-bm2-ss"),
     *("spin", "ping", "ping4", "ping6", "mn", "mnexec"),
-    *("mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "orterun"),
 )
 
 

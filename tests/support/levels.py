@@ -11,7 +11,6 @@ from xdist.scheduler import LoadScopeScheduling
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.native import needed_compiler
-from switchgnn.planner.partition.ptscotch import ptscotch_missing
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 from tests.support.gpu import cuda_missing
@@ -51,7 +50,6 @@ WHOLE = (
     "host/innetwork/test_exchange.py",
     "host/innetwork/test_partial_sums.py",
     "planner/graphs/test_shaped.py",
-    "planner/partition/test_ptscotch.py",
     "topologies/test_forkserver.py",
     "topologies/test_relay.py",
     "torch/test_restart.py",
@@ -191,14 +189,12 @@ def folder_of(nodeid):
 
 def summary(passed):
     """Count what ran on each switch, fabric and engine, or why not."""
-    no_mininet, no_ptscotch = mininet_missing(), ptscotch_missing()
     no_bmv2 = None if bmv2_installed() else f"{BMV2_PROGRAM} is not on the PATH"
     yield line_of("switch embedded", passed, "embedded", None)
     yield line_of("back end python", passed, "python", None)
     yield line_of("switch bmv2", passed, "bmv2", no_bmv2)
     yield line_of("fabric loopback", passed, "loopback", None)
-    yield line_of("fabric mininet", passed, "mininet", no_mininet)
-    yield f"partition ptscotch: {f'absent: {no_ptscotch}' if no_ptscotch else 'here'}"
+    yield line_of("fabric mininet", passed, "mininet", mininet_missing())
     yield line_of("dissector tshark", passed, "wireshark", tshark_missing())
     yield line_of("site mkdocs", passed, "docs/test_site", site_missing())
     yield line_of("device cuda", passed, "[cuda", cuda_missing())

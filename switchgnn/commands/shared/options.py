@@ -225,7 +225,7 @@ class StrategyOptions:
     partition: str | None = _part_option(
         "partition",
         "Which worker holds which vertex",
-        " On several leaves also metis-leaf-spine and cdfgnn; with PT-Scotch ptscotch:RANKS.",
+        " On several leaves also metis-leaf-spine and cdfgnn.",
     )
     blocks: str | None = _part_option("blocks", "How blocks form")
     send: str | None = _part_option("send", "What workers send")

@@ -76,7 +76,7 @@ def partition_vertices(
     if len(adjacency[1]) > _MOST_ENDS:
         raise PlannerError(
             f"{len(adjacency[1]):,} ends of edges are too many for METIS, which takes "
-            f"{_MOST_ENDS:,}: choose the partition ptscotch:RANKS, or give an assignment."
+            f"{_MOST_ENDS:,}: choose the partition random or chunk, or give an assignment."
         )
     part = _part_graph(*adjacency, parts, seed=seed, weights=weights, shares=shares, volume=volume)
     return np.asarray(part, dtype=np.int32)

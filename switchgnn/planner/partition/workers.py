@@ -1,7 +1,5 @@
 """The worker of each vertex."""
 
-import math
-
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Integers
@@ -78,25 +76,3 @@ def fill_parts(part: Int32s, workers: int, degree: Integers) -> Int32s:
         shares[largest] -= 1
         shares[empty] += 1
     return part
-
-
-def even_shares(part: Int32s, workers: int, degree: Integers) -> Int32s:
-    """Bring every worker down to MOST_SHARE of the mean, and give each at least one vertex.
-
-    The vertices with the fewest neighbours move from the fullest workers to the emptiest ones. No
-    share of the int32[V] is then above MOST_SHARE * V / workers, rounded up.
-    """
-    most = math.ceil(MOST_SHARE * len(part) / workers)
-    shares = np.bincount(part, minlength=workers)
-    full = np.flatnonzero((shares > most)[part])
-    ranked = full[np.lexsort((degree[full], part[full]))]
-    first = np.searchsorted(part[ranked], part[ranked])
-    leaving = ranked[np.arange(len(ranked)) - first < shares[part[ranked]] - most]
-    # Every free seat, by the vertices that its worker has once it is taken.
-    room = np.maximum(most - shares, 0)
-    worker = np.repeat(np.arange(workers, dtype=np.int32), room)
-    before = np.repeat(np.cumsum(room) - room, room)
-    level = np.repeat(shares, room) + np.arange(len(worker)) - before
-    part = part.copy()
-    part[leaving] = worker[np.argsort(level, kind="stable")[: len(leaving)]]
-    return fill_parts(part, workers, degree)

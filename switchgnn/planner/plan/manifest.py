@@ -30,7 +30,7 @@ class GraphRecord:
 class PartitionRecord:
     """The partition of the vertices."""
 
-    method: str  # a key of PARTITION_STRATEGIES, `ptscotch:RANKS`, or `given`
+    method: str  # a key of PARTITION_STRATEGIES, or `given`
     seed: int  # of the partition
     digest: str  # SHA-256 in hex over the assignment
 
