@@ -96,7 +96,8 @@ class ScapyHost(exchange.InNetworkExchange):
         if unit.block > len(self._schedules):
             return  # no worker has a boundary vertex
         first, end = self._part.send_indptr[unit.block - 1 : unit.block + 1].tolist()
-        features, size = list(range(first, end)), self._endpoint.pace.group_size
+        features = list(range(first, end))  # by priority
+        size = self._endpoint.pace.group_size
         for self._group in range(-(-len(features) // size)):
             self._send_group(features[self._group * size : (self._group + 1) * size])
         awaited = self._schedules[unit.block - 1].receive_count
