@@ -37,7 +37,6 @@ class ScapyHost(exchange.InNetworkExchange):
                 "switch: plan with --rows 1 --pools 1."
             )
         super().__init__(manifest, part, *link, **options)
-        self._row = {vertex: row for row, vertex in enumerate(part.vertices.tolist())}
         self._unit = Unit(0, OPENING_BLOCK, 0)  # a fragment of a block that is under way
         self._magnitude = 0  # float32 bits of the round's largest feature
         self._values: responder.Fragments = {}  # int32[n, W], by fragment: the round's features
@@ -61,7 +60,6 @@ class ScapyHost(exchange.InNetworkExchange):
         opening = Unit(self._unit.round + 1, OPENING_BLOCK, 0)
         units = [Unit(opening.round, block, word) for word in words for block in blocks]
         units = units or [Unit(opening.round, blocks.stop, 0)]
-
         self._magnitude = fixed_point.largest_magnitude(features)
         self._wait_at_barrier(opening, units[0])
         largest = fixed_point.magnitude_from_bits(self._magnitude)
@@ -71,7 +69,7 @@ class ScapyHost(exchange.InNetworkExchange):
         for unit, following in zip(units, [*units[1:], opening], strict=True):
             self._exchange_block(unit)
             for vertex, numbers in self._sums.items():
-                total[unit.fragment][self._row[vertex]] += numbers
+                total[unit.fragment][np.searchsorted(self._part.vertices, vertex)] += numbers
             self._wait_at_barrier(unit, following)
             self._blocks += 1
             if self._on_block is not None:
@@ -87,7 +85,7 @@ class ScapyHost(exchange.InNetworkExchange):
         fields |= {"Count": following.block, "Feature_group": following.fragment}
         self.counters.barriers += 1
         done = partial(self._send, Kind.DONE, fields, body)
-        self._wait(lambda: self._answer is not None, done)
+        self.counters.barriers_repeated += self._wait(lambda: self._answer is not None, done)
         self._magnitude = self._answer.magnitude
 
     def _exchange_block(self, unit: Unit) -> None:
@@ -108,7 +106,8 @@ class ScapyHost(exchange.InNetworkExchange):
         self._accepted = 0
         self.counters.features_sent += len(features)
         send = partial(self._send_features, features)
-        self._wait(lambda: self._accepted == len(features), send)
+        repeated = self._wait(lambda: self._accepted == len(features), send)
+        self.counters.features_resent += repeated * len(features)
 
     def _send_features(self, features: list[int]) -> None:
         part, values = self._part, self._values[self._unit.fragment]
@@ -127,15 +126,15 @@ class ScapyHost(exchange.InNetworkExchange):
             self._send(Kind.RECALL, {"Dst_id": vertex, "Is_Fetch": 1, "Resend": 1})
             self.counters.recalls += 1
 
-    def _wait(self, done: Callable[[], bool], ask: Callable[[], None], after: float = 0.0) -> None:
-        """Take packets until `done`; ask `after` seconds, and after each RETRY without news."""
+    def _wait(self, done: Callable[[], bool], ask: Callable[[], None], after: float = 0.0) -> int:
+        """Ask until `done`, after each RETRY without news; return how often it asked again."""
         news_at = self._endpoint.clock.now()
-        ask_at = news_at + after
+        ask_at, again = news_at + after, -1
         while not done():
             now = self._endpoint.clock.now()
             if now >= ask_at:
                 ask()
-                ask_at = now + RETRY
+                ask_at, again = now + RETRY, again + 1
             if now - news_at > self._endpoint.pace.timeout:
                 raise errors.ExchangeTimeoutError(
                     f"{where(self._unit)}: no news from the switch on {self._link.name} for "
@@ -146,6 +145,7 @@ class ScapyHost(exchange.InNetworkExchange):
             if frame is not None and self._receive(bytes(frame)):
                 news_at = self._endpoint.clock.now()
                 ask_at = news_at + RETRY
+        return again
 
     def _receive(self, frame: bytes) -> bool:
         """Take a packet, by the method for its kind; return whether it is news."""
