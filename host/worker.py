@@ -5,7 +5,9 @@ files. It reads only its own part of the plan and its own features.
 """
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from enum import Enum
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.hybrid import open_switch
-from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.transport import LinkConfig, Operation, WorkerEnd
@@ -41,6 +43,13 @@ WORKER_RESULT = {
 }
 
 
+class HostKind(str, Enum):
+    """Who packs the packets of a worker."""
+
+    NATIVE = "native"
+    SCAPY = "scapy"
+
+
 @dataclass(frozen=True)
 class WorkerTask:
     """The task of one worker process."""
@@ -56,6 +65,7 @@ class WorkerTask:
     rounds_per_file: int
     pace: Pace
     operation: Operation = Operation.SUM  # Of each exchange.
+    hosts: HostKind = HostKind.NATIVE
 
 
 def result_file(output: Path, number: int) -> Path:
@@ -83,7 +93,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     processor_seconds = 0.0
     workers, vertices = manifest.workers, len(features)
     end = WorkerEnd.of(task.config, workers=workers, vertices=vertices, pace=task.pace)
-    with open_switch(end, on_block=progress.block_done, on_share=progress.share_done) as transport:
+    with _open(task.hosts, end, progress) as transport:
         view = WorkerView(end.worker, transport)
         with serving_metrics(end.metrics, view), telling_metrics(events, end.tell_every, view):
             events.write("ready")
@@ -110,6 +120,17 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
         traffic=traffic._asdict(),
         faults=injected,
     )
+
+
+def _open(
+    hosts: HostKind, end: WorkerEnd, progress: "_Progress"
+) -> AbstractContextManager[InNetworkExchange]:
+    if hosts is HostKind.NATIVE:
+        return open_switch(end, on_block=progress.block_done, on_share=progress.share_done)
+    # Scapy takes half a second to import.
+    from switchgnn.host.scapy_host.host import ScapyHost  # noqa: PLC0415
+
+    return open_in_network(end, ScapyHost, on_block=progress.block_done)
 
 
 @dataclass(frozen=True, eq=False)

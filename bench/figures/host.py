@@ -74,7 +74,7 @@ def _scapy() -> Callable[[], int]:
     from scapy.layers.inet import IP  # noqa: PLC0415
     from scapy.layers.l2 import Ether  # noqa: PLC0415
 
-    from switchgnn.capture.layers import Fragment, SwitchGNN  # noqa: PLC0415
+    from switchgnn.host.scapy_host.layers import Fragment, SwitchGNN  # noqa: PLC0415
 
     addresses = _addresses()
     sock = conf.L2socket(iface=_HERE)

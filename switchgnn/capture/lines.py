@@ -165,7 +165,7 @@ def details_of(packet: DecodedPacket) -> str:
     from scapy.layers.inet import IP  # noqa: PLC0415
     from scapy.layers.l2 import Ether  # noqa: PLC0415
 
-    from switchgnn.capture.layers import BetweenHosts  # noqa: PLC0415
+    from switchgnn.host.scapy_host.layers import BetweenHosts  # noqa: PLC0415
 
     frame = packet.captured.frame
     layers = Ether(frame)

@@ -1,7 +1,7 @@
 """Decoding of captured frames, whether they are valid or not.
 
 A packet takes a few microseconds here, and a hundred times as long with the Scapy layers of
-``switchgnn.capture.layers``; tests compare the two.
+``switchgnn.host.scapy_host.layers``; tests compare the two.
 """
 
 import ipaddress

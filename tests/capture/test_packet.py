@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from switchgnn.base.network import leaf_spine_networks, mac_number, star_network
-from switchgnn.capture.layers import SwitchGNN
 from switchgnn.capture.lines import description, line_of, object_of, workers_of
 from switchgnn.capture.packet import KIND_NAMES, Captured, decode, usual_names
 from switchgnn.host.direct.frames import unpack
+from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,

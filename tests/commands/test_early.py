@@ -29,7 +29,11 @@ def said(words):
 print(json.dumps([said(words) for words in json.load(sys.stdin)]))
 """
 TRAIN, ON = "switchgnn train --data karate", "switchgnn train --data"
+SCAPY, SUMS_ALONE = "switchgnn run --hosts scapy", "--hosts scapy exchanges sums, one row"
 CASES = {
+    f"{SCAPY} --operation max": SUMS_ALONE,
+    f"{SCAPY} --rows 2": SUMS_ALONE,
+    f"{SCAPY} --strategy best --pools 2": SUMS_ALONE,
     f"{ON} karat": "No data set 'karat'; known: digits, karate, ",
     f"{ON} nothing.npz": "There is no file nothing.npz",
     f"{ON} x --edges a --labels b": "--edges, --node-features and --labels go together",

@@ -64,6 +64,23 @@ def test_any_number_of_workers(combination, workers):
     check(report, workers=workers, slots=64)
 
 
+def test_hosts_in_scapy(combination):
+    report = run_json(combination, "--hosts", "scapy", "--workers", 3, "--slots", 64)
+    check(report, workers=3, slots=64)
+    assert report["hosts"] == "Scapy"
+
+
+@pytest.mark.parametrize("strategy", ["paper", "best"])
+def test_hosts_in_scapy_repair_what_links_lose(strategy):
+    faults = "loss=0.05,duplicate=0.02,reorder=0.05,corrupt=0.01,seed=5"
+    graph = ("--graph", "karate", "--workers", 3, "--features", 40, "--slots", 16)
+    options = (*graph, "--strategy", strategy, "--faults", faults)
+    report = run_json(("embedded", "loopback"), "--hosts", "scapy", *options)
+    assert report["exact"]
+    assert min(report["faults_injected"].values()) > 0
+    assert report["repairs"]["sums_recalled"] > 0
+
+
 def check(report, *, graph="digits", workers, slots=None, **options):
     for name, kind in REQUIRED.items():
         assert isinstance(report[name], kind), name

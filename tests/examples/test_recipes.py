@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md and the exercise of docs/walkthrough.md, in a copy of the tree."""
+"""The recipes of CONTRIBUTING.md and the exercises of docs/course.md, in a copy of the tree."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from tests.support.processes import run_program
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
-WALKTHROUGH = (ROOT / "docs" / "walkthrough.md").read_text()
+COURSE = (ROOT / "docs" / "course.md").read_text()
 STEP = re.compile(r"^```(bash|diff)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the steps need; all of it but what is made again.
 PARTS = (
@@ -67,7 +67,7 @@ def run(tree, command):
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(tree),
     }
-    command = re.sub(r"^switchgnn ", "python -m switchgnn.commands ", command)
+    command = re.sub(r"^(! )?switchgnn ", r"\1python -m switchgnn.commands ", command)
     told = run_program(["bash", "-euc", command], cwd=tree, env=environment, seconds=200)
     assert told.returncode == 0, f"{command}\n{told.stdout}{told.stderr}"
     return told.stdout
@@ -97,19 +97,31 @@ def test_recipe(steps, tree):
     carry_out(steps, tree)
 
 
-def test_the_exercise_makes_a_test_fail_without_a_compiler(tree):
-    ((kind, diff), (_, command)) = STEP.findall(WALKTHROUGH)
-    assert kind == "diff"
-    assert COMPILER not in command
-    change(tree, diff)
-    assert re.search(r"\b[1-9]\d* failed, [1-9]\d* passed", run(tree, command))
+@pytest.mark.parametrize("exercise", ["Order", "Duplicates"])
+def test_exercise(exercise, tree):
+    (section,) = re.findall(rf"^## {exercise}.*?(?=^## |\Z)", COURSE, re.MULTILINE | re.DOTALL)
+    last = None
+    for _, text in STEP.findall(section):
+        for command in text.replace(
+            "make tests TEST_OPTIONS=", "eval python -m pytest "
+        ).splitlines():
+            last = run(tree, command)
+    assert last.splitlines()[-1].startswith("Passed: ")
+
+
+def test_a_solution_that_is_none_does_not_pass(tree):
+    run(tree, "switchgnn run --graph karate --workers 3 --features 8 --rounds 1 --pcap one")
+    assert "Not yet" in run(tree, "! python examples/course/grade.py order one one")
+    (tree / "none.xml").write_text(
+        '<testsuite><testcase name="test_case[embedded-udp-dedup.RepeatedAtOnce]"/></testsuite>'
+    )
+    grade = "! python examples/course/grade.py dedup none.xml dedup.RepeatedAtOnce"
+    assert "Not yet" in run(tree, grade)
 
 
 def test_the_exercise_says_what_the_source_has():
-    before, after = re.findall(r"`(hdr\.switchgnn\.count = .*?;)`", WALKTHROUGH)
-    source = (ROOT / "p4src" / "rewrite.p4").read_text()
-    assert source.count(before) == 1
-    assert after not in source
+    (before,) = re.findall(r"`(meta\.tag > last.*?)`", COURSE)
+    assert (ROOT / "p4src" / "dedup.p4").read_text().count(before) == 1
 
 
 def carry_out(steps, tree):

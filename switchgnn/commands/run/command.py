@@ -2,7 +2,7 @@
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.options import (
     CONGESTION,
@@ -53,7 +54,9 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.transport import Operation
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
+from switchgnn.host.worker import HostKind
 from switchgnn.p4src import load_program
+from switchgnn.planner.lanes import AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies import Fabric
 
@@ -175,6 +178,13 @@ class RunCommandOptions:
     operation: Operation = option(
         DATA, None, "Exchange the sum, max or min of neighbours.", default=Operation.SUM
     )
+    hosts: HostKind = option(
+        NETWORK,
+        None,
+        "Pack packets in native code, or in Scapy: the protocol in 200 lines of Python, for small "
+        "graphs (host/scapy_host/host.py).",
+        default=HostKind.NATIVE,
+    )
     seed: int = seed_option("Plan and draw features from this seed.")
     strategy: str = strategy_option(PAPER)
     strategies: StrategyOptions
@@ -222,6 +232,7 @@ class RunCommandOptions:
 
     def options(self) -> RunOptions:
         """Return the run that is asked for."""
+        strategies = self._strategies()
         busy = self.background > 0
         job = self.network.job_fields(self.workers, self.limits, self.faults, busy=busy)
         if self.ecn_threshold is not None:
@@ -235,11 +246,22 @@ class RunCommandOptions:
         return RunOptions(
             **(shared_fields(self, RunOptions) | job),
             pace=pace,
-            request=self.strategies.request(self.strategy, job["leaf_spine"]),
+            request=strategies.request(self.strategy, job["leaf_spine"]),
             pcap=self.output.pcap,
             metrics=find_metrics(self.output.metrics, self.workers),
             framing=Framing.parse(self.mtu),
         )
+
+    def _strategies(self) -> StrategyOptions:
+        if self.hosts is HostKind.NATIVE:
+            return self.strategies
+        rows, pools = self.strategies.rows or AUTO, self.strategies.pools or 1
+        if self.operation is not Operation.SUM or rows not in (AUTO, "1") or pools > 1:
+            raise SwitchGNNError(
+                "--hosts scapy exchanges sums, one row in a frame and one block at a time: leave "
+                "out --operation, --rows and --pools."
+            )
+        return replace(self.strategies, rows="1", pools=1)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -40,7 +40,7 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.host.transport import LinkConfig, Operation
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native import hosts_run_as
-from switchgnn.host.worker import WRITTEN, WorkerTask
+from switchgnn.host.worker import WRITTEN, HostKind, WorkerTask
 from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Direction, Graph, Manifest, ResolvedStrategies, boundary_edges
 from switchgnn.planner.build import build_resolved
@@ -67,6 +67,7 @@ class RunOptions(NetworkJob):
     framing: Framing = field(default_factory=Framing)
     left: bool = False  # whether the hosts make all sums alone
     operation: Operation = Operation.SUM  # of each exchange
+    hosts: HostKind = HostKind.NATIVE
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def make_report(
     return RunReport(
         target=choice.target.value,
         **ran_ahead(measured.ahead),
-        hosts=hosts_run_as(),
+        hosts=hosts_run_as() if options.hosts is HostKind.NATIVE else "Scapy",
         fabric=choice.fabric.value,
         reason=choice.reason,
         workers=options.workers,
@@ -400,6 +401,7 @@ def _workers(
             rounds_per_file=comparison.rounds_per_file,
             pace=options.pace,
             operation=options.operation,
+            hosts=options.hosts,
         )
 
     def hear(worker: int, event: dict[str, Any]) -> None:

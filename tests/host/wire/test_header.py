@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from switchgnn.capture.layers import BarrierLayer as Barrier
-from switchgnn.capture.layers import Fragment, NarrowFragment, SwitchGNN
-from switchgnn.capture.layers import WaitingLayer as Waiting
 from switchgnn.host.innetwork.schedule import FeatureFrames
+from switchgnn.host.scapy_host.layers import BarrierLayer as Barrier
+from switchgnn.host.scapy_host.layers import Fragment, NarrowFragment, SwitchGNN
+from switchgnn.host.scapy_host.layers import WaitingLayer as Waiting
 from switchgnn.host.wire.header import (
     HEADER_AT,
     LANE_KINDS,

@@ -4,8 +4,8 @@ from scapy.layers.inet import UDP, IPOption_Router_Alert
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from switchgnn.capture.layers import WaitingLayer as Waiting
 from switchgnn.controller import Outcome
+from switchgnn.host.scapy_host.layers import WaitingLayer as Waiting
 from switchgnn.host.wire.header import BODY_AT, ETHERNET_BYTES, HEADER_AT, PROTOCOL, Kind
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,

@@ -7,8 +7,8 @@ import numpy as np
 from ptf.testutils import test_param_get
 from scapy.packet import Packet, Raw
 
-from switchgnn.capture.layers import Fragment, SwitchGNN
 from switchgnn.controller import Outcome
+from switchgnn.host.scapy_host.layers import Fragment, SwitchGNN
 from switchgnn.host.wire.header import BODY_AT, Kind
 from tests.ptf.cases.width import FRAME_BYTES, WIDEST_ANSWER, WidthTest
 from tests.ptf.switchgnn_ptf.bases import (

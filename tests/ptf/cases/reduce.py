@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from scapy.packet import Packet
 
-from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import Outcome
+from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.bases import ABOVE, LEAF, LeafTest, LeavesTest
 from tests.ptf.switchgnn_ptf.packets import (

@@ -3,8 +3,8 @@
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import Outcome
+from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.packets import ack_of, feature, random_lanes, resigned, sum_of, sum_to
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest

@@ -10,9 +10,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from switchgnn.base.network import Station, star_network
-from switchgnn.capture.layers import BarrierLayer as Barrier
-from switchgnn.capture.layers import Fragment, PlacesLayer, SwitchGNN
-from switchgnn.capture.layers import WaitingLayer as Waiting
+from switchgnn.host.scapy_host.layers import BarrierLayer as Barrier
+from switchgnn.host.scapy_host.layers import Fragment, PlacesLayer, SwitchGNN
+from switchgnn.host.scapy_host.layers import WaitingLayer as Waiting
 from switchgnn.host.wire.header import (
     LANES,
     NO_PLACE,

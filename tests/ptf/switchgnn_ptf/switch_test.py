@@ -26,7 +26,6 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from switchgnn.base.network import mac_number
-from switchgnn.capture.layers import SwitchGNN
 from switchgnn.controller import (
     Counters,
     Outcome,
@@ -42,6 +41,7 @@ from switchgnn.controller.controls.loop import (
     LOOP_LANES,
     result_group,
 )
+from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import LANES, SESSION_MASK
 from switchgnn.p4src import Program, load_program, load_strawman
 from tests.ptf.switchgnn_ptf.entries import LARGEST_FLOAT, Entries

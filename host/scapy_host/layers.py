@@ -1,9 +1,10 @@
-"""Scapy layers: what the packets mean, for people and for tests.
+"""Scapy layers: what the packets mean, for people, for tests, and for hosts in Scapy.
 
-Nothing that runs an exchange imports this module. Scapy is GPL-2.0; see the README.
+No other host imports this module. Scapy is GPL-2.0; see the README.
 """
 
 import zlib
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +20,11 @@ from scapy.fields import (
     XIntField,
 )
 from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
 
+from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.wire.addresses import DSCP_CONTROL, ECN_CAPABLE
 from switchgnn.host.wire.header import (
     BARRIER_FIELDS,
     BARRIER_KINDS,
@@ -34,19 +38,25 @@ from switchgnn.host.wire.header import (
     NO_PLACE,
     PLACES,
     PROTOCOL,
+    SESSION_MASK,
     SUM_BUNDLES,
     VERSION,
     WAITING_FIELDS,
     Kind,
+    Unit,
     allowed_bits,
+    fragment_number,
     fragment_words,
     lanes_of,
     payload_bytes,
+    width_code,
 )
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 
 (_BANK_WIDTH,) = fragment_words(LANES, LANES)
 _WHOLE = BITS[0]
+# Of a packet, or part of one: Scapy has no types.
+Layers = Any
 # Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
 _MOST_ROWS_BYTES = 1 << 16
 
@@ -227,3 +237,20 @@ class WaitingLayer(Packet):
 
 
 bind_layers(IP, SwitchGNN, proto=PROTOCOL)
+
+
+def to_switch(
+    end: Endpoint, unit: Unit, kind: Kind, fields: Mapping[str, int], body: Layers = None
+) -> Layers:
+    """Return a packet of a worker to its switch; one without numbers goes first (DSCP 48).
+
+    `unit`: what it is about; `fields`: those of the header that follow from neither.
+    """
+    here, there = end.addresses.worker, end.addresses.switch
+    dscp = 0 if kind in LANE_KINDS else DSCP_CONTROL
+    header = cast(Any, SwitchGNN)(Kind=int(kind), Session=end.session & SESSION_MASK, **fields)
+    header.Round, header.Block_id = unit.round, unit.block
+    header.Fragment, header.Width = fragment_number(unit.fragment), width_code(unit.fragment)
+    ip = IP(src=here.ip, dst=there.ip, tos=dscp << 2 | ECN_CAPABLE, id=0)
+    packet: Layers = Ether(src=here.mac, dst=there.mac) / ip / header
+    return packet if body is None else packet / body
