@@ -36,7 +36,7 @@ LINKS   ?=#          of `make docs`: --check also requests the links to other si
 # One version for all users; a CPU build suffices.
 TORCH   ?= torch==2.13.0
 GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shell` opens
-ELECTION_ID ?= 0,1#  of `make shell`, two numbers; 0,0 only reads, beside another controller
+ELECTION_ID ?= 0,1#  of `make shell`: high,low; 0,0 only reads, beside another controller
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin

@@ -20,19 +20,13 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.whole
 ROOT = DEPLOY.parent
 PAGE = ROOT / "docs/switches.md"
-BLOCK = re.compile(r"^```(bash|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(language):
-    return [text for kind, text in BLOCK.findall(PAGE.read_text()) if kind == language]
-
-
-SERVICE, FIRST, AGAIN, *OTHERS = map(str.splitlines, blocks("bash"))
-# Commands with what they print.
-CONSOLES = [
-    re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE) for text in blocks("console")
-]
+BLOCKS = re.findall(r"^```(bash|console)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+SERVICE, FIRST, AGAIN, *OTHERS = (text.splitlines() for kind, text in BLOCKS if kind == "bash")
+SHOWN = "".join(text for kind, text in BLOCKS if kind == "console")
+COMMANDS_AND_OUTPUTS = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", SHOWN, re.MULTILINE)
 PROMPT = re.compile(r"^P4Runtime sh >>> ", re.MULTILINE)
+READY = ROOT / ".venv-shell/ready"
+LEAVES_OUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Running:
@@ -112,14 +106,11 @@ def made(command, *variables):
 
 
 def same(shown, printed):
-    """Whether a program prints what the page shows, which leaves out words and lines (`...`)."""
-    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    return doctest.OutputChecker().check_output(shown, printed, options)
+    return doctest.OutputChecker().check_output(shown, printed, LEAVES_OUT)
 
 
-def type_in(console, port, folder):
+def type_in(command, shown, port, folder):
     """Start a shell of the page, type its lines, and compare what it prints."""
-    [(command, shown)] = console
     banner, *inputs = PROMPT.split(shown)
     lines = [text.partition("\n")[::2] for text in inputs]
     done = run_program(
@@ -130,15 +121,13 @@ def type_in(console, port, folder):
     )
     start, *printed = PROMPT.split(done.stdout)
     assert banner in start, done.stderr
-    assert len(printed) == len(lines), done.stdout + done.stderr
     for (line, output), got in zip(lines, printed, strict=True):
         assert same(output, got), f"{line}\n{got}"
 
 
 @contextmanager
-def watching(line, port, folder):
+def watching(command, shown, port, folder):
     """Yield a watch of the page that has printed what the page shows."""
-    command, shown = line
     words = [*shlex.split(command)[1:], "--address", f"127.0.0.1:{port}"]
     with started(*words, log=folder / "watch", folder=folder) as child:
         printed = child.stdout.readline()
@@ -146,24 +135,21 @@ def watching(line, port, folder):
         yield child
 
 
-@pytest.mark.skipif(
-    not (ROOT / ".venv-shell/ready").exists(),
-    reason="p4runtime-shell is not installed (make .venv-shell/ready)",
-)
+@pytest.mark.skipif(not READY.exists(), reason="no p4runtime-shell (make .venv-shell/ready)")
 def test_a_session_with_p4runtime_shell(tmp_path):
     port = free_tcp_port()
-    [(up, _)], deletes, [(plan, _), first], reads, outranks, [again] = CONSOLES
+    (up, _), deletes, (plan, _), watch, reads, outranks, watch_again = COMMANDS_AND_OUTPUTS
     words = made(up, f"GRPC_PORT={port}", "FABRIC=loopback")[1:]
     with started(*words, log=tmp_path / "up", folder=tmp_path) as keeping:
         wait_until(lambda: "Ctrl-C ends it" in keeping.log.read_text(), "a switch that is kept")
-        type_in(deletes, port, tmp_path)
+        type_in(*deletes, port, tmp_path)
         run(plan, tmp_path)
-        with watching(first, port, tmp_path) as child:
-            type_in(reads, port, tmp_path)
-            type_in(outranks, port, tmp_path)
+        with watching(*watch, port, tmp_path) as child:
+            type_in(*reads, port, tmp_path)
+            type_in(*outranks, port, tmp_path)
             assert any("give --election-id 2" in line for line in child.stdout)
             assert "no longer obeys this controller" in child.log.read_text()
-        with watching(again, port, tmp_path):
+        with watching(*watch_again, port, tmp_path):
             pass
 
 
