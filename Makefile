@@ -36,6 +36,7 @@ LINKS   ?=#          of `make docs`: --check also requests the links to other si
 # One version for all users; a CPU build suffices.
 TORCH   ?= torch==2.13.0
 GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shell` opens
+ELECTION_ID ?= 0,1#  of `make shell`: high,low; 0,0 only reads, beside another controller
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -73,7 +74,7 @@ up: $(VENV)/base  ## the same, then keep the switch running until Ctrl-C
 
 shell: $(VENV)-shell/ready  ## p4runtime-shell on the switch that `make up` keeps
 	$(VENV)-shell/bin/python -m p4runtime_sh --grpc-addr 127.0.0.1:$(GRPC_PORT) --device-id 0 \
-	    --election-id 0,1
+	    --election-id $(ELECTION_ID)
 
 doctor: $(VENV)/base  ## installed and missing programs, and the commands that install them
 	$(BIN)/switchgnn doctor
@@ -98,7 +99,7 @@ test: $(VENV)/test  ## all of that, and each promise once on each switch and fab
 test-all: $(VENV)/test  ## every variation: widths, seeds, numbers of workers, kills, model searches
 	$(BESIDE) tests LEVEL=all
 
-tests: $(VENV)/test
+tests: $(VENV)/test $(if $(filter-out check,$(LEVEL)),$(VENV)-shell/ready)
 	$(PYTEST) --level $(LEVEL)
 
 test-share: $(VENV)/test  ## one in SHARE of the tests that only test-all has, chosen by SEED
@@ -168,10 +169,11 @@ $(VENV)-lowest/ready: pyproject.toml requirements-lowest.txt
 	    --constraint requirements-lowest.txt -e '.[mininet,test]' $(TORCH)
 	@touch $@
 
-# p4runtime-shell pins a protobuf that is too old for everything else.
-$(VENV)-shell/ready:
+# pip reads dependency groups from version 25.1 on.
+$(VENV)-shell/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-shell
-	$(INSTALL) $(VENV)-shell "p4runtime-shell" p4runtime-shell
+	$(INSTALL) $(VENV)-shell "pip" "pip>=25.1"
+	$(INSTALL) $(VENV)-shell "p4runtime-shell" --group shell
 	@touch $@
 
 .PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare check-lowest bench figures docs numbers p4 clean

@@ -1,22 +1,32 @@
 """docs/switches.md, played through; ports are UDP sockets in place of interfaces."""
 
+import doctest
+import os
 import re
 import shlex
 import signal
+from contextlib import contextmanager
 
 import pytest
 
 from switchgnn.base.machine import python_program
 from switchgnn.topologies.child import Child
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from tests.deploy.test_units import DEPLOY, settings_of
-from tests.support.commands import forkserver, switchgnn
+from tests.support.commands import forkserver, started, switchgnn
+from tests.support.processes import run_program
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.whole
-PAGE = DEPLOY.parent / "docs/switches.md"
-BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-SERVICE, FIRST, AGAIN, *OTHERS = (block.splitlines() for block in BLOCKS)
+ROOT = DEPLOY.parent
+PAGE = ROOT / "docs/switches.md"
+BLOCKS = re.findall(r"^```(bash|console)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+SERVICE, FIRST, AGAIN, *OTHERS = (text.splitlines() for kind, text in BLOCKS if kind == "bash")
+SHOWN = "".join(text for kind, text in BLOCKS if kind == "console")
+COMMANDS_AND_OUTPUTS = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", SHOWN, re.MULTILINE)
+PROMPT = re.compile(r"^P4Runtime sh >>> ", re.MULTILINE)
+READY = ROOT / ".venv-shell/ready"
+LEAVES_OUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class Running:
@@ -86,6 +96,61 @@ def test_what_is_done_as_root_names_what_is_there():
 
 def user_of(path):
     return settings_of(path)["Service"]["User"][0]
+
+
+def made(command, *variables):
+    """The words that a `make` of the page runs."""
+    ready = ("--no-print-directory", "-n", "-o", ".venv/base", "-o", ".venv-shell/ready")
+    recipe = run_program([*shlex.split(command), *ready, *variables], cwd=ROOT, check=True).stdout
+    return shlex.split(recipe.replace("\\\n", ""))
+
+
+def same(shown, printed):
+    return doctest.OutputChecker().check_output(shown, printed, LEAVES_OUT)
+
+
+def type_in(command, shown, port, folder):
+    """Start a shell of the page, type its lines, and compare what it prints."""
+    banner, *inputs = PROMPT.split(shown)
+    lines = [text.partition("\n")[::2] for text in inputs]
+    done = run_program(
+        made(command, f"GRPC_PORT={port}"),
+        cwd=ROOT,
+        input="".join(f"{line}\n" for line, _ in lines),
+        env={**os.environ, "TERM": "dumb", "IPYTHONDIR": str(folder / "ipython")},
+    )
+    start, *printed = PROMPT.split(done.stdout)
+    assert banner in start, done.stderr
+    for (line, output), got in zip(lines, printed, strict=True):
+        assert same(output, got), f"{line}\n{got}"
+
+
+@contextmanager
+def watching(command, shown, port, folder):
+    """Yield a watch of the page that has printed what the page shows."""
+    words = [*shlex.split(command)[1:], "--address", f"127.0.0.1:{port}"]
+    with started(*words, log=folder / "watch", folder=folder) as child:
+        printed = child.stdout.readline()
+        assert same(shown.replace("9559", str(port)), printed), printed
+        yield child
+
+
+@pytest.mark.skipif(not READY.exists(), reason="no p4runtime-shell (make .venv-shell/ready)")
+def test_a_session_with_p4runtime_shell(tmp_path):
+    port = free_tcp_port()
+    (up, _), deletes, (plan, _), watch, reads, outranks, watch_again = COMMANDS_AND_OUTPUTS
+    words = made(up, f"GRPC_PORT={port}", "FABRIC=loopback")[1:]
+    with started(*words, log=tmp_path / "up", folder=tmp_path) as keeping:
+        wait_until(lambda: "Ctrl-C ends it" in keeping.log.read_text(), "a switch that is kept")
+        type_in(*deletes, port, tmp_path)
+        run(plan, tmp_path)
+        with watching(*watch, port, tmp_path) as child:
+            type_in(*reads, port, tmp_path)
+            type_in(*outranks, port, tmp_path)
+            assert any("give --election-id 2" in line for line in child.stdout)
+            assert "no longer obeys this controller" in child.log.read_text()
+        with watching(*watch_again, port, tmp_path):
+            pass
 
 
 def test_signals_are_as_told():
