@@ -74,16 +74,12 @@ def test_pcapng_with_several_sections_and_what_is_passed_over():
 
 
 def test_each_interface_of_a_section_has_an_offset_of_its_own():
-    content = b"".join(
-        section(order)
-        + b"".join(
-            interface(order, more=option(order, 14, struct.pack(f"{order}q", seconds)))
-            for seconds in offsets
-        )
-        + interface(order, more=option(order, 14, b"1234"))
-        + b"".join(enhanced(order, number, 5, b"x") for number in range(3))
-        for order, offsets in (("<", (10**9, -7)), (">", (2, 1 << 33)))
-    )
+    content = b""
+    for order, offsets in (("<", (10**9, -7)), (">", (2, 1 << 33))):
+        values = [*(struct.pack(f"{order}q", seconds) for seconds in offsets), b"1234"]
+        interfaces = [interface(order, more=option(order, 14, value)) for value in values]
+        packets = [enhanced(order, number, 5, b"x") for number in range(3)]
+        content += section(order) + b"".join(interfaces + packets)
     found, damage = read(content)
     assert damage is None
     assert [(each.time - 5) // 10**9 for each in found] == [10**9, -7, 0, 2, 1 << 33, 0]

@@ -167,7 +167,7 @@ class RunCommandOptions:
     """The options of `switchgnn run`."""
 
     graph: str = option(
-        DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a file.", default="digits"
+        DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a path.", default="digits"
     )
     ignore_weights: bool = ignore_weights_option()
     workers: int = workers_option(4)
