@@ -110,11 +110,12 @@ def read_npz(
     remedy: str,
     limit: UnpackLimit,
     others: str = "",
+    ignored: list[str] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an archive whose directory keeps to a limit, as `read_arrays` does.
 
     `limit`: on the bytes of all arrays that are read. `others`: a pattern of the names of further
-    arrays that are ignored; others are refused.
+    arrays that are ignored, and added to the list `ignored`; others are refused.
     """
     with _refusing(source, where, remedy), _opened(source, limit) as (file, _):
         # Of the packed file: what is packed twice gets no second allowance.
@@ -138,6 +139,9 @@ def read_npz(
                 raise
             except Exception as error:  # zipfile and zlib raise many kinds on damaged archives
                 raise ValueError(f"array {name}: {error or type(error).__name__}") from error
+        if ignored is not None:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            ignored += [name for name in names if name not in found]
         return found
 
 

@@ -82,7 +82,7 @@ _INTERFACE, _PACKET = 1, 6
 _LEAST_BYTES = {int.from_bytes(_SECTION, "big"): 28, _INTERFACE: 20, _PACKET: 32}
 _SMALLEST_BLOCK = 12
 _LONGEST_BLOCK = LONGEST_FRAME + (1 << 16)
-_NAME, _RESOLUTION = 2, 9
+_NAME, _RESOLUTION, _OFFSET = 2, 9, 14
 # 2^-30 s is about a nanosecond.
 _FINEST = 30
 
@@ -131,6 +131,7 @@ class _Interface(NamedTuple):
     link: str
     link_type: int
     frequency: int
+    offset: int  # what its clock lacks, in seconds
 
 
 def _read_pcapng(source: CaptureStream, link: str) -> Iterator[Captured]:
@@ -179,7 +180,10 @@ def _interface(content: bytes, order: str, link: str) -> _Interface:
     # A power of 10, or of 2 if the highest bit is set.
     resolution = (options.get(_RESOLUTION) or b"\x06")[0]
     frequency = (2 if resolution & 0x80 else 10) ** min(resolution & 0x7F, _FINEST)
-    return _Interface(name or link, struct.unpack_from(f"{order}H", content)[0], frequency)
+    link_type = struct.unpack_from(f"{order}H", content)[0]
+    offset = options.get(_OFFSET, b"")
+    seconds = struct.unpack(f"{order}q", offset)[0] if len(offset) == 8 else 0
+    return _Interface(name or link, link_type, frequency, seconds)
 
 
 def _captured(
@@ -190,7 +194,7 @@ def _captured(
     if number >= len(interfaces) or kept > len(content) - head.size:
         raise source.damage("a packet of an interface, or of a length, that is not there")
     interface = interfaces[number]
-    time = (high << 32 | low) * _BILLION // interface.frequency
+    time = (high << 32 | low) * _BILLION // interface.frequency + interface.offset * _BILLION
     frame = content[head.size : head.size + kept]
     captured = Captured(time, interface.link, frame, max(size, kept))
     return as_ethernet(captured, interface.link_type)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from switchgnn.capture.files import CaptureFiles, CaptureStream, read_frames
 from switchgnn.capture.packet import LONGEST_FRAME, CaptureError, DamageError
 from tests.capture.drawn import feature, flipped
-from tests.capture.written import block, enhanced, interface, pcap, pcapng, section
+from tests.capture.written import block, enhanced, interface, option, pcap, pcapng, section
 from tests.support.markers import whole
 from tests.support.speed import seconds_here
 
@@ -71,6 +71,18 @@ def test_pcapng_with_several_sections_and_what_is_passed_over():
     assert [(each.link, each.frame) for each in found] == [
         ("one", b"x" * 20), ("radio", b""), ("two", b"z" * 20)
     ]  # fmt: skip
+
+
+def test_each_interface_of_a_section_has_an_offset_of_its_own():
+    content = b""
+    for order, offsets in (("<", (10**9, -7)), (">", (2, 1 << 33))):
+        values = [*(struct.pack(f"{order}q", seconds) for seconds in offsets), b"1234"]
+        interfaces = [interface(order, more=option(order, 14, value)) for value in values]
+        packets = [enhanced(order, number, 5, b"x") for number in range(3)]
+        content += section(order) + b"".join(interfaces + packets)
+    found, damage = read(content)
+    assert damage is None
+    assert [(each.time - 5) // 10**9 for each in found] == [10**9, -7, 0, 2, 1 << 33, 0]
 
 
 @given(st.data())

@@ -30,8 +30,8 @@ def section(order="<"):
     return block(order, 0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
 
 
-def interface(order="<", name=b"", resolution=9, link_type=1):
-    options = option(order, 9, bytes([resolution]))
+def interface(order="<", name=b"", resolution=9, link_type=1, more=b""):
+    options = option(order, 9, bytes([resolution])) + more
     if name:
         options += option(order, 2, name)
     return block(order, 1, struct.pack(f"{order}HxxI", link_type, 0) + options + bytes(4))

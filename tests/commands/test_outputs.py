@@ -13,6 +13,7 @@ from switchgnn.commands.shared.outputs import (
     check_outputs,
     recordings_in,
     run_logs,
+    told_aloud,
 )
 from switchgnn.host.links.recording import Recording
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -126,6 +127,14 @@ def run(folder, asked=None, error=None, said="a word", failed=False):
         logs.failed = failed
         if error is not None:
             raise error
+
+
+@pytest.mark.parametrize(("verbose", "lines"), [(False, "care\n"), (True, "a step\ncare\n")])
+def test_warnings_are_printed_and_steps_if_asked(capsys, verbose, lines):
+    with told_aloud(verbose=verbose):
+        LOG.info("a step")
+        LOG.warning("care")
+    assert capsys.readouterr().err == lines
 
 
 def kept(folder):

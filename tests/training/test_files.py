@@ -97,6 +97,8 @@ def test_features_as_lists_of_numbers(load):
         # Of two classes a column is no multi-label either.
         (("l.npy", np.array([[1], [0], [0], [1]])), [1, 0, 0, 1]),
         (("l.txt", "1.0\n0\n+0.\n2e0\n"), [1, 0, 0, 2]),
+        (("l.json", {"2": 0, "0": 1.0, "1": 0, "3": 2}), [1, 0, 0, 2]),
+        (("l.json", {"3": "a", "0": "b", "1": None}), [1, -1, -1, 0]),
     ],
 )
 def test_labels(load, labels, expected):
@@ -149,9 +151,11 @@ def test_a_column_of_labels_by_name(load):
 def test_multilabel(load, kind):
     table = np.array([[1, 0], [1, 1], [0, 0], [0, 1]], dtype=kind)
     data = load(labels=("l.npy", table))
-    assert data.multilabel
-    assert np.array_equal(data.labels, table)
-    assert data.labels.dtype == np.float32
+    lists = {str(vertex): table[vertex].tolist() for vertex in (3, 1, 0, 2)}
+    for each in (data, load(labels=("l.json", lists))):
+        assert each.multilabel
+        assert np.array_equal(each.labels, table)
+        assert each.labels.dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -160,6 +164,7 @@ def test_multilabel(load, kind):
         ("s.txt", "train\nnone\ntest\nvalidation\n"),
         ("s.txt", "train\n\ntest\nvalidation"),
         ("s.csv", "id,part\n3,validation\n0,train\n2,test\n"),
+        ("s.json", {"te": [2], "tr": [0], "va": [3]}),
     ],
 )
 def test_split(load, split):
@@ -305,7 +310,8 @@ NAN[1, 1] = np.nan
         (("f.csv", "id,a\n"), "no rows"),
         (("f.json", "{"), "not JSON"),
         (("f.json", "[" * 100_000), "not JSON"),
-        (("f.json", {"a": [1]}), "but has 'a'"),
+        (("f.json", {"a": [1]}), "'a' as the id"),
+        (("f.json", {"0": 1}), "no whole number"),
         (("f.json", {"0": [0.5]}), "no whole number"),
         (("f.json", {"0": [], "1": []}), "no features"),
         (("f.json", {"0": [1], "00": []}), "twice"),
@@ -337,6 +343,14 @@ def test_bad_features(refused, features, part):
         (("l.npy", np.array([0, 2**64 - 1, 1, 1], dtype=np.uint64)), "label 18446744073709551615"),
         (("l.npy", np.array(1)), "not a 1-D or 2-D array"),
         (("l.npy", np.full((4, 2), 0.5)), "zeros and ones"),
+        (("l.json", "[0, 1]"), 'the form {"id": class, ...}'),
+        (("l.json", {"0": 1, "x": 1}), "'x' as the id"),
+        (("l.json", {}), "no labels"),
+        *(
+            (("l.json", {"0": one, "1": other}), "a zero or a one for each class")
+            for one, other in ((0, {}), ([0, 1], [1]), ([0, 1], [1, 2]))
+        ),
+        (("l.json", {"0": [0, 1], "1": [1, 0]}), "for each vertex of the graph"),
     ],
 )
 def test_bad_labels(refused, labels, part):
@@ -357,6 +371,10 @@ def test_no_such_column(refused):
         (("s.txt", "train\ntest\nx\nnone\n"), "'x'"),
         (("s.csv", "9,train\n"), "names vertex 9"),
         (("s.csv", "0,test\n"), "no vertices to train on"),
+        (("s.json", {}), "no vertices to train on"),
+        (("s.json", {"tr": [0, 1], "va": [1]}), "names vertex 1 twice"),
+        (("s.json", {"tr": 3}), '{"tr": [id, ...]'),
+        (("s.json", {"tr": [[0]]}), "[0] as the id"),
     ],
 )
 def test_bad_split(refused, split, part):

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import load_graph
 from switchgnn.training import DatasetError, load_dataset
 from tests.training.helpers import one_sentence, pairs, write_planetoid
 
 EDGES = [(0, 1), (1, 0), (1, 2), (2, 1), (3, 3), (2, 3), (3, 2), (0, 1)]
 PROPER = {(u, v) for u, v in EDGES if u != v}
+CLASSES = [[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 0, 1]]
 FEATURES = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 
@@ -79,12 +81,11 @@ def write_reddit(folder):
 def write_yelp(folder):
     folder.mkdir(parents=True)
     u, v = np.array(EDGES).T
-    matrix = scipy.sparse.csr_matrix((np.ones(len(u)), (u, v)), shape=(4, 4))
+    matrix = scipy.sparse.csr_matrix((np.ones(len(u)), (u, v)), shape=(4, 4)).astype(bool)
     arrays = {key: getattr(matrix, key) for key in ("data", "indices", "indptr", "shape")}
     np.savez(folder / "adj_full.npz", **arrays)
     np.save(folder / "feats.npy", FEATURES)
-    classes = {"0": [1, 0, 1], "1": [0, 0, 0], "2": [1, 1, 1], "3": [0, 0, 1]}
-    (folder / "class_map.json").write_text(json.dumps(classes))
+    (folder / "class_map.json").write_text(json.dumps(dict(enumerate(CLASSES))))
     (folder / "role.json").write_text(json.dumps({"tr": [0, 3], "va": [1], "te": [2]}))
 
 
@@ -103,8 +104,33 @@ def test_yelp(tmp_path, datasets_of_pyg):
     for _ in range(2):
         data = load_dataset("yelp", tmp_path)
         check(data)
-        assert data.labels.tolist() == [[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 0, 1]]
+        assert data.labels.tolist() == CLASSES
         assert data.multilabel
+
+
+@pytest.mark.parametrize(("write", "labels"), [(write_reddit, [0, 1, 2, 1]), (write_yelp, CLASSES)])
+def test_folders_as_graphsaint_and_dgl_write_them(tmp_path, write, labels):
+    write(tmp_path / "mine")
+    data = load_dataset(str(tmp_path / "mine"))
+    check(data)
+    assert data.labels.tolist() == labels
+    assert load_graph(str(tmp_path / "mine")).digest() == data.graph.digest()
+
+
+@pytest.mark.parametrize(
+    ("write", "missing", "part"),
+    [
+        (write_yelp, "role.json", "Cannot read"),
+        (write_yelp, "adj_full.npz", "or a folder with adj_full.npz or reddit_graph.npz"),
+        (write_reddit, "reddit_data.npz", "no array features"),
+    ],
+)
+def test_a_folder_that_lacks_a_file(tmp_path, write, missing, part):
+    write(tmp_path / "mine")
+    (tmp_path / "mine" / missing).unlink()
+    with pytest.raises(SwitchGNNError) as error:
+        load_dataset(str(tmp_path / "mine"))
+    assert part in one_sentence(error)
 
 
 def write_products(folder):

@@ -39,7 +39,7 @@ def plan(
             metavar="GRAPH",
             show_default=False,
             help="digits, karate, random:VERTICES:EDGES:SEED, reddit-like:SCALE:SEED, "
-            "yelp-like:SCALE:SEED, products-like:SCALE:SEED, or a file.",
+            "yelp-like:SCALE:SEED, products-like:SCALE:SEED, or a path.",
         ),
     ] = None,
 ) -> None:

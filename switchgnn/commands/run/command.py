@@ -167,7 +167,7 @@ class RunCommandOptions:
     """The options of `switchgnn run`."""
 
     graph: str = option(
-        DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a file.", default="digits"
+        DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a path.", default="digits"
     )
     ignore_weights: bool = ignore_weights_option()
     workers: int = workers_option(4)
@@ -181,8 +181,7 @@ class RunCommandOptions:
     hosts: HostKind = option(
         NETWORK,
         None,
-        "Pack packets in native code, or in Scapy: the protocol in 200 lines of Python, for small "
-        "graphs (host/scapy_host/host.py).",
+        "Let workers run native code, or the protocol in 200 lines of Scapy, for small graphs.",
         default=HostKind.NATIVE,
     )
     seed: int = seed_option("Plan and draw features from this seed.")

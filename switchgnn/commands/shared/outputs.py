@@ -141,11 +141,8 @@ def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
 
 @contextmanager
 def told_aloud(*, verbose: bool) -> Iterator[None]:
-    """If verbose, print the log of the block on standard error."""
-    if not verbose:
-        yield
-        return
-    with _handled_by(_Aloud()):
+    """Print the warnings of the block on standard error, and if verbose, all of its log."""
+    with _handled_by(_Aloud(logging.INFO if verbose else logging.WARNING)):
         yield
 
 

@@ -79,7 +79,7 @@ class DataOptions:
     data: str = option(
         DATA,
         "NAME",
-        f"{', '.join(_DATA)}, digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a file.",
+        f"{', '.join(_DATA)}, digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a path.",
         default="digits",
         autocompletion=lambda: list(_DATA),
     )
@@ -90,7 +90,7 @@ class DataOptions:
     node_features: Path | None = option(
         DATA, "FILE", "Read its features from a .npy, .csv or .json file."
     )
-    labels: Path | None = option(DATA, "FILE", "Read its labels from a .csv, .npy or text file.")
+    labels: Path | None = option(DATA, "FILE", "Read labels from a .csv, .json, .npy or text file.")
     weights: WeightOptions = field(default_factory=WeightOptions)
 
     @property

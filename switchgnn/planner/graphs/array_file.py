@@ -20,6 +20,7 @@ from switchgnn.planner.graphs.edge_list import (
     graph_name,
     graph_of_ids,
     refuse_weights,
+    tell_ignored,
 )
 from switchgnn.planner.graphs.graph import (
     FIRST_RESERVED_ID,
@@ -29,7 +30,7 @@ from switchgnn.planner.graphs.graph import (
     graph_from_edges,
 )
 
-_Arrays = Mapping[str, NDArray[Any]]
+_Arrays = dict[str, NDArray[Any]]
 
 # In the order of the codes in `Graph.split`.
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -68,6 +69,9 @@ _REMEDY = (
 )
 # Any array but one of a split that is not in _MASKS.
 _IGNORED = r"(?!.*train).*"
+# DGL's Reddit has the other arrays beside the graph, with 1, 2 and 3 for vertices of the _MASKS.
+REDDIT, _BESIDE, _WHOLE = "reddit_graph.npz", "reddit_data.npz", ArrayKind(("i", "u"))
+_BESIDE_KINDS = {"feature": ArrayKind(("f",), (2,)), "label": _WHOLE, "node_types": _WHOLE}
 # The shortest entry of a Matrix Market file, "1 1" and the end of the line.
 _ENTRY_BYTES = 4
 
@@ -80,12 +84,23 @@ def load_npz(
     Row u of a matrix holds the vertices that u contributes to; stored zeros are not edges.
     docs/data.md lists the names of the arrays; others are ignored.
     """
+    found, beside = _arrays_of(path, _ALL_KINDS, _REMEDY), path.with_name(_BESIDE)
+    arrays = {_ALSO.get(name, name): array for name, array in reversed(found.items())}
+    if path.name == REDDIT and beside.exists():
+        found = _arrays_of(beside, _BESIDE_KINDS, f"take it from where {REDDIT} is from")
+        arrays |= {"features": found["feature"], "labels": found["label"]}
+        arrays |= {mask: found["node_types"] == code for code, mask in enumerate(_MASKS, start=1)}
+    return _graph_of(path, arrays, directed=directed, edge_weights=edge_weights)
+
+
+def _arrays_of(path: Path, kinds: Mapping[str, ArrayKind], remedy: str) -> _Arrays:
+    names: list[str] = []
     try:
-        found = read_npz(path, _ALL_KINDS, remedy=_REMEDY, limit=PACKED, others=_IGNORED)
+        found = read_npz(path, kinds, remedy=remedy, limit=PACKED, others=_IGNORED, ignored=names)
     except ArraysError as error:
         raise PlannerError(str(error)) from error
-    arrays = {_ALSO.get(name, name): array for name, array in reversed(found.items())}
-    return _graph_of(path, arrays, directed=directed, edge_weights=edge_weights)
+    tell_ignored("arrays", path, names)
+    return found
 
 
 def load_npy(

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import logging
 import math
 import re
+import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float64s, Int64s
+from switchgnn.base.errors import printable
 from switchgnn.base.files import read_regular_text
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.errors import PlannerError
@@ -35,6 +38,15 @@ _TABS = re.compile(r"\s*\t\s*")
 _QUOTED = re.compile(r'"[^"]*"')
 # The header of pandas over the column of its index.
 _INDEX = ("", "Unnamed: 0")
+# Names of columns in lower case, without what _BESIDES matches: both ends of an edge, and weights.
+_ENDS = re.findall(
+    r"(\w+)/(\w+)",
+    "source/target source/destination sourceid/targetid src/dst srcid/dstid from/to fromid/toid "
+    "fromnode/tonode fromnodeid/tonodeid startid/endid node1/node2 id1/id2 head/tail u/v",
+)
+_WEIGHTS = ("weight", "weights", "edgeweight", "w", "value")
+# Signs, and what Neo4j adds: the kind of the vertices, and types.
+_BESIDES = re.compile(r"\(.*|(?<=\w):(?!start|end)\w+$|[\W_]")
 EDGE_WEIGHTS, IGNORE_WEIGHTS = "--edge-weights", "--ignore-weights"
 # Larger whole numbers may have no float64.
 _EXACT = 2**53
@@ -120,6 +132,12 @@ def refuse_weights(path: Path, values: NDArray[Any], *, edge_weights: bool | Non
         raise PlannerError(f"{path} has complex weights of edges: {IGNORE_WEIGHTS} drops them.")
 
 
+def tell_ignored(what: str, path: Path, names: Iterable[str]) -> None:
+    """Log the names of columns or arrays of a file that are not read, if there are any."""
+    if shown := textwrap.shorten(printable(", ".join(names)), 400):
+        logging.getLogger(__name__).warning("Ignored %s of %s: %s", what, path, shown)
+
+
 def separator(line: str) -> str | None:
     """Return what separates the fields of a line; None: spaces."""
     return next((each for each in ",;\t" if each in _QUOTED.sub("", line)), None)
@@ -141,7 +159,8 @@ class _Layout:
 
     skip: int  # the line that the data come after; 0: no line
     separator: str | None
-    first: int  # the column of the first id
+    columns: tuple[int, ...]  # those of both ids, and of the weight if it is asked for
+    width: int | None  # the number of columns of each line; None: there may be others
     names: bool
     header: bool  # whether the first line of names may be a header
     # the whole numbers of line `skip`, if that has other columns than the data
@@ -158,19 +177,44 @@ def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout 
     rows = [(at, _fields(data, between)) for at, data in lines]
     (number, fields), (after, below) = rows[0], rows[-1]
     first = int(len(fields) > 2 and fields[0] in _INDEX)
-    header = all(_NAME.fullmatch(field) for field in fields[first:])
+    header = all(map(_NAME.fullmatch, fields[first:]))
+    plain = [_BESIDES.sub("", field.lower()) for field in fields if header]
+    found = ((u, v) for u, v in _ENDS if u in plain and v in plain)
+    ends = next(((plain.index(u), plain.index(v)) for u, v in found), None)
+    pair, sizes = ends or (first, first + 1), []
     if not header and len(below) != len(fields) and all(map(INTEGER.fullmatch, fields)):
         sizes = [int(field.partition(".")[0]) for field in fields]
-        return _Layout(number, between, 0, False, False, sizes, edge_weights)
-    checked, line = (below, after) if header else (fields, number)
-    pair = checked[first : first + 2]
-    names = not all(map(INTEGER.fullmatch, pair))
-    if any(map(_NO_NAME.fullmatch, pair)) and names:
+    checked, line = (below, after) if header or sizes else (fields, number)
+    words = [checked[at] for at in pair if at < len(checked)]
+    names = not sizes and not all(map(INTEGER.fullmatch, words))
+    if any(map(_NO_NAME.fullmatch, words)) and names:
         raise _bad(path, line, checked, "is not two whole numbers")
-    # A line of names is an edge, unless one of them stands for a weight.
-    header = header and not (names and edge_weights and _is_finite(fields[-1]))
-    skip = number if header and (edge_weights or not names) else 0
-    return _Layout(skip, between, first, names, header and not edge_weights, None, edge_weights)
+    # A line of names is an edge, unless one of them stands for a number.
+    has_numbers = any(map(_is_finite, below[2 : len(fields)]))
+    is_title = header and (edge_weights or has_numbers or not names)
+    titles = fields if is_title or ends else []
+    columns, width = _choose_columns(path, number, titles, pair, edge_weights)
+    skip, header = number if is_title or sizes else 0, header and not is_title
+    return _Layout(skip, between, columns, width, names, header, sizes or None, edge_weights)
+
+
+def _choose_columns(
+    path: Path, line: int, titles: list[str], pair: tuple[int, int], weighted: bool | None
+) -> tuple[tuple[int, ...], int | None]:
+    """Return `columns` and `width` of a layout; without a header there are no `titles`."""
+    others = [at for at, title in enumerate(titles) if at not in pair and title not in _INDEX]
+    width = len(titles) or max(pair) + 1
+    if weighted is False:
+        return pair, None
+    if not others:
+        return ((*pair, width), width + 1) if weighted else (pair, width)
+    found = [at for at in others if _BESIDES.sub("", titles[at].lower()) in _WEIGHTS]
+    if not (found and weighted):
+        title = titles[(found or others)[0]]
+        what = f"which {EDGE_WEIGHTS} uses" if found else "neither a vertex id nor named weight"
+        raise _bad(path, line, titles, f"has column {title!r}, {what}: {IGNORE_WEIGHTS} drops it")
+    tell_ignored("columns", path, [titles[at] for at in others if at != found[0]])
+    return (*pair, found[0]), None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -195,8 +239,8 @@ def _parse(path: Path, text: str, layout: _Layout) -> tuple[Ids, Float64s | None
     table = None if layout.names else _numbers(text, layout)
     if table is not None and table.min(initial=0) >= 0:
         if not layout.edge_weights:
-            return table[:, -2:].astype(np.int64, copy=False), None
-        ids, values = table[:, -3:-1], table[:, -1]
+            return table.astype(np.int64, copy=False), None
+        ids, values = table[:, :2], table[:, 2]
         # Others need to be looked at, too.
         if ids.max(initial=0) < _EXACT and not (ids % 1).any() and np.isfinite(values).all():
             return ids.astype(np.int64), values
@@ -229,31 +273,33 @@ def _numbers(text: str, layout: _Layout) -> NDArray[Any] | None:
         # NumPy warns of empty input, and older versions of fractions that they cut off.
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*input contained no data")
-        asked, expected = layout.edge_weights, layout.first + (3 if layout.edge_weights else 2)
+        columns, width = layout.columns, layout.width
+        taken = columns if width is None else tuple(range(width))
         try:
             table: NDArray[Any] = np.loadtxt(
                 io.StringIO(text.replace("%", "#").replace("//", "#")),
-                dtype=np.float64 if asked else np.int64,
+                dtype=np.float64 if layout.edge_weights else np.int64,
                 comments="#",
                 delimiter=None if layout.separator == "\t" else layout.separator,
                 skiprows=layout.skip,
-                usecols=range(layout.first, expected) if asked is False else None,
+                usecols=columns if width is None else None,
                 quotechar='"',
                 ndmin=2,
             )
         except (ValueError, OverflowError, DeprecationWarning):
             return None
-        return None if asked is not False and table.shape[1] != expected else table
+        right = table.shape[1] == len(taken)
+        return (table if taken == columns else table[:, columns]) if right else None
 
 
 def _row(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]:
     """Return the two ids of a line, and its weight if it is asked for, as text."""
-    columns, end = len(fields), layout.first + (3 if layout.edge_weights else 2)
-    row = fields[layout.first : end]
+    columns, width = len(fields), layout.width or len(fields)
+    row = [fields[at] for at in layout.columns if at < columns]
     pair = row[:2]
-    if columns > end and layout.edge_weights is None:
+    if columns > width and layout.edge_weights is None:
         problem = f"has {columns} columns: {EDGE_WEIGHTS} uses the third, {IGNORE_WEIGHTS} does not"
-    elif columns != end and layout.edge_weights:
+    elif layout.edge_weights and (columns != width or len(row) < 3):
         problem = f"has {columns} column{'' if columns == 1 else 's'}, and not a weight after both"
     elif len(pair) < 2:
         problem = f"has {columns} column{'' if columns == 1 else 's'}"
@@ -288,7 +334,7 @@ def _without_sizes(
 ) -> tuple[Ids, int | None]:
     """Return the ids without those of a line of sizes, and the vertices that it names."""
     sizes, rest = layout.sizes, ids
-    if ids.dtype.kind == "U" or layout.header or layout.first:
+    if ids.dtype.kind == "U" or layout.columns[0] or (layout.skip and sizes is None):
         return ids, None
     if sizes is None:
         sizes, rest = ids[0].tolist(), ids[1:]

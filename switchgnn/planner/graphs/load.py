@@ -22,6 +22,8 @@ _READERS: Mapping[str, Callable[..., Graph]] = {
 }
 # A .gz may follow each of them.
 SUFFIXES = tuple(_READERS)
+# The file of the graph in GraphSAINT's data sets, and in that of DGL.
+SAINT, REDDIT = "adj_full.npz", array_file.REDDIT
 
 
 def load_graph(
@@ -40,7 +42,7 @@ def load_graph(
     Raises:
         PlannerError: there is no such graph, or its file cannot be read.
     """
-    path = Path(spec)
+    path = graph_file(Path(spec))
     undirected = _undirected_loader(spec, path)
     if undirected is not None:
         if directed:
@@ -55,11 +57,16 @@ def load_graph(
     else:
         raise PlannerError(
             f"Cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with "
-            ".gz, or a Planetoid file ind.NAME.graph."
+            f".gz, or a Planetoid file ind.NAME.graph, or a folder with {SAINT} or {REDDIT}."
         )
     if edge_weights and graph.weights is None:
         raise PlannerError(f"Graph {spec} has no weights of edges: leave {EDGE_WEIGHTS} out.")
     return graph
+
+
+def graph_file(path: Path) -> Path:
+    """Return the file of the graph in a folder of GraphSAINT or DGL, or else the path."""
+    return next((path / name for name in (SAINT, REDDIT) if (path / name).is_file()), path)
 
 
 def _undirected_loader(spec: str, path: Path) -> Callable[[], Graph] | None:

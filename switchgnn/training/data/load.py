@@ -17,7 +17,7 @@ from switchgnn.planner.graphs import bundled, planetoid
 from switchgnn.planner.graphs.bundled import DIGITS_PREFIX
 from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS
 from switchgnn.planner.graphs.graph import Graph, class_labels, graph_from_edges
-from switchgnn.planner.graphs.load import SUFFIXES, load_graph
+from switchgnn.planner.graphs.load import SAINT, SUFFIXES, graph_file, load_graph
 from switchgnn.planner.graphs.shaped import RANDOM_PREFIX, load_random
 from switchgnn.training.data.dataset import (
     Dataset,
@@ -29,6 +29,7 @@ from switchgnn.training.data.dataset import (
     split_vertices,
     write_dataset,
 )
+from switchgnn.training.data.read import load_files
 from switchgnn.training.errors import DatasetError
 
 PRODUCTS = "ogbn-products"
@@ -63,7 +64,7 @@ def load_dataset(
     Args:
         name: one of DATASETS, in upper or lower case; or the digits with more or fewer
             neighbours, ``digits:NEIGHBOURS``, or a random graph, ``random:VERTICES:EDGES:SEED``;
-            or a file of a graph with features and labels, such as ``.npz``; see load_graph.
+            or a file or folder of a graph with features and labels; docs/data.md lists them.
         root: the folder with the files, or to download them to; None is data/ in the current
             folder. Digits and karate need none.
         seed: the seed of the split, if the data set comes without one.
@@ -79,8 +80,8 @@ def load_dataset(
         PlannerError: a Planetoid file or the name of a random graph is not valid.
     """
     key = check_name(name)
-    if format_of(Path(name)) in SUFFIXES:
-        return _graph_file(name, seed, edge_weights=edge_weights)
+    if not (key in DATASETS or key.startswith(_WITH_NUMBERS)):
+        return _graph_file(Path(name), seed, edge_weights=edge_weights)
     if edge_weights:
         raise DatasetError(f"Data set {key} has no weights of edges: leave {EDGE_WEIGHTS} out.")
     if key.startswith(RANDOM_PREFIX):
@@ -95,17 +96,21 @@ def load_dataset(
 
 def check_name(name: str) -> str:
     """Return the name of a data set in lower case, if there is one or a file."""
-    key, file = name.lower(), format_of(Path(name)) in SUFFIXES
+    key, file = name.lower(), Path(name).is_dir() or format_of(Path(name)) in SUFFIXES
     if file and not Path(name).exists():
         raise DatasetError(f"There is no file {name}: give the path of a data set.")
     if not (file or key in DATASETS or key.startswith(_WITH_NUMBERS)):
-        also = ", digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, and files such as .npz"
+        also = ", digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, folders, and files such as .npz"
         raise DatasetError(no_such("data set", name, DATASETS, also=also))
     return key
 
 
-def _graph_file(name: str, seed: int, *, edge_weights: bool | None) -> Dataset:
-    graph = load_graph(name, edge_weights=edge_weights)
+def _graph_file(name: Path, seed: int, *, edge_weights: bool | None) -> Dataset:
+    file = graph_file(name)
+    if file == name / SAINT:
+        files = (file, name / "feats.npy", name / "class_map.json")
+        return load_files(*files, split=name / "role.json", edge_weights=edge_weights)
+    graph = load_graph(str(file), edge_weights=edge_weights)
     for array in ("features", "labels"):
         if getattr(graph, array) is None:
             raise DatasetError(

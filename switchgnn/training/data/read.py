@@ -51,6 +51,7 @@ _CODES = {
     "train": SPLIT_TRAIN,
     "validation": SPLIT_VALIDATION,
     "test": SPLIT_TEST,
+    **{"tr": SPLIT_TRAIN, "va": SPLIT_VALIDATION, "te": SPLIT_TEST},  # in role.json
 }
 
 
@@ -75,8 +76,8 @@ def load_files(
     Args:
         edges: the graph; see load_graph.
         node_features: .npy, .csv or .json.
-        labels: .npy, .csv or text.
-        split: .csv or text; None takes that of the graph's file, or splits at random, see
+        labels: .npy, .csv, .json or text.
+        split: .csv, .json or text; None takes that of the graph's file, or splits at random, see
             split_vertices.
         label_column: the column of the labels; None is the last one.
         directed: see load_graph.
@@ -94,7 +95,7 @@ def load_files(
     graph = load_graph(str(edges), directed=directed, edge_weights=edge_weights)
     given = _read_features(Path(node_features), graph)
     classes = _read_labels(Path(labels), graph, label_column)
-    parts = None if split is None else _read_words(Path(split), graph, None)
+    parts = None if split is None else _read_split(Path(split), graph)
     rows = [len(each.values) for each in (given, classes, parts) if each and each.ids is None]
     graph = _with_vertices(graph, given.ids, rows[0] if rows else None)
     features, numbers = _features_by_vertex(given, graph), _labels_by_vertex(classes, graph)
@@ -197,12 +198,19 @@ def _from_table(path: Path, graph: Graph) -> _Given:
 
 
 def _from_json(path: Path, graph: Graph) -> _Given:
-    lists = _lists(path, graph)
+    form = f'{path} must have the form {{"id": [feature, ...], ...}}'
+    lists = _object_of(path, form)
+    for key, columns in lists.items():
+        numbers = columns if isinstance(columns, list) else [None]
+        if not all(type(c) is int and 0 <= c < 2**31 for c in numbers):
+            raise DatasetError(f"{form}, but vertex {key} has a feature that is no whole number.")
+    if not any(lists.values()):
+        raise DatasetError(f"{path} holds no features.")
     lengths = [len(columns) for columns in lists.values()]
     column = np.array([c for columns in lists.values() for c in columns], dtype=np.int64)
     features = np.zeros((len(lists), int(column.max()) + 1), dtype=np.float32)
     features[np.repeat(np.arange(len(lists)), lengths), column] = 1
-    return _Given(path, np.array(list(lists)), features)
+    return _of_ids(path, list(lists), features, graph)
 
 
 def _features_by_vertex(given: _Given, graph: Graph) -> NDArray[np.float32]:
@@ -216,38 +224,57 @@ def _features_by_vertex(given: _Given, graph: Graph) -> NDArray[np.float32]:
     return features
 
 
-def _lists(path: Path, graph: Graph) -> dict[int | str, list[int]]:
+def _object_of(path: Path, form: str) -> dict[str, Any]:
     try:
         value = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{path} is not JSON: {error}.") from error
-    form = f'{path} must have the form {{"id": [feature, ...], ...}}'
     if not isinstance(value, dict):
         raise DatasetError(f"{form}.")
-    lists: dict[int | str, list[int]] = {}
-    for key, columns in value.items():
-        name = _id(key, graph)
-        if name is None or not isinstance(columns, list):
-            raise DatasetError(f"{form}, but has {key[:40]!r}.")
-        if not all(type(c) is int and 0 <= c < 2**31 for c in columns):
-            raise DatasetError(f"{form}, but vertex {key} has a feature that is no whole number.")
-        if name in lists:
-            raise DatasetError(f"{path} names vertex {name} twice.")
-        lists[name] = columns
-    if not any(lists.values()):
-        raise DatasetError(f"{path} holds no features.")
-    return lists
+    return value
+
+
+def _of_ids(path: Path, ids: list[Any], values: NDArray[Any] | list[str], graph: Graph) -> _Given:
+    known = [_id(str(each), graph) for each in ids]
+    if None in known:
+        raise DatasetError(f"{path} has {ids[known.index(None)]!r:.40} as the id of a vertex.")
+    return _Given(path, np.array(known), values)
+
+
+def _read_class_map(path: Path, graph: Graph) -> _Given:
+    form = f'{path} must have the form {{"id": class, ...}} or {{"id": [0, 1, ...], ...}}'
+    found = _object_of(path, form)
+    ids, values = list(found), list(found.values())
+    if not any(isinstance(each, list | dict) for each in values):
+        return _of_ids(path, ids, ["" if each is None else str(each) for each in values], graph)
+    width = len(values[0]) if isinstance(values[0], list) else -1
+    if any(type(v) is not list or not len(v) == width == v.count(0) + v.count(1) for v in values):
+        raise DatasetError(f"{form}, with a zero or a one for each class.")
+    return _of_ids(path, ids, np.array(values, dtype=np.uint8), graph)
+
+
+def _read_split(path: Path, graph: Graph) -> _Given:
+    if format_of(path) != ".json":
+        return _read_words(path, graph, None)
+    form = f'{path} must have the form {{"tr": [id, ...], "va": [id, ...], "te": [id, ...]}}'
+    found = _object_of(path, form)
+    if not all(isinstance(ids, list) for ids in found.values()):
+        raise DatasetError(f"{form}.")
+    words = [part for part, ids in found.items() for _ in ids]
+    return _of_ids(path, [each for ids in found.values() for each in ids], words, graph)
 
 
 def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
     """Read numbers [N] or [N, 1], zeros and ones [N, C], or words.
 
-    A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first;
-    vertices that it does not name have no label. Any other file has one label per line, one line
-    per vertex.
+    A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first, a
+    .json a form `{"id": class, ...}` or `{"id": [0, 1, ...], ...}`; vertices that neither names
+    have no label. Any other file has one label per line, one line per vertex.
     """
     if column is not None and format_of(path) != ".csv":
         raise DatasetError(f"{path} has no column {column}; only a .csv has columns.")
+    if format_of(path) == ".json":
+        return _read_class_map(path, graph)
     if format_of(path) != ".npy":
         return _read_words(path, graph, column)
     return _Given(path, None, read_npy(path, ArrayKind(_NUMBERS, (1, 2)), remedy=_REMEDY))
@@ -269,8 +296,10 @@ def _labels_by_vertex(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArra
     if isinstance(given.values, list):
         labels = _numbered(given.path, _words_by_vertex(given, graph))
     else:
-        _rows_of(given, graph)
-        labels = class_labels(given.values, str(given.path))
+        rows = _rows_of(given, graph)
+        if len(rows) < graph.vertices:
+            raise DatasetError(f"{given.path} needs zeros and ones for each vertex of the graph.")
+        labels = class_labels(given.values[np.argsort(rows)], str(given.path))
     if labels.ndim == 1:
         largest = int(labels.max())
         if largest < 0:

@@ -164,6 +164,35 @@ def test_weights_can_be_ignored(tmp_path, text):
     assert pairs(load_graph(spec, edge_weights=False, directed=True)) == [(0, 1), (1, 2)]
 
 
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("edge_id,src,dst\n7,0,1\n8,1,2\n", "edge_id"),
+        (":START_ID,:END_ID,:TYPE\n0,1,KNOWS\n1,2,LIKES\n", ":TYPE"),
+        (":START_ID(A);since:int;:END_ID(A)\n0;1999;1\n1;2000;2\n", "since:int"),
+        ("src,dst,relation\n0,1,http://x\n1,2,a #b\n", "relation"),
+        ("Id\tTarget\tSource\tLabel\n5\t1\t0\tof all\n6\t2\t1\t\n", "Id"),
+        (",timestamp,u,v\n0,5,0,1\n1,6,1,2\n", "timestamp"),
+        ("u,v,Unnamed: 0,id\n0,1,5,6\n1,2,5,7\n", "id"),
+        ("a,b,score\n0,1,2.5\n1,2,1\n", "score"),
+        ("Head,relation,Tail\nann,likes,bob\nbob,likes,cy\n", "relation"),
+        ("person,friend,since\nann,bob,2010\nbob,cy,2011\n", "since"),
+        ("source,target,from,to\n0,1,1999,2000\n1,2,1999,2001\n", "from"),
+    ],
+)
+def test_columns_are_known_by_their_names(tmp_path, text, column):
+    spec = write(tmp_path, text)
+    message = f"column {column!r}, neither a vertex id nor named weight: --ignore-weights drops it"
+    for weighted in (None, True):
+        assert message in refused(spec, edge_weights=weighted)
+    assert pairs(load_graph(spec, edge_weights=False, directed=True)) == [(0, 1), (1, 2)]
+
+
+def test_the_order_of_named_ends(tmp_path):
+    for text in ("dst,src\n1,0\n2,1\n", "node_2 node_1\n1 0\n2 1\n", "to;from\nb;a\nc;b\n"):
+        assert pairs(load_graph(write(tmp_path, text), directed=True)) == [(0, 1), (1, 2)]
+
+
 def weights_of(graph):
     return dict(zip(pairs(graph), graph.weights.tolist(), strict=True))
 
@@ -180,6 +209,9 @@ BOTH_WAYS = {(0, 1): 0.5, (1, 0): 0.5, (1, 2): 2.0, (2, 1): 2.0}
         "from;to;weight\na;b;0.5\nb;c;2\n",
         "a\tb\t0.5\nb\tc\t2\n",
         ",u,v,w\n0,0,1,0.5\n1,1,2,2\n",
+        "weight:float;from;to\n0.5;0;1\n2;1;2\n",
+        "value,Source,Type,Target\n0.5,a,of,b\n2,b,of,c\n",
+        "u,v,w\n2,1,2\n0,1,0.5\n1,0,0.5\n",  # sizes come before any header
         "3 3 2\n0 1 0.5\n1 2 2\n",
         "3 2\n0 1 0.5\n1 2 2\n",
         "9007199254740993 9007199254740995 0.5\n9007199254740995 9007199254740997 2\n",
@@ -199,6 +231,7 @@ def test_the_third_column_is_the_weight_of_both_directions(tmp_path, text):
         ("0 1 2 3\n", 1, "4 columns"),
         ("0 1 0.5\n1 2 x\n", 2, "no number as its weight"),
         ("0 1 inf\n", 1, "no number as its weight"),
+        ("w,u,v\n2,0,1\n1,2\n", 3, "2 columns"),
     ],
 )
 def test_a_line_without_a_weight_is_named(tmp_path, text, line, part):
@@ -229,6 +262,18 @@ def test_an_edge_has_one_weight_and_each_direction_may_have_its_own(tmp_path):
     assert "has no weights of edges" in refused("karate", edge_weights=True)
 
 
+def test_columns_and_arrays_that_are_not_read_are_named(tmp_path, caplog):
+    spec = write(tmp_path, "Id,Source,Target,Ty\x1b[pe,Weight\n1,0,1,x,2\n")
+    load_graph(spec, edge_weights=True)
+    archive = tmp_path / "g.npz"
+    np.savez(archive, edge_index=[[0], [1]], names=["a", "b"], **{"class\x1bes": np.array([{}])})
+    load_graph(str(archive))
+    assert caplog.messages == [
+        f"Ignored columns of {spec}: Id, Ty\\x1b[pe",
+        f"Ignored arrays of {archive}: names, class\\x1bes",
+    ]
+
+
 def test_sparse_ids_are_renumbered_in_order_and_few_gaps_stay(tmp_path):
     few = load_graph(write(tmp_path, "0 5\n1 3\n"))
     assert (few.vertices, few.original_ids) == (6, None)
@@ -249,7 +294,7 @@ def test_sparse_ids_are_renumbered_in_order_and_few_gaps_stay(tmp_path):
         ("0 1\n1 2.0.1\n", 2, "whole numbers"),
         ("0 1\n1 nan\n", 2, "whole numbers"),
         ("0,0,1\n1,1,2\n", 1, "3 columns"),
-        (",a,b,w\n0,0,1,2\n1,1,2,5\n", 2, "4 columns"),
+        (",a,b,w\n0,0,1,2\n1,1,2,5\n", 1, "column 'w', which --edge-weights uses"),
         ("0 1 0.5\n", 1, "--ignore-weights"),
         ("0.5 1\n", 1, "whole numbers"),
         ("0,1#c\n", 1, "whole numbers"),
