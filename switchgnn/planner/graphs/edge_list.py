@@ -178,9 +178,7 @@ def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout 
     (number, fields), (after, below) = rows[0], rows[-1]
     first = int(len(fields) > 2 and fields[0] in _INDEX)
     header = all(map(_NAME.fullmatch, fields[first:]))
-    plain = [_BESIDES.sub("", field.lower()) for field in fields if header]
-    found = ((u, v) for u, v in _ENDS if u in plain and v in plain)
-    ends = next(((plain.index(u), plain.index(v)) for u, v in found), None)
+    ends = _ends(fields) if header else None
     pair, sizes = ends or (first, first + 1), []
     if not header and len(below) != len(fields) and all(map(INTEGER.fullmatch, fields)):
         sizes = [int(field.partition(".")[0]) for field in fields]
@@ -198,6 +196,13 @@ def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout 
     return _Layout(skip, between, columns, width, names, header, sizes or None, edge_weights)
 
 
+def _ends(titles: list[str]) -> tuple[int, int] | None:
+    """Return the columns of both ends of an edge by their names, if they have such names."""
+    plain = [_BESIDES.sub("", title.lower()) for title in titles]
+    found = ((u, v) for u, v in _ENDS if u in plain and v in plain)
+    return next(((plain.index(u), plain.index(v)) for u, v in found), None)
+
+
 def _choose_columns(
     path: Path, line: int, titles: list[str], pair: tuple[int, int], weighted: bool | None
 ) -> tuple[tuple[int, ...], int | None]:
@@ -209,12 +214,14 @@ def _choose_columns(
     if not others:
         return ((*pair, width), width + 1) if weighted else (pair, width)
     found = [at for at in others if _BESIDES.sub("", titles[at].lower()) in _WEIGHTS]
-    if not (found and weighted):
+    named = _ends(titles) is not None
+    if not (weighted if found else named and not weighted):
         title = titles[(found or others)[0]]
         what = f"which {EDGE_WEIGHTS} uses" if found else "neither a vertex id nor named weight"
         raise _bad(path, line, titles, f"has column {title!r}, {what}: {IGNORE_WEIGHTS} drops it")
-    tell_ignored("columns", path, [titles[at] for at in others if at != found[0]])
-    return (*pair, found[0]), None
+    weight = found[:1]
+    tell_ignored("columns", path, [titles[at] for at in others if at not in weight])
+    return (*pair, *weight), None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

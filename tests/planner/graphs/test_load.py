@@ -174,17 +174,28 @@ def test_weights_can_be_ignored(tmp_path, text):
         ("Id\tTarget\tSource\tLabel\n5\t1\t0\tof all\n6\t2\t1\t\n", "Id"),
         (",timestamp,u,v\n0,5,0,1\n1,6,1,2\n", "timestamp"),
         ("u,v,Unnamed: 0,id\n0,1,5,6\n1,2,5,7\n", "id"),
-        ("a,b,score\n0,1,2.5\n1,2,1\n", "score"),
         ("Head,relation,Tail\nann,likes,bob\nbob,likes,cy\n", "relation"),
-        ("person,friend,since\nann,bob,2010\nbob,cy,2011\n", "since"),
         ("source,target,from,to\n0,1,1999,2000\n1,2,1999,2001\n", "from"),
     ],
 )
-def test_columns_are_known_by_their_names(tmp_path, text, column):
+def test_columns_are_known_by_their_names(tmp_path, caplog, text, column):
     spec = write(tmp_path, text)
-    message = f"column {column!r}, neither a vertex id nor named weight: --ignore-weights drops it"
-    for weighted in (None, True):
-        assert message in refused(spec, edge_weights=weighted)
+    assert f"column {column!r}, neither a vertex id" in refused(spec, edge_weights=True)
+    assert pairs(load_graph(spec, directed=True)) == [(0, 1), (1, 2)]
+    assert f"Ignored columns of {spec}: {column}" in caplog.text
+    assert pairs(load_graph(spec, edge_weights=False, directed=True)) == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("a,b,score\n0,1,2.5\n1,2,1\n", "score"),
+        ("person,friend,since\nann,bob,2010\nbob,cy,2011\n", "since"),
+    ],
+)
+def test_columns_beside_unknown_names_are_refused(tmp_path, text, column):
+    spec = write(tmp_path, text)
+    assert f"column {column!r}, neither a vertex id nor named weight" in refused(spec)
     assert pairs(load_graph(spec, edge_weights=False, directed=True)) == [(0, 1), (1, 2)]
 
 
