@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import signal
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -23,7 +24,9 @@ PAGE = ROOT / "docs/switches.md"
 BLOCKS = re.findall(r"^```(bash|console)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 SERVICE, FIRST, AGAIN, *OTHERS = (text.splitlines() for kind, text in BLOCKS if kind == "bash")
 SHOWN = "".join(text for kind, text in BLOCKS if kind == "console")
-COMMANDS_AND_OUTPUTS = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", SHOWN, re.MULTILINE)
+COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+COMMANDS_AND_OUTPUTS = COMMAND.findall(SHOWN)
+COURSE = (ROOT / "docs/course.md").read_text()
 PROMPT = re.compile(r"^P4Runtime sh >>> ", re.MULTILINE)
 READY = ROOT / ".venv-shell/ready"
 LEAVES_OUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -151,6 +154,27 @@ def test_a_session_with_p4runtime_shell(tmp_path):
             assert "no longer obeys this controller" in child.log.read_text()
         with watching(*watch_again, port, tmp_path):
             pass
+
+
+@pytest.mark.skipif(not READY.exists(), reason="no p4runtime-shell (make .venv-shell/ready)")
+def test_the_exercise_with_p4runtime_shell(tmp_path):
+    port, missing = free_tcp_port(), tmp_path / "missing.txt"
+    shown = "".join(re.findall(r"^```console\n(.*?)^```", COURSE, re.MULTILINE | re.DOTALL))
+    (up, _), empties, (plan, _), lists, fills, passes = COMMAND.findall(shown)
+
+    def grade(command, printed):
+        words = shlex.split(command.partition(" | ")[0].replace("python ", f"{ROOT}/"))
+        done = run_program([sys.executable, *words, "--address", f"127.0.0.1:{port}"], cwd=tmp_path)
+        assert same(printed, done.stdout), done.stdout
+        missing.write_text(done.stdout)
+
+    with started(*made(up, f"GRPC_PORT={port}")[1:], log=tmp_path / "up", folder=tmp_path) as child:
+        wait_until(lambda: "Ctrl-C ends it" in child.log.read_text(), "a switch that is kept")
+        type_in(*empties, port, tmp_path)
+        run(plan, tmp_path)
+        grade(*lists)
+        type_in(fills[0], fills[1].replace("missing.txt", str(missing)), port, tmp_path)
+        grade(*passes)
 
 
 def test_signals_are_as_told():
