@@ -57,8 +57,7 @@ class ChangedRows:
     def contribution(self, request: Header, row: int) -> Int32s | None:
         """Return the change of a row, or of the partial sum that it is in.
 
-        Of the rows of a partial sum the first one stands for all, and the others add nothing. None:
-        no frame of the block has the row.
+        Of a partial sum's rows the first stands for all, and the others add nothing. None: no row.
         """
         lanes = self.lanes[request.block_id][in_pool(request.fragment, 0)]
         schedule = self.schedules[request.block_id - 1]

@@ -38,19 +38,16 @@ class Responder:
         self._units: Set[tuple[int, int]] = frozenset()
         self._contribution: Contribution = lambda _request, _row: None
 
-    def serve(
-        self, round_number: int, units: Set[tuple[int, int]], contribution: Contribution
-    ) -> None:
-        """Serve these features from now on; `units`: the block and the word of each fragment."""
-        self._round, self._units, self._contribution = round_number, units, contribution
+    def serve(self, number: int, units: Set[tuple[int, int]], contribution: Contribution) -> None:
+        """Serve features of a round from now on; `units`: block and word of each fragment."""
+        self._round, self._units, self._contribution = number, units, contribution
 
     def answer(self, request: Header) -> None:
-        """Send the requested feature, if it is of a unit of this round."""
+        """Send the requested feature, if it is of a unit of this round, in the unit's pool."""
         row = self._row.get(request.src_id)
         if row is None or request.round != self._round:
             self._counters.late += 1
             return
-        # Another pool than the unit's would come back in a feature that looks right.
         served = (request.block_id, request.fragment) in self._units
         lanes = self._contribution(request, row) if served else None
         if lanes is None:
