@@ -22,7 +22,7 @@ class InNetworkCounters:
     overflow_copies: int = 0
     late: int = 0  # Packets of an earlier round, block or fragment; ignored.
     repeated: int = 0  # Sums and features that had arrived already; ignored.
-    wrong: int = 0  # Sums for no vertex of this worker, or with a wrong count; ignored.
+    wrong: int = 0  # Sums and fetches that do not fit the plan or the round; ignored.
     malformed: int = 0  # Frames that were no sound packets; ignored.
     foreign: int = 0  # Packets of another session; ignored.
     barriers: int = 0  # Barriers at which the worker waited.

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.host.wire.header import LAST_FRAGMENT
+from switchgnn.planner.lanes import LANES, ROWS, sum_frame_bytes
 from tests.support.documents import ENVIRONMENT, run_command
 from tests.support.levels import simulator_missing, tshark_missing
 from tests.support.markers import full
@@ -110,6 +112,16 @@ def test_links_and_make_targets_lead_somewhere(page):
         assert (page.parent / target).exists(), target
     for target in MAKE_TARGET.findall(text):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_documents_agree_on_what_several_state():
+    pages = ("README", "docs/architecture", "docs/evidence/benchmarks", "docs/limitations")
+    *native, measured, limits = ((ROOT / f"{page}.md").read_text() for page in pages)
+    (rates,) = re.findall(r"Python back end, .* \((\d+)[^\d]([\d,]+)\)", measured)
+    assert all(f"{' to '.join(rates)} times" in text for text in native)
+    longest = max(sum_frame_bytes(LANES[-1] // rows, rows) for rows in ROWS)
+    assert f"of at most {longest:,} bytes at the switch" in limits
+    assert f"at most {LAST_FRAGMENT + 1} fragments" in limits
 
 
 @pytest.mark.parametrize("target", ["run", "exchange", "up"])

@@ -474,7 +474,8 @@ class InNetworkExchange(Transport):
                 epsilon=self.epsilon,
                 to_skip=self._skipped.of(work.tensor_id, work.kind.direction),
             )
-        self._responder.serve(self._round, work.blocks, outgoing.contribution)
+        units = {(unit.block, unit.fragment) for unit in work.units if unit.block in work.blocks}
+        self._responder.serve(self._round, units, outgoing.contribution)
         return outgoing
 
     def stop(self) -> None:

@@ -31,10 +31,10 @@ class WholeRows:
         lanes = self.lanes[in_pool(fragment, 0)]
         return schedule.frames_of(schedule.payloads(lanes, combine_of(fragment)))
 
-    def contribution(self, request: Header, row: int) -> Int32s | None:
-        """Return int32[W], what a local row adds to a requested sum; None: no such fragment."""
-        lanes = self.lanes.get(in_pool(request.fragment, 0))
-        return None if lanes is None else lanes[row]
+    def contribution(self, request: Header, row: int) -> Int32s:
+        """Return int32[W], what a local row adds to a requested sum."""
+        lanes: Int32s = self.lanes[in_pool(request.fragment, 0)][row]
+        return lanes
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +57,9 @@ class ChangedRows:
     def contribution(self, request: Header, row: int) -> Int32s | None:
         """Return the change of a row, or of the partial sum that it is in.
 
-        Of the rows of a partial sum the first one stands for all, and the others add nothing.
+        Of a partial sum's rows the first stands for all, and the others add nothing. None: no row.
         """
-        lanes = self.lanes[request.block_id].get(in_pool(request.fragment, 0))
-        if lanes is None:
-            return None
+        lanes = self.lanes[request.block_id][in_pool(request.fragment, 0)]
         schedule = self.schedules[request.block_id - 1]
         frame = _frame_of(schedule, request.dst_id, row)
         if frame is None:

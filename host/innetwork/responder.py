@@ -1,7 +1,7 @@
 """Receives packets: answers fetches, passes marks on, and leaves the rest to the exchange."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -35,20 +35,20 @@ class Responder:
         self._counters = endpoint.counters
         self._row = {int(vertex): row for row, vertex in enumerate(vertices)}
         self._round = 0
-        self._blocks = range(0)
+        self._units: Set[tuple[int, int]] = frozenset()
         self._contribution: Contribution = lambda _request, _row: None
 
-    def serve(self, round_number: int, blocks: range, contribution: Contribution) -> None:
-        """Serve these features from now on."""
-        self._round, self._blocks, self._contribution = round_number, blocks, contribution
+    def serve(self, number: int, units: Set[tuple[int, int]], contribution: Contribution) -> None:
+        """Serve features of a round from now on; `units`: block and word of each fragment."""
+        self._round, self._units, self._contribution = number, units, contribution
 
     def answer(self, request: Header) -> None:
-        """Send the requested feature, if it is of this round."""
+        """Send the requested feature, if it is of a unit of this round, in the unit's pool."""
         row = self._row.get(request.src_id)
         if row is None or request.round != self._round:
             self._counters.late += 1
             return
-        served = request.block_id in self._blocks
+        served = (request.block_id, request.fragment) in self._units
         lanes = self._contribution(request, row) if served else None
         if lanes is None:
             self._counters.wrong += 1

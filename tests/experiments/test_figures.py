@@ -72,6 +72,17 @@ def test_every_panel_and_row_has_cells_at_every_scale(name):
             assert select(cells, where), (scale, where)
 
 
+def test_documents_and_help_name_the_figures_of_the_paper():
+    text = (ROOT / "docs/evidence/figures.md").read_text()
+    names = re.findall(r"^\| `([\w-]+)` \| ", text, re.MULTILINE)
+    assert names[: len(FIGURES)] == [*FIGURES]
+    assert [name for name in FIGURES if "figure" in name] == [
+        f"figure{n}" for n in (2, *range(15, 20))
+    ]
+    for file in ("README.md", "Makefile", "switchgnn/lab/commands/figures.py"):
+        assert "figures 2 and 15 to 19 of the paper" in (ROOT / file).read_text()
+
+
 def test_small_takes_five_minutes_of_two_cores():
     """More points need another measurement for docs/evidence/figures.md.
 

@@ -382,11 +382,10 @@ GROUPS = {
         Mistake(
             "a worker answers fetches with the rows of the round before",
             "host/innetwork/responder.py",
-            "        self._round, self._blocks, self._contribution = round_number, blocks, "
-            "contribution\n",
+            "        self._round, self._units, self._contribution = number, units, contribution\n",
             "        self._contribution = contribution if self._round == 0 else self._next\n"
             "        self._next = contribution\n"
-            "        self._round, self._blocks = round_number, blocks\n",
+            "        self._round, self._units = number, units\n",
             (f"{EXCHANGE}::test_a_fetched_feature_serves_every_sum_that_needs_it",),
         ),
         Mistake(

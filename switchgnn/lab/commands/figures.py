@@ -1,4 +1,4 @@
-"""`switchgnn figures`: the paper's figures from simulations."""
+"""`switchgnn figures`: figures of the paper from simulations."""
 
 import os
 import time
@@ -69,12 +69,12 @@ def figures(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            show_default="all of the paper",
+            show_default="all but example",
             help="Names such as figure15, or example, which is quick; or your own FILE.py.",
         ),
     ] = None,
 ) -> None:
-    """Redraw the paper's figures from simulations.
+    """Redraw figures 2 and 15 to 19 of the paper, and draw three more, from simulations.
 
     Simulates each point, and writes CSV, pictures and a table. A point that has
     a result of the same parameters and versions is not simulated again: after

@@ -15,6 +15,7 @@ from switchgnn.host.wire.header import (
     Kind,
     Unit,
     fragment_words,
+    in_pool,
 )
 from switchgnn.planner import build_plan, load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
@@ -230,12 +231,17 @@ def test_other_fragments_and_rounds_are_other_features(small_blocks):
     assert set(asked) == sources_of(schedule)
 
 
-@pytest.mark.parametrize(("round_number", "answers"), [(1, 0), (2, 1), (3, 0)])
-def test_only_fetches_of_the_round_are_answered(round_number, answers):
-    """Rows of another round than the one asked for would become a wrong sum."""
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"round": 1}, {"round": 3}, {"block_id": 2}, {"fragment": in_pool(0, 1)}, {"fragment": 1}],
+    ids=["this", "earlier", "later", "block", "pool", "width"],
+)
+def test_only_fetches_of_a_unit_of_the_round_are_answered(asked):
+    """Rows of another round would become a wrong sum; no unit of the round has another pool."""
     link = Recorder()
     responder = Responder(Endpoint(0, SESSION, link, ADDRESSES, Pace()), np.array([5]))
     for served in (1, 2):
-        responder.serve(served, range(1), lambda _request, _row: np.zeros(8, np.int32))
-    responder.answer(Header(kind=Kind.FETCH, src_id=5, dst_id=7, round=round_number))
-    assert len(link.sent) == answers
+        responder.serve(served, {(1, 0)}, lambda _request, _row: np.zeros(8, np.int32))
+    fetch = Header(kind=Kind.FETCH, src_id=5, dst_id=7, block_id=1, round=2)
+    responder.answer(fetch._replace(**asked))
+    assert len(link.sent) == (not asked)

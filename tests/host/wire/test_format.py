@@ -10,6 +10,7 @@ from switchgnn.host.wire.header import (
     HEADER,
     HEADER_FIELDS,
     HEADER_WORDS,
+    VERSION,
     WAITING_FIELDS,
     Kind,
     Refusal,
@@ -57,3 +58,9 @@ def test_the_dissector_has_the_same_kinds_and_refusals():
     names = set(re.findall(r'\[(\w+)\] = "(\w+)"', LUA))
     assert {(kind.name, kind.name.lower()) for kind in Kind} <= names
     assert {(str(int(each)), each.name.lower()) for each in Refusal} <= names
+
+
+@pytest.mark.parametrize("page", ["protocol", "transports"])
+def test_the_documents_have_the_version(page):
+    text = (TREE / f"docs/{page}.md").read_text()
+    assert re.findall(r"^\| `Version` \| 4 \| (\d+)", text, re.MULTILINE) == [str(VERSION)]

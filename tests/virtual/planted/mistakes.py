@@ -172,8 +172,8 @@ MISTAKES = (
         (
             "first_fragment_served",
             113,
-            "self.lanes.get(in_pool(request.fragment, 0))",
-            "next(iter(self.lanes.values()))",
+            "self.lanes[in_pool(request.fragment, 0)][row]",
+            "next(iter(self.lanes.values()))[row]",
         ),
         (
             "sent_at_another_scale",
