@@ -310,6 +310,10 @@ MOST_FOR_NOW = {"product": 73_764, "core": 15_158, "tests": 64_800}
 MOST_FILES = {"product": 405, "core": 95}
 
 
+def test_the_host_in_scapy_fits_a_lesson():
+    assert len((ROOT_FOLDER / "host/scapy_host/host.py").read_text().splitlines()) <= 200
+
+
 def test_no_room_grows_meanwhile():
     lines = lines_of(ROOT_FOLDER)
     assert {name: lines[name] for name, most in MOST_FOR_NOW.items() if lines[name] > most} == {}
