@@ -2,7 +2,8 @@
 
 import pytest
 
-from switchgnn.lab.experiments import cells_of, find_figures
+from switchgnn.lab.experiments.figure import cells_of
+from switchgnn.lab.experiments.paper import find_figures
 
 
 @pytest.mark.parametrize(("scale", "points"), [("small", 2 * 3), ("full", 3 * 3 * 5)])

@@ -1,6 +1,14 @@
 """A figure of your own: `switchgnn figures workers.py`. It takes seconds."""
 
-from switchgnn.lab.experiments import Claim, Figure, Panel, PlottedSeries, Ratio, Scale, ScaledGraph
+from switchgnn.lab.experiments.figure import (
+    Claim,
+    Figure,
+    Panel,
+    PlottedSeries,
+    Ratio,
+    Scale,
+    ScaledGraph,
+)
 
 
 def figure() -> Figure:

@@ -11,9 +11,8 @@ from switchgnn.commands.plan import plots as plan_plots
 from switchgnn.commands.shared.plots import colours_of
 from switchgnn.commands.train import plots as train_plots
 from switchgnn.host.registry import HOST, STRAWMAN, SWITCH, TRANSPORTS
-from switchgnn.lab.experiments import find_figures
 from switchgnn.lab.experiments.draw import _colours
-from switchgnn.lab.experiments.paper import FIGURES
+from switchgnn.lab.experiments.paper import FIGURES, find_figures
 from switchgnn.planner.costs.study import MemoryPoint, PartitionPoint
 from tests.commands.test_train import report
 

@@ -22,7 +22,9 @@ from switchgnn.commands.main import main
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.live import LiveOptions
 from switchgnn.lab.commands import figures
-from switchgnn.lab.experiments import ExperimentError, cells_of, find_figures, run_points
+from switchgnn.lab.experiments.figure import ExperimentError, cells_of
+from switchgnn.lab.experiments.paper import find_figures
+from switchgnn.lab.experiments.runner import run_points
 from tests.experiments.fake_points import FakeCommand
 from tests.support.processes import run_program
 from tests.support.speed import seconds_here

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from switchgnn.lab.experiments import SimulationPoint
+from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.experiments.table import RESULT_COLUMNS
 
 VERSIONS = {"code": "1"}

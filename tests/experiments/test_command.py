@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.lab.experiments import Store, cells_of, find_figures, process, run_points
-from switchgnn.lab.experiments.figure import select
-from switchgnn.lab.experiments.paper import FIGURES
-from switchgnn.lab.experiments.runner import point_command
+from switchgnn.lab.experiments import process
+from switchgnn.lab.experiments.figure import cells_of, select
+from switchgnn.lab.experiments.paper import FIGURES, find_figures
+from switchgnn.lab.experiments.runner import Store, point_command, run_points
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.subject import check_fits, make_plan
 from switchgnn.planner.graphs.load import load_graph

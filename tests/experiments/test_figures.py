@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.lab.experiments import (
+from switchgnn.lab.experiments.figure import (
+    UNLIMITED,
     ExperimentError,
     Figure,
     PlottedSeries,
     Scale,
     ScaledGraph,
     cells_of,
-    find_figures,
+    select,
     with_graphs,
 )
-from switchgnn.lab.experiments.figure import UNLIMITED, select
-from switchgnn.lab.experiments.paper import FIGURES
+from switchgnn.lab.experiments.paper import FIGURES, find_figures
 from switchgnn.lab.experiments.table import csv_text, value_of
 from switchgnn.lab.simulator import LeafSpineOptions
 from switchgnn.profiles import find_profile

@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from switchgnn.lab.experiments import Store, cells_of, find_figures, run_points, write_figures
-from switchgnn.lab.experiments.draw import draw_figure
-from switchgnn.lab.experiments.paper import FIGURES
+from switchgnn.lab.experiments.draw import draw_figure, write_figures
+from switchgnn.lab.experiments.figure import cells_of
+from switchgnn.lab.experiments.paper import FIGURES, find_figures
+from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import RESULT_COLUMNS, rows_of, value_of
 from tests.experiments.fake_points import VERSIONS, FakeCommand, result
 from tests.support.markers import some_of

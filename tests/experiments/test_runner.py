@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.lab.experiments import ExperimentError, Store, run_points
+from switchgnn.lab.experiments.figure import ExperimentError
+from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.presets import PRESETS, PlanContext, preset_strategies
 from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result

@@ -14,17 +14,11 @@ from switchgnn.base.options import OUTPUT, option, with_groups
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
-from switchgnn.lab.experiments import (
-    ExperimentError,
-    Store,
-    cells_of,
-    current_versions,
-    find_figures,
-    run_points,
-    with_graphs,
-    write_figures,
-)
-from switchgnn.lab.experiments.draw import TABLE
+from switchgnn.lab.experiments.draw import TABLE, write_figures
+from switchgnn.lab.experiments.figure import ExperimentError, cells_of, with_graphs
+from switchgnn.lab.experiments.paper import find_figures
+from switchgnn.lab.experiments.point import current_versions
+from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import HEADINGS
 
 _INTERRUPTED = 130
