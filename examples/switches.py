@@ -1,4 +1,4 @@
-"""Switches on this machine, until Ctrl-C; network.toml says how workers reach them."""
+"""Switches on this machine, until Ctrl-C or SIGTERM; network.toml says how workers reach them."""
 
 import argparse
 import signal
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
+from switchgnn.base.interruptible import Interruption, wait_for_interrupt
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
@@ -42,16 +43,18 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.out.exists():
         parser.error(f"{asked.out} exists already: remove it, or name another file with --out")
-    signal.signal(signal.SIGTERM, _end)
+    # Shells let programs that they start with `&` ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with suppress(KeyboardInterrupt):
+        with Interruption() as interruption, suppress(KeyboardInterrupt):
+            interruption.at_once()
             serve(asked.workers, asked.leaves, asked.spines, asked.out)
     except SwitchGNNError as error:
         parser.error(str(error))
 
 
 def serve(workers: int, leaves: int, spines: int, out: Path) -> None:
-    """Run the switches until Ctrl-C; the network file is there while they serve.
+    """Run the switches until a signal ends them; the network file is there while they serve.
 
     Args:
         workers: their number.
@@ -69,11 +72,7 @@ def serve(workers: int, leaves: int, spines: int, out: Path) -> None:
         out.write_text(network_text(fabric.describe()))
         sys.stdout.write(f"Serving; {out} says where. Ctrl-C ends the switches.\n")
         sys.stdout.flush()
-        signal.pause()
-
-
-def _end(_signal: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+        wait_for_interrupt()
 
 
 if __name__ == "__main__":

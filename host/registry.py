@@ -129,6 +129,16 @@ class TransportKind:
         """Whether workers send rows to each other, which the switch only forwards."""
         return self.write_schedules is not None
 
+    def write(self, graph: Graph, plan: Plan, paths: Sequence[Path]) -> bool:
+        """Write the rows that workers send each other, to a file each; return whether any are."""
+        if self.write_schedules is not None:
+            self.write_schedules(graph, plan.assignment, paths)
+        elif self.write_left is not None and plan.leaves_any:
+            self.write_left(graph, plan, paths)
+        else:
+            return False
+        return True
+
 
 _PARTITION_ONLY: FixedStrategies = {}
 
@@ -200,11 +210,13 @@ AUTO = replace(
     SWITCH, name="auto", help="of switch, host-partial and host the one predicted to be the fastest"
 )
 DEFAULT = AUTO
+# The strawman has a plan and a program of its own, and `local` one worker.
+OF_JOBS = (*(each for each in TRANSPORTS if each.in_switch or each.between_hosts), AUTO)
 
 
-def transport_kind(name: str) -> TransportKind:
+def transport_kind(name: str, among: Sequence[TransportKind] = TRANSPORTS) -> TransportKind:
     """Return the transport of a name."""
-    known = {each.name: each for each in TRANSPORTS}
+    known = {each.name: each for each in among}
     if name not in known:
         raise TransportError(no_such("transport", name, known))
     return known[name]

@@ -9,6 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from switchgnn.base.machine import python_program
+from switchgnn.base.network_file import (
+    Cable,
+    DescribedNetwork,
+    DescribedSwitch,
+    DescribedWorker,
+    SwitchTarget,
+)
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.topologies.targets import switch_child
@@ -142,6 +149,32 @@ class Fabric(ABC):
     @abstractmethod
     def worker_link(self, worker: int) -> str:
         """Return the worker's link, as for ``switchgnn.host.open_link``."""
+
+    def describe(self, processes: int = 1) -> DescribedNetwork:
+        """Return the network file of the running topology; `processes` share each worker's link."""
+        topology = self.topology
+        target = SwitchTarget(topology.target.value)
+        switches = [
+            DescribedSwitch(name, address, target, network.switch.mac, network.switch.ip)
+            for name, network, address in topology.switches
+        ]
+        workers = [
+            DescribedWorker(
+                switches[topology.positions[worker][0]].name,
+                topology.port(worker),
+                topology.station(worker).mac,
+                topology.station(worker).ip,
+                link=self.worker_link(worker),
+                gloo="" if self.workers_have_hosts else "lo",
+                processes=processes,
+            )
+            for worker in range(topology.workers)
+        ]
+        cables = [
+            Cable(switches[lower.switch].name, lower.port, switches[upper.switch].name, upper.port)
+            for _, lower, upper in topology.cables
+        ]
+        return DescribedNetwork(tuple(switches), tuple(workers), tuple(cables))
 
     def worker_namespace(self, worker: int) -> Path | None:
         """Return the worker's own network namespace, or None."""

@@ -1,12 +1,5 @@
 """A topology over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
-from switchgnn.base.network_file import (
-    Cable,
-    DescribedNetwork,
-    DescribedSwitch,
-    DescribedWorker,
-    SwitchTarget,
-)
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, RelayedCable, WireBytes
 from switchgnn.topologies.free_ports import free_udp_addresses
@@ -68,31 +61,6 @@ class LoopbackFabric(Fabric):
         """Return the worker's pair of UDP addresses, and the bandwidth if it is limited."""
         link = _udp(self._worker_ends[worker], self._switch_ends[worker])
         return link if self.topology.bandwidth is None else f"{link}:{self.topology.bandwidth:g}"
-
-    def describe(self) -> DescribedNetwork:
-        """Return the network file of the running topology, for workers that others start."""
-        topology = self.topology
-        target = SwitchTarget(topology.target.value)
-        switches = [
-            DescribedSwitch(name, address, target, network.switch.mac, network.switch.ip)
-            for name, network, address in topology.switches
-        ]
-        workers = [
-            DescribedWorker(
-                switches[topology.positions[worker][0]].name,
-                topology.port(worker),
-                topology.station(worker).mac,
-                topology.station(worker).ip,
-                link=self.worker_link(worker),
-                gloo="lo",
-            )
-            for worker in range(topology.workers)
-        ]
-        cables = [
-            Cable(switches[lower.switch].name, lower.port, switches[upper.switch].name, upper.port)
-            for _, lower, upper in topology.cables
-        ]
-        return DescribedNetwork(tuple(switches), tuple(workers), tuple(cables))
 
     @property
     def switch_processes(self) -> list[int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s
+from switchgnn.host.compression import Compression
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
@@ -117,11 +118,14 @@ def backward_file(path: Path) -> Path:
 class BinnedTransport(DirectTransport):
     """One worker of `g3`: rows are sent bin by bin while other bins are computed."""
 
+    def compress(self, compression: Compression) -> None:
+        """Refuse a cache and fewer bits."""
+        compression.refuse("g3", "take host, host-partial or switch, or plain rows of 32 bits")
+
 
 @contextmanager
 def open_binned(end: WorkerEnd) -> Iterator[DirectTransport]:
     """Open the transport `g3`."""
-    end.compression.refuse("g3", "take host, host-partial or switch, or plain rows of 32 bits")
     both = read_binned_schedule(end.schedule_file())
     with open_schedule(end, both.forward, backward=both.backward, kind=BinnedTransport) as made:
         yield made

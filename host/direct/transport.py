@@ -93,8 +93,6 @@ class DirectTransport(Transport):
         self._sides = self._draw()
         self.epsilon, self.savings = 0.0, Savings()
         self._compressed: CompressedRows | None = None
-        if compression.active:
-            self._compressed = CompressedRows(compression, self.worker, self._sides, self.savings)
         self._link = link
         self._start = link.traffic
         self._agreement = zlib.crc32(
@@ -103,8 +101,7 @@ class DirectTransport(Transport):
         )
         if framing.packed:
             self._agreement = zlib.crc32(f"mtu {framing.mtu}".encode(), self._agreement)
-        if compression.active:
-            self._agreement = zlib.crc32(repr(compression).encode(), self._agreement)
+        self.compress(compression)
         peers, one_way = _peers(self._schedules.values())
         self._exchange = DirectExchange(
             schedule.worker,
@@ -119,6 +116,12 @@ class DirectTransport(Transport):
             clock=clock,
         )
         self._wait_until: Waiter = self._exchange.wait_until
+
+    def compress(self, compression: Compression) -> None:
+        """Send rows in fewer bytes from the next exchange on, as all workers must."""
+        if compression.active:
+            self._compressed = CompressedRows(compression, self.worker, self._sides, self.savings)
+            self._agreement = zlib.crc32(repr(compression).encode(), self._agreement)
 
     @property
     def counters(self) -> DirectCounters:

@@ -137,6 +137,8 @@ class DescribedNetwork:
 
 
 _Value = TypeVar("_Value")
+# Environment variable: the file that `switchgnn launch` has written for its workers.
+NETWORK = "SWITCHGNN_NETWORK"
 _MOST_WORKERS = 128
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,64}\]")
 _TCP_PORT = re.compile(r"[0-9]{1,5}")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
+from switchgnn.base.network_file import NETWORK, network_text
 from switchgnn.base.options import with_groups
 from switchgnn.base.tasks import task_to_json
 from switchgnn.commands.allreduce import write_empty_plan
@@ -31,11 +32,14 @@ from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_al
 from switchgnn.commands.shared.runner import NetworkJob, Workers, finished, workspace
 from switchgnn.commands.shared.training import require_training
 from switchgnn.commands.shared.workers import ChildLines, rank_variables
+from switchgnn.controller import P4RuntimeClient
+from switchgnn.controller.target import served_plan
 from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
+from switchgnn.planner import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port
 from switchgnn.topologies.child import Child, how_it_ended
 from switchgnn.training.partition import machines_of
@@ -91,8 +95,9 @@ def launch(
 
     Starts a switch and a process for each worker, with the variables of
     torchrun. After `dist.init_process_group("switchgnn")`, or with another
-    backend and SwitchHook, gradients are added up in the switch. What the
-    workers print follows their number. Exit code 0 when all end with it, 2 when
+    backend and SwitchHook, gradients are added up in the switch. Programs that
+    join a job do so over this network, whatever file they name. What the workers
+    print follows their number. Exit code 0 when all end with it, 2 when
     one does not; the others are then stopped. The last line reports what the
     switch carried.
     """
@@ -117,7 +122,10 @@ def launch(
                 each = asked.workers_per_machine
                 reduce = ReduceTask(tuple(links), asked.pace, work.folder, each)
                 task.write_text(task_to_json(reduce))
-            _follow(_children(fabric, command, task, each))
+            network = work.folder / "network.toml"
+            network.write_text(network_text(fabric.describe(each)))
+            variables = {VARIABLE: str(task), NETWORK: str(network)}
+            _follow(_children(fabric, command, variables, each))
             files = list(work.folder.glob(f"*{CARRIED}"))
             lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
             return [sum(each) / len(files) for each in zip(*lines, strict=True)]
@@ -131,7 +139,12 @@ def launch(
         )
         with finished(job, choice, workers, work) as done:
             carried = done.result
-    typer.echo(_carried_line(carried), err=True)
+            switch = done.fabric.topology.switches[0]
+            # Workers that join a job install its plan, with the id 2.
+            with P4RuntimeClient(switch.grpc_address, election_id=2) as client:
+                joined = served_plan(client) != read_manifest(work.folder / "plan").number
+    if carried or not joined:
+        typer.echo(_carried_line(carried), err=True)
 
 
 def _carried_line(carried: Sequence[float]) -> str:
@@ -147,11 +160,13 @@ def _carried_line(carried: Sequence[float]) -> str:
     )
 
 
-def _children(fabric: Fabric, command: Sequence[str], task: Path, each: int) -> list[Child]:
+def _children(
+    fabric: Fabric, command: Sequence[str], variables: Mapping[str, str], each: int
+) -> list[Child]:
     meeting = {
         "MASTER_ADDR": fabric.topology.station(0).ip if fabric.workers_have_hosts else "127.0.0.1",
         "MASTER_PORT": str(free_tcp_port()),
-        VARIABLE: str(task),
+        **variables,
     }
     return [
         fabric.worker_child(

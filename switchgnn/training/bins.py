@@ -29,6 +29,7 @@ from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.pyg_layers import PYG
 from switchgnn.training.layers.summed import local_edges, require_sum
 from switchgnn.training.partition import Partition
+from switchgnn.training.steps import SharedSteps
 from switchgnn.training.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
 
 _BYTES_PER_ELEMENT = 4
@@ -87,6 +88,7 @@ class BinnedSum:
         self._driver: Driver | None = None
         self._clock = ExchangeClock()
         self.ledger = Ledger()
+        self.steps = SharedSteps()
 
     def __enter__(self) -> "BinnedSum":
         self._driver = self._background.__enter__()
@@ -96,6 +98,7 @@ class BinnedSum:
         try:
             if error[0] is None:
                 self.transport.finish()
+                self.steps.leave()
         finally:
             self._background.__exit__(*error)
 
@@ -237,6 +240,8 @@ def distribute_in_bins(
 
     The arguments are as for ``distribute``; no normalisations are computed in bins.
     """
+    if partition.edge_weights is not None:
+        raise UnsupportedLayerError("The transport g3 has no weights of edges: take another one.")
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     binned = _Binned(_check(model), partition, remote, precompute=precompute)
     object.__setattr__(model, "forward", binned.forward)

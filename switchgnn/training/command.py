@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from switchgnn.base.metrics import check_installed, parse_address
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import with_groups
 from switchgnn.host.metrics import serving_metrics
+from switchgnn.host.registry import SWITCH
 from switchgnn.training.errors import JobError, ModelError
 from switchgnn.training.job import read_job
 from switchgnn.training.options import TrainingOptions, check_device
@@ -42,6 +43,9 @@ def train(
             "one machine on PORT + LOCAL_RANK.",
         ),
     ] = None,
+    transport: Annotated[
+        str, typer.Option(help="Exchange rows so: switch, or a transport that the job has.")
+    ] = SWITCH.name,
     as_json: Annotated[bool, typer.Option("--json", help="Worker 0 prints one object.")] = False,
 ) -> None:
     """Train as a worker of a job; torchrun gives its number."""
@@ -63,8 +67,9 @@ def train(
     check_device(asked.device)
     options, compression = asked.options(shape, seed), asked.compression
     training = Training(shape, options, device=asked.device, compression=compression)
+    where: dict[str, Any] = {"network": network, "transport": transport}
     with take_seat(
-        job, network=network, faults=faults, seed=seed, compression=compression.of_rows(seed)
+        job, **where, faults=faults, seed=seed, compression=compression.of_rows(seed)
     ) as seat:
         worker, last, part = seat.partition.worker, None, seat.partition
         weighted = part.edge_weights is not None
@@ -85,6 +90,7 @@ def train(
             *(part, seat.transport, training, tell),
             first=seat.first,
             machine=seat.machine,
+            binned=seat.binned,
             seen=partial(serving_metrics, address or seat.metrics),
         )
     if as_json and worker == 0:

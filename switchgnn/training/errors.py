@@ -1,7 +1,10 @@
 """The errors of training."""
 
+import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 from switchgnn.base.errors import SwitchGNNError
 
@@ -40,6 +43,28 @@ def collective() -> Iterator[None]:
             "Another worker has ended, cannot be reached, or computes for longer than the timeout, "
             "so this one stops: look at the errors of the others."
         ) from None
+
+
+@contextmanager
+def told_in_a_sentence() -> Iterator[None]:
+    """Print a SwitchGNNError that leaves the block, and that nobody catches, without a traceback.
+
+    SWITCHGNN_TRACEBACK in the environment prevents this; other errors go to the script's own hook.
+    """
+    try:
+        yield
+    except SwitchGNNError:
+        hook = sys.excepthook
+
+        def tell(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+            if isinstance(error, SwitchGNNError) and not os.environ.get("SWITCHGNN_TRACEBACK"):
+                # At once, as several processes may write to one terminal.
+                sys.stderr.write(f"{error.details}Error: {error}\n")
+            else:
+                hook(kind, error, at)
+
+        sys.excepthook = tell
+        raise
 
 
 class ModelError(TrainingError):

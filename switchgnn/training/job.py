@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,14 +12,16 @@ from switchgnn.base.files import open_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.host.direct.kinds import backward_file
-from switchgnn.host.hybrid import write_left_schedules
+from switchgnn.host.registry import AUTO, OF_JOBS, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.build import Left, build_resolved
 from switchgnn.planner.costs.forecast import (
     StarForecast,
     build_auto,
     choose_lanes,
+    predict_ways,
     share_served,
+    told_seconds,
     transport_of,
     verdict,
 )
@@ -47,7 +49,7 @@ from switchgnn.training.partition import (
 )
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 5
+FORMAT, VERSION = "switchgnn-job", 6
 _MOST_BYTES = 1 << 20
 _INPUTS = ("x", "edge_index")
 _LABELS = ("y", "train_mask", "val_mask", "test_mask")
@@ -78,11 +80,11 @@ class Job:
     plan: str  # the digest of the plan
     parts: tuple[str, ...]  # SHA-256 in hex of each worker's part
     shared: str  # SHA-256 in hex of what the parts share
-    # SHA-256 in hex of each machine's schedules of what the plan leaves to the hosts, forward and
-    # backward, one by one; empty where it leaves nothing
-    schedules: tuple[str, ...]
-    # what weights of edges cost, and whether the switch pays off, where exchanges were predicted;
-    # or empty
+    # SHA-256 in hex of the files of the rows that machines send each other, by name
+    schedules: Mapping[str, str]
+    auto: str  # the transport that is predicted to be the fastest, or empty
+    # what weights of edges cost, whether the switch pays off, and the reason for `auto`, where
+    # exchanges were predicted; or empty
     why: str
     digest: str  # SHA-256 in hex over the canonical JSON of all fields but this one
 
@@ -103,6 +105,7 @@ def write_job(
     network: NetworkModel | None = None,
     width: int = USUAL_WIDTH,
     copies: bool = False,
+    transports: Sequence[str] = (),
     progress: Callable[[str], None] | None = None,
     writing: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Job:
@@ -123,10 +126,13 @@ def write_job(
         seed: of the partition, the blocks and the order.
         left: the destinations that the plan leaves to the hosts, as for `build_plan`; None: those
             that the strategy `auto` leaves, which needs a network.
-        network: the network of the predicted exchanges, for the strategy `auto`.
+        network: the network of the predicted exchanges, for the strategy and the transport `auto`.
         width: elements of a row in the predicted exchanges.
         copies: whether workers know the edges between them, 16 bytes each, which layers need that
             are no sums, such as ``GATConv``.
+        transports: those that workers may take besides `switch`; `auto`: the one of `switch`,
+            `host-partial` and `host` that is predicted to be the fastest, in a star on `network`
+            (None: a ``NetworkModel()``) with rows of `width`.
         progress: called with a few words at the start of each step.
         writing: makes the context that is entered while files are written.
 
@@ -138,11 +144,13 @@ def write_job(
         DatasetError: the data is inconsistent.
         PlannerError: no plan for these options, or labels that are not classes.
         ScheduleError: a schedule cannot be written.
+        TransportError: there is no such transport.
     """
     target = Path(folder).resolve()
     known = {JOB_FILE, PLAN_FOLDER, PARTS_FOLDER} if (target / JOB_FILE).exists() else set()
     if reason := reason_to_keep(target, "a job", known.__contains__):
         raise JobError(reason)
+    taken = {SWITCH.name, *(transport_kind(each, OF_JOBS).name for each in transports)}
     dataset = _dataset_of(data, name)
     request = request or PlanRequest(PAPER)
     program = load_program()
@@ -159,8 +167,8 @@ def write_job(
         "assignment": assignment,
         "progress": progress,
     }
+    forecast = StarForecast(network or NetworkModel(), {each: {width: 1.0} for each in Direction})
     if choice.leaves and network is not None and left is None:
-        forecast = StarForecast(network, {each: {width: 1.0} for each in Direction})
         found = build_auto(graph, choice, context, forecast, **made)
         plan, both = found.plan, tuple(Direction)
         served = share_served(plan, boundary_edges(graph, plan.assignment), both)
@@ -168,6 +176,15 @@ def write_job(
     else:
         why = ""
         plan = build_resolved(graph, choice, context, left=left, **made)
+    auto = ""
+    if AUTO.name in taken:
+        edges = boundary_edges(graph, plan.assignment)
+        ways = {} if leaf_spine else predict_ways(plan, edges, forecast)
+        auto = min(ways, key=ways.__getitem__, default=SWITCH.name)
+        told = ", ".join(f"{told_seconds(ways[way])} ({way})" for way in ways)
+        told = f"predicted to take {told}" if told else "not predicted over leaves and spines"
+        why += f" The transport auto is {auto}: exchanges of both directions are {told}."
+        taken = taken - {AUTO.name} | {auto}
     try:
         of_vertices = plan.assignment[: dataset.vertices]
         cost = told_cost(dataset.graph, of_vertices, dataset.factors)
@@ -176,7 +193,7 @@ def write_job(
             parts = split_machines(dataset.graph, of_vertices, workers_per_machine, seed)
             each, where = workers_per_machine, new / PARTS_FOLDER
             write_partitions(dataset, parts, where, each, incoming=copies)
-            schedules = _write_schedules(graph, plan, new / PARTS_FOLDER)
+            schedules = _write_schedules(graph, plan, new / PARTS_FOLDER, taken)
             job = Job(
                 format=FORMAT,
                 version=VERSION,
@@ -200,7 +217,8 @@ def write_job(
                 ),
                 shared=_digest(new / PARTS_FOLDER / SHARED_FILE),
                 schedules=schedules,
-                why=" ".join(filter(None, (cost, why))),
+                auto=auto,
+                why=" ".join(filter(None, (cost, why.strip()))),
                 digest="",
             )
             job = replace(job, digest=_job_digest(job))
@@ -263,8 +281,6 @@ def read_job(folder: str | Path) -> Job:
         job = make_record(Job, fields)
         if len(job.parts) != job.workers:
             raise RecordError(f"it has {len(job.parts)} parts")
-        if len(job.schedules) not in (0, 2 * machines_of(job.workers, job.workers_per_machine)):
-            raise RecordError(f"it has {len(job.schedules)} schedules")
         if job.digest != _job_digest(job):
             raise RecordError("it was changed after it was written")
     except (RecordError, DatasetError) as error:
@@ -272,17 +288,15 @@ def read_job(folder: str | Path) -> Job:
     return job
 
 
-def check_part(folder: str | Path, job: Job, worker: int) -> None:
+def check_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = SWITCH) -> None:
     """Check that a worker holds the plan and the part that the job was written with."""
     plan = read_manifest(Path(folder) / PLAN_FOLDER)
     if plan.digest != job.plan:
         raise JobError(f"The plan in {folder} is not the job's: copy the whole job again.")
     parts = Path(folder) / PARTS_FOLDER
     files = {SHARED_FILE: job.shared, partition_file(worker): job.parts[worker]}
-    if job.schedules:
-        machine = worker // job.workers_per_machine
-        own = zip(_both(parts, machine), job.schedules[2 * machine :], strict=False)
-        files |= {path.name: digest for path, digest in own}
+    own = [each.name for each in _both(parts, kind, worker // job.workers_per_machine)]
+    files |= {each: job.schedules[each] for each in own if each in job.schedules}
     for file, expected in files.items():
         try:
             digest = _digest(parts / file)
@@ -295,27 +309,47 @@ def check_part(folder: str | Path, job: Job, worker: int) -> None:
             raise JobError(f"{parts / file} is not the job's: copy the whole job again.")
 
 
-def job_schedule(folder: str | Path, job: Job, machine: int) -> Path | None:
-    """Return the file of a machine's forward schedule; None where nothing is left to the hosts."""
-    return _both(Path(folder) / PARTS_FOLDER, machine)[0] if job.schedules else None
+def job_schedule(folder: str | Path, job: Job, machine: int, kind: TransportKind) -> Path | None:
+    """Return the file of a machine's forward schedule; None where it has none."""
+    forward, _ = _both(Path(folder) / PARTS_FOLDER, kind, machine)
+    return forward if forward.name in job.schedules else None
 
 
-def read_part(folder: str | Path, job: Job, worker: int) -> Partition:
-    """Check and read a worker's part of the data set."""
-    check_part(folder, job, worker)
+def job_transport(folder: str | Path, job: Job, name: str) -> TransportKind:
+    """Return the transport that a job's workers take for a name.
+
+    Raises:
+        TransportError: there is no such transport.
+        JobError: the job was not written for it.
+    """
+    kind = transport_kind(job.auto or name if name == AUTO.name else name, OF_JOBS)
+    if kind is AUTO or (kind.between_hosts and job_schedule(folder, job, 0, kind) is None):
+        raise JobError(
+            f"The job {folder} was not written for the transport {name}: write it again with "
+            f"`switchgnn plan --parts --transport {name}` or write_job(..., transports=[{name!r}])."
+        )
+    if kind.binned and job.workers_per_machine > 1:
+        raise JobError(f"The transport {name} is for one worker per machine: take another one.")
+    return kind
+
+
+def read_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = SWITCH) -> Partition:
+    """Check and read a worker's part of the data set, and check its schedules of a transport."""
+    check_part(folder, job, worker, kind)
     return read_partition(Path(folder) / PARTS_FOLDER, worker)
 
 
-def _write_schedules(graph: Graph, plan: Plan, parts: Path) -> tuple[str, ...]:
-    if not plan.leaves_any:
-        return ()
-    both = [_both(parts, worker) for worker in range(plan.manifest.workers)]
-    write_left_schedules(graph, plan, [forward for forward, _ in both])
-    return tuple(_digest(path) for pair in both for path in pair)
+def _write_schedules(graph: Graph, plan: Plan, parts: Path, names: Iterable[str]) -> dict[str, str]:
+    written: dict[str, str] = {}
+    for kind in map(transport_kind, sorted(names)):
+        both = [_both(parts, kind, machine) for machine in range(plan.manifest.workers)]
+        kind.write(graph, plan, [forward for forward, _ in both])
+        written |= {each.name: _digest(each) for pair in both for each in pair if each.exists()}
+    return written
 
 
-def _both(parts: Path, worker: int) -> tuple[Path, Path]:
-    forward = parts / f"schedule-{worker}.safetensors"
+def _both(parts: Path, kind: TransportKind, machine: int) -> tuple[Path, Path]:
+    forward = parts / f"{kind.name}-{machine}.safetensors"
     return forward, backward_file(forward)
 
 

@@ -4,11 +4,11 @@ import hashlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 import torch.distributed as dist
@@ -18,21 +18,30 @@ from torch_geometric.data import Data
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import check_installed
-from switchgnn.base.network_file import DescribedNetwork, interfaces, read_network
+from switchgnn.base.network_file import NETWORK, DescribedNetwork, interfaces, read_network
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
-from switchgnn.host.hybrid import open_switch
+from switchgnn.host.direct import DirectTransport
 from switchgnn.host.metrics import serving_metrics
 from switchgnn.host.pace import Pace
+from switchgnn.host.registry import SWITCH
 from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
+from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.compression import OFF, CompressionOptions
-from switchgnn.training.errors import JobError, TrainingError, collective
+from switchgnn.training.errors import JobError, TrainingError, collective, told_in_a_sentence
 from switchgnn.training.gradients import GradientSums, share_cores, timeout_of, together
-from switchgnn.training.job import PLAN_FOLDER, Job, job_schedule, read_job, read_part
+from switchgnn.training.job import (
+    PLAN_FOLDER,
+    Job,
+    job_schedule,
+    job_transport,
+    read_job,
+    read_part,
+)
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
@@ -42,46 +51,6 @@ from switchgnn.training.partition import Partition
 from switchgnn.training.steps import SharedSteps
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
-
-
-def gather_rows(rows: Tensor, vertices: Tensor, total: int, to: int) -> Tensor | None:
-    """Return the rows of all vertices, [total, ...], on the CPU of the rank `to`; None elsewhere.
-
-    `rows`: [n, ...], those of this worker's `vertices`, int64[n].
-    """
-    rows = rows.detach().cpu().contiguous()
-    if not dist.is_initialized() or dist.get_world_size() == 1:
-        return _by_vertex([(vertices, rows)], total)
-    with collective():
-        found = _exchange(rows, vertices, to)
-    return _by_vertex(found, total) if found else None
-
-
-def _exchange(rows: Tensor, vertices: Tensor, to: int) -> list[tuple[Tensor, Tensor]]:
-    mine = torch.tensor([len(rows)])
-    sizes = [torch.zeros_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(sizes, mine)
-    if dist.get_rank() != to:
-        dist.send(vertices.contiguous(), to)
-        dist.send(rows, to)
-        return []
-    found = [(vertices, rows)]
-    for rank, size in enumerate(map(int, sizes)):
-        if rank != to:
-            ids = torch.empty(size, dtype=torch.int64)
-            values = rows.new_empty(size, *rows.shape[1:])
-            dist.recv(ids, rank)
-            dist.recv(values, rank)
-            found.append((ids, values))
-    return found
-
-
-def _by_vertex(found: list[tuple[Tensor, Tensor]], total: int) -> Tensor:
-    rows = found[0][1]
-    whole = rows.new_zeros(total, *rows.shape[1:])
-    for ids, values in found:
-        whole[ids] = values
-    return whole
 
 
 @dataclass(frozen=True)
@@ -96,6 +65,13 @@ class Seat:
     session: int  # the number of this session on the switches
     metrics: str = ""  # `HOST:PORT` of its metrics, as in the network file; empty for none
     machine: Machine | None = None  # the processes of its machine, if there are others
+    binned: bool = False  # as in ``TransportKind``
+
+    def sums(self) -> RemoteSum | BinnedSum:
+        """Return what exchanges rows over the transport."""
+        if self.binned:
+            return BinnedSum(cast("DirectTransport", self.transport), BinOptions())
+        return RemoteSum(self.transport)
 
 
 class Worker:
@@ -116,7 +92,7 @@ class Worker:
         classes: the number of classes; 0 without labels.
     """
 
-    def __init__(self, seat: Seat, remote: RemoteSum, seed: int) -> None:
+    def __init__(self, seat: Seat, remote: RemoteSum | BinnedSum, seed: int) -> None:
         self.job, self.folder, self.session = seat.job, seat.folder, seat.session
         self.partition = seat.partition
         self.number = seat.partition.worker
@@ -190,7 +166,8 @@ class Worker:
             why = check_model(model, features, **facts, sums=sums)
             if why is not None and self.number == 0:
                 warnings.warn(why, stacklevel=2)
-        distribute(
+        divide = distribute_in_bins if isinstance(self.remote, BinnedSum) else distribute
+        cast("Callable[..., nn.Module]", divide)(
             *(model, self.partition, self.remote),
             seed=self._seed,
             precompute=precompute,
@@ -311,12 +288,9 @@ class Worker:
         Returns:
             [V, ...] on worker 0 and its CPU, None on the others.
         """
-        words = f"the gather of rows of {list(rows.shape[1:])} numbers of {rows.dtype}"
-        self.remote.steps.enter(words, self.remote.attending)
-        with collective():
-            self.remote.steps.agree()  # as the next operation waits without a look at others
-        vertices = torch.from_numpy(self.partition.vertices)
-        return gather_rows(rows, vertices, self.job.vertices, self._first)
+        ids = torch.arange(0 if self.number else self.job.vertices)
+        whole = self._rows.take(rows.detach().cpu(), ids)
+        return None if self.number else whole
 
 
 def _data_of(partition: Partition) -> Data:
@@ -361,6 +335,7 @@ def join(
     faults: str = "",
     seed: int = 0,
     timeout: float | None = None,
+    transport: str = SWITCH.name,
 ) -> Iterator[Worker]:
     """Take part in a job.
 
@@ -370,22 +345,28 @@ def join(
     machine must reach their P4Runtime. The worker serves metrics if the network file has an address
     for them.
 
+    An error of SwitchGNN that the script does not catch ends it with a sentence, and with a
+    traceback only if SWITCHGNN_TRACEBACK is set.
+
     Args:
         job: its folder, as written by ``write_job`` or `switchgnn plan --parts`.
-        network: the network file.
+        network: the network file; under `switchgnn launch`, that of its network counts instead.
         session: of an existing install; None: worker 0 opens one.
         pace: the limits of sending and waiting.
         faults: faults to inject on this worker's link, as for `--faults`.
         seed: of dropout, the same on all workers.
         timeout: seconds that a worker waits for others that compute; None: those of `pace`, by
             default 200. Others that make different calls, or have left, are found within seconds.
+        transport: `switch`, or one of the `transports` that the job was written with, the same on
+            all workers.
 
     Yields:
         The worker.
 
     Raises:
-        JobError: the job does not exist, or does not fit the number of workers or the leaves and
-            spines of the network; RANK or WORLD_SIZE is missing; two processes are the same worker.
+        JobError: the job does not exist, was not written for the transport, or does not fit the
+            number of workers or the leaves and spines of the network; RANK or WORLD_SIZE is
+            missing; two processes are the same worker.
         NetworkError: the network file cannot be used.
         SwitchGNNError: any other failure of the worker.
     """
@@ -393,8 +374,12 @@ def join(
         pace = pace or Pace()
         silence = min(pace.timeout, timeout)
         pace = replace(pace, timeout=silence, skew=timeout - silence)
-    taking = take_seat(job, network=network, session=session, pace=pace, faults=faults, seed=seed)
-    with taking as seat, RemoteSum(seat.transport) as remote:
+    options: dict[str, Any] = {"pace": pace, "faults": faults, "seed": seed, "session": session}
+    with (
+        told_in_a_sentence(),
+        take_seat(job, network=network, transport=transport, **options) as seat,
+        seat.sums() as remote,
+    ):
         number, workers = seat.partition.worker, seat.partition.workers
         # The processes of a machine compare their calls themselves.
         remote.steps = SharedSteps(number, workers, seat.session if seat.machine is None else None)
@@ -413,23 +398,26 @@ def take_seat(
     faults: str = "",
     seed: int = 0,
     compression: Compression = NO_COMPRESSION,
+    transport: str = SWITCH.name,
 ) -> Iterator[Seat]:
     """Take part in a job as :func:`join` does, but leave the sums to the caller."""
     folder, pace = Path(job), pace or Pace(skew=_SKEW)
-    facts, described = read_job(folder), read_network(Path(network))
+    facts = read_job(folder)
+    described = read_network(Path(os.environ.get(NETWORK) or network))
     rank, size = _rank_and_size()
     _check(facts, described, size, folder)
+    kind = job_transport(folder, facts, transport)
     number = _number(described, rank, facts.workers_per_machine)
-    port, seat = divmod(number, facts.workers_per_machine)
+    port, follows = divmod(number, facts.workers_per_machine)
     worker = described.workers[port]
-    metrics = "" if seat else worker.metrics
+    metrics = "" if follows else worker.metrics
     if metrics:
         check_installed()
     with _together(worker.gloo, size, pace, number):
         first, *_ = ranks = _meet(number, size)
         if facts.why and number == 0:
             sys.stderr.write(f"{facts.why}\n")
-        partition = read_part(folder, facts, number)
+        partition = read_part(folder, facts, number, kind)
         session = _shared_session(session, folder, described, number=number, size=size, first=first)
         leaf = described.leaves[described.leaf_of_worker[port]]
         end = WorkerEnd(
@@ -443,16 +431,17 @@ def take_seat(
             stations=tuple(each.station for each in described.workers),
             plan=folder / PLAN_FOLDER,
             session=session,
-            schedule=job_schedule(folder, facts, port),
+            schedule=job_schedule(folder, facts, port, kind),
             seed=seed,
             compression=compression,
         )
         with (
             local_processes(partition, ranks, pace) as machine,
-            opened(open_switch, end, partition, machine) as transport,
+            opened(kind.open, end, partition, machine) as exchange,
         ):
-            yield Seat(facts, folder, partition, transport, first, session, metrics, machine)
-            transport.close()
+            place = (first, session, metrics, machine, kind.binned)
+            yield Seat(facts, folder, partition, exchange, *place)
+            exchange.close()
 
 
 def _rank_and_size() -> tuple[int, int]:
@@ -565,7 +554,9 @@ def _shared_session(
     error: SwitchGNNError | None = None
     if session is None and number == 0:
         try:
-            session = open_session(folder / PLAN_FOLDER, network)
+            # `switchgnn launch` controls its switches with the id 1.
+            own = 2 if NETWORK in os.environ else 1
+            session = open_session(folder / PLAN_FOLDER, network, election_id=own)
         except SwitchGNNError as failed:
             error = failed
     shared = torch.tensor([-1 if session is None else session])

@@ -110,10 +110,24 @@ def test_the_script_of_the_readme_trains_as_one_process_does(tmp_path):
         said = machine.run(words_of(together.replace("together.py", "train.py")))
         os.kill(serving.pid, signal.SIGTERM)
         assert serving.wait(seconds_here(30)) == 0
+    # The network file is gone: `launch` has its own.
+    said += machine.run(words_of("switchgnn launch --fabric loopback --workers 3 train.py"))
     assert float(expected) < 0.5
     found = LOSS.findall(said)
-    assert len(found) == 3
-    assert [float(loss) for loss in found] == pytest.approx([float(expected)] * 3, abs=2e-4)
+    assert len(found) == 6
+    assert [float(loss) for loss in found] == pytest.approx([float(expected)] * 6, abs=2e-4)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_switches_in_the_background_end_with_a_signal(number, tmp_path):
+    shutil.copy(HERE / "switches.py", tmp_path)
+    # As a shell starts a program with `&`.
+    ignoring = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "switches.py")
+    with Machine(0, tmp_path).child([*ignoring, "--workers", "2"]) as serving:
+        wait_until((tmp_path / NETWORK).exists, "the switches serve")
+        os.kill(serving.pid, number)
+        assert serving.wait(seconds_here(30)) == 0
+    assert not (tmp_path / NETWORK).exists()
 
 
 @pytest.mark.parametrize(

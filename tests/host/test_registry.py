@@ -13,7 +13,7 @@ from switchgnn.host.errors import TransportError
 from switchgnn.host.hybrid import HybridTransport, left_schedules, open_switch, write_left_schedules
 from switchgnn.host.innetwork import exchange
 from switchgnn.host.innetwork.exchange import open_in_network
-from switchgnn.host.registry import AUTO, DEFAULT, TRANSPORTS, transport_kind
+from switchgnn.host.registry import AUTO, DEFAULT, OF_JOBS, TRANSPORTS, transport_kind
 from switchgnn.host.transport import LinkConfig, WorkerEnd
 from switchgnn.host.worker import WorkerTask
 from switchgnn.planner import Direction, build_plan, write_plan
@@ -29,6 +29,7 @@ def test_names_and_labels_tell_transports_apart():
     assert AUTO.name not in {each.name for each in TRANSPORTS}
     for each in TRANSPORTS:
         assert transport_kind(each.name) is each
+    assert [each.name for each in OF_JOBS] == ["switch", "host", "host-partial", "g3", "auto"]
 
 
 def test_an_unknown_name_is_refused():

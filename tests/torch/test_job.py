@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,13 +12,15 @@ from torch_geometric.data import Data, HeteroData
 
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host.errors import TransportError
+from switchgnn.host.registry import G3, HOST, SWITCH
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.presets import PlanRequest
 from switchgnn.training import UNLABELLED, load_dataset
 from switchgnn.training.command import main
 from switchgnn.training.data.load import dataset_from_pyg
-from switchgnn.training.job import check_part, read_part
+from switchgnn.training.job import check_part, job_transport, read_part
 from switchgnn.training.join import _data_of
 from switchgnn.training.partition import partition_file, read_partition
 from tests.training.helpers import refusal
@@ -126,11 +129,11 @@ def test_an_older_job_is_replaced_and_nothing_else(tmp_path, job, karate):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda told: told | {"version": 1}, "its version is not 5"),
+        (lambda told: told | {"version": 1}, "its version is not 6"),
         (lambda told: told | {"format": "tar"}, "its format is not switchgnn-job"),
         (lambda told: told | {"workers": "2"}, "workers: expected int, got str"),
         (lambda told: told | {"workers": 3}, "it has 2 parts"),
-        (lambda told: told | {"schedules": ["0"]}, "it has 1 schedules"),
+        (lambda told: told | {"schedules": ["0"]}, "schedules: expected object, got array"),
         (lambda told: told | {"run": "rm"}, "unknown field run"),
         (lambda told: [told], "its format"),
         (lambda told: told | {"train": 10 * told["train"]}, "it was changed after"),
@@ -174,11 +177,12 @@ def test_a_copy_that_differs_is_noticed(tmp_path, job, karate):
 
 def test_every_file_is_under_a_digest(tmp_path, karate):
     left = np.arange(karate.vertices) % 2 == 0
-    assert len(sg.write_job(karate, 2, tmp_path / "job", slots=16, left=left).schedules) == 4
+    options = {"left": left, "transports": ["host", "g3"]}
+    assert len(sg.write_job(karate, 2, tmp_path / "job", slots=16, **options).schedules) == 10
     assert read_plan(tmp_path / "job" / "plan").leaves_any
     folder = tmp_path / "job"
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    assert len(files) == 13
+    assert len(files) == 19
     for path in files:
         content = path.read_bytes()
         index = len(content) // 2
@@ -191,8 +195,8 @@ def test_every_file_is_under_a_digest(tmp_path, karate):
 
 def read_all(folder):
     job = sg.read_job(folder)
-    for worker in range(job.workers):
-        read_part(folder, job, worker)
+    for worker, kind in product(range(job.workers), (SWITCH, HOST, G3)):
+        read_part(folder, job, worker, kind)
     read_plan(folder / "plan")
 
 
@@ -307,3 +311,39 @@ def test_auto_leaves_to_hosts_what_they_do_faster(tmp_path, bits, said):
     assert sg.read_job(tmp_path / "job") == made
     everything = said == "The switch does not pay"
     assert (len(made.schedules) > 0) == everything
+
+
+DENSE = "random:60:1500:1"  # each vertex has neighbours on all workers
+
+
+@pytest.mark.parametrize(
+    ("network", "leaves", "chosen"),
+    [
+        # Copies and partial sums fill slow links, barriers take as long on any.
+        ({"bits_per_second": 1e6}, 0, "switch"),
+        ({"barrier": 1.0}, 0, "host-partial"),
+        ({"barrier": 1.0}, 2, "switch"),
+    ],
+)
+def test_auto_is_what_the_network_makes_the_fastest(tmp_path, network, leaves, chosen):
+    options = {"slots": 10_000, "width": 64, "leaves": leaves, "network": NetworkModel(**network)}
+    job = sg.write_job(DENSE, 6, tmp_path / "job", transports=["auto"], **options)
+    assert job.why.startswith(f"The transport auto is {chosen}: ")
+    assert job_transport(tmp_path, job, "auto").name == chosen
+    assert {file.rpartition("-")[0] for file in job.schedules} == {chosen} - {"switch"}
+    with refusal("was not written for the transport host: write it again with `switchgnn plan"):
+        job_transport(tmp_path, job, "host")
+
+
+def test_only_transports_of_several_workers_have_jobs(tmp_path, job, karate):
+    folder, written = job
+    assert job_transport(folder, written, "switch") is SWITCH
+    for name in ("auto", "g3"):
+        with refusal(f"`switchgnn plan --parts --transport {name}` or write_job(..., transports=["):
+            job_transport(folder, written, name)
+    for name in ("local", "strawman", "hots"):
+        with pytest.raises(TransportError, match=f"No transport '{name}'; known: switch, host, "):
+            sg.write_job(karate, 2, folder, transports=[name])
+    shared = sg.write_job(karate, 2, folder, slots=8, workers_per_machine=2, transports=["g3"])
+    with refusal("The transport g3 is for one worker per machine"):
+        job_transport(folder, shared, "g3")

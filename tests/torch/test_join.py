@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import switchgnn.torch as sg
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import SwitchTarget, network_text
 from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
@@ -118,12 +119,12 @@ import torch
 import torch.nn.functional as F
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
-from torch_geometric.nn import GCN
+from torch_geometric.nn import GAT, GCN
 
-def trained(worker, **fewer):
+def trained(worker, kind=GCN, **fewer):
     torch.manual_seed(0)
     data, losses = worker.data, []
-    model = worker.wrap(GCN(data.num_features, 8, 2, worker.classes), **fewer)
+    model = worker.wrap(kind(data.num_features, 8, 2, worker.classes), **fewer)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(4):
         optimizer.zero_grad()
@@ -137,12 +138,19 @@ def trained(worker, **fewer):
     return losses
 
 for job in sys.argv[1:]:
-    with sg.join(job, network="network.toml") as worker:
+    job, _, over = job.partition(":")
+    with sg.join(job, network="network.toml", transport=over or "switch") as worker:
         sys.stdout.write(f"losses {job} {trained(worker)}\n")
+        if over == "host":
+            sys.stdout.write(f"copies {trained(worker, GAT)}\n")
 
-for job in ("nothing", "some"):
+with sg.join("forward", network="network.toml") as worker:
+    sys.stdout.write(f"copies {trained(worker, GAT)}\n")
+
+for each in ("nothing:switch", "nothing:host", "nothing:g3", "some:switch"):
+    job, _, over = each.partition(":")
     try:
-        with sg.join(job, network="network.toml") as worker:
+        with sg.join(job, network="network.toml", transport=over) as worker:
             losses = trained(worker, bits=8, cache="auto")
             sys.stdout.write(f"fewer {worker.epsilon} {losses}\n")
     except SwitchGNNError as error:
@@ -176,6 +184,7 @@ except SwitchGNNError as error:
     sys.stdout.write(f"ended: {number} {error}\n")
 """
 KINDS = ("nothing", "some", "forward", "backward", "everything")
+OVER = [f"nothing:{each}" for each in ("host", "host-partial", "g3", "auto")]
 
 
 @pytest.fixture(scope="module")
@@ -194,18 +203,20 @@ def output(tmp_path_factory, karate):
         everything,
     )
     for name, chosen in zip(KINDS, left, strict=True):
-        sg.write_job(karate, 2, folder / name, slots=16, left=chosen)
+        copies, over = name == "forward", ["host", "host-partial", "g3", "auto"]
+        over = {"copies": copies, "transports": over if chosen is None else ()}
+        sg.write_job(karate, 2, folder / name, slots=16, left=chosen, **over)
     (folder / "script.py").write_text(SCRIPT)
     with one_machine(2, folder) as machine:
         text = (folder / "network.toml").read_text()
         (folder / "far.toml").write_text(text.replace('"unix:', '"unix:/far'))
-        return machine.torchrun("script.py", *KINDS)
+        return machine.torchrun("script.py", *KINDS, *OVER)
 
 
 @pytest.mark.whole
 def test_what_a_plan_leaves_to_hosts_changes_no_loss(output):
     found = re.findall(r"losses (\w+) (\[.+\])\n", output)
-    assert sorted(name for name, _ in found) == sorted(2 * KINDS)
+    assert sorted(name for name, _ in found) == sorted(2 * KINDS + 2 * len(OVER) * ("nothing",))
     expected = next(json.loads(losses) for name, losses in found if name == "nothing")
     assert len(expected) == 4
     for name, losses in found:
@@ -216,14 +227,37 @@ def test_what_a_plan_leaves_to_hosts_changes_no_loss(output):
 def test_a_script_sends_changes_of_few_bits_unless_hosts_make_some_sums(output):
     expected = json.loads(re.search(r"losses nothing (\[.+\])\n", output)[1])
     found = re.findall(r"\bfewer (\S+) (\[.+\])\n", output)
-    assert len(found) == 2
+    assert len(found) == 4
     for epsilon, losses in found:
         assert json.loads(losses) == pytest.approx(expected, abs=0.02)
         # The accuracy rises in these epochs.
         assert float(epsilon) > 0.01
     refusals = re.findall(r"refused fewer: (.*)\n", output)
-    assert len(refusals) == 2
+    assert len(refusals) == 4
     assert all("has neither a cache nor fewer bits" in refusal for refusal in refusals)
+
+
+@pytest.mark.whole
+def test_copies_over_a_transport_are_those_of_gloo(output):
+    found = re.findall(r"copies (\[.+\])\n", output)
+    over, gloo = np.split(np.array([*map(json.loads, found)]), 2)
+    assert over.shape == gloo.shape == (2, 4)
+    assert over == pytest.approx(gloo, abs=1e-5)
+
+
+@pytest.mark.parametrize("transport", ["host", "hosst"])
+def test_an_error_that_nobody_catches_is_one_sentence(folder, monkeypatch, capsys, transport):
+    told = []
+    monkeypatch.setattr("sys.excepthook", lambda *error: told.append(error))
+    where = {"network": folder / "network.toml", "transport": transport}
+    with pytest.raises(SwitchGNNError) as error, sg.join(folder / "job", **where):
+        pytest.fail("it was let in")
+    sys.excepthook(error.type, error.value, error.tb)
+    sys.excepthook(KeyError, KeyError("theirs"), None)
+    monkeypatch.setenv("SWITCHGNN_TRACEBACK", "1")
+    sys.excepthook(error.type, error.value, error.tb)
+    assert [kind for kind, *_ in told] == [KeyError, error.type]
+    assert capsys.readouterr().err == f"Error: {error.value}\n"
 
 
 @pytest.mark.whole

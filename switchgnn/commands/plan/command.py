@@ -62,8 +62,8 @@ def plan(
         return
     if asked.out is not None and not asked.parts:
         check_target(asked.out)
-    if asked.parts or asked.data is not None or asked.workers_per_machine > 1:
-        raise typer.BadParameter("--parts, --data, --per-machine take the place of GRAPH")
+    if asked.parts or asked.data or asked.transport or asked.workers_per_machine > 1:
+        raise typer.BadParameter("--parts, --data, --transport, --per-machine: leave out GRAPH")
     if asked.weights.edge_weights:
         raise typer.BadParameter("--edge-weights needs --parts: a plan alone has no weights")
     steps = Steps()
@@ -109,6 +109,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
             leaves=leaf_spine.leaves if leaf_spine else 0,
             spines=leaf_spine.spines if leaf_spine else 1,
             seed=asked.seed,
+            transports=asked.transport or (),
             network=asked.links.network(profile or find_profile("embedded"), None),
             **({} if asked.features is None else {"width": asked.features}),
             progress=steps.tell,

@@ -254,6 +254,9 @@ class PlanOptions:
     parts: bool = flag(
         OUTPUT, "Write a job to --out: the plan, and each worker's part of --data.", "--parts"
     )
+    transport: list[str] | None = option(
+        OUTPUT, "NAME", "With --parts, let workers take this transport, too; repeatable."
+    )
     check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder, and make none.")
     as_json: bool = json_option("Print the report as JSON.")
 

@@ -151,21 +151,10 @@ def prepare_training(
     seed, of_vertices = job.task.training.options.seed, plan.assignment[: data.vertices]
     workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
     write_partitions(data, workers, folder / "partitions", job.per_machine)
-    scheduled = _write_schedules(job, data.exchanged(plan.assignment)[0], plan, folder)
+    paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
+    scheduled = job.transport.write(data.exchanged(plan.assignment)[0], plan, paths)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return PreparedTraining(strategies, plan, scheduled, parts)
-
-
-def _write_schedules(job: TrainJob, graph: Graph, plan: Plan, folder: Path) -> bool:
-    """Write what workers send to each other; return whether they do."""
-    paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
-    if job.transport.write_schedules is not None:
-        job.transport.write_schedules(graph, plan.assignment, paths)
-        return True
-    if job.transport.write_left is not None and plan.leaves_any:
-        job.transport.write_left(graph, plan, paths)
-        return True
-    return False
 
 
 def plan_of(

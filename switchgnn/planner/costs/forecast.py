@@ -364,6 +364,17 @@ def _all_but(
     return left
 
 
+def predict_ways(plan: Plan, boundary: BoundaryEdges, forecast: Forecast) -> dict[str, float]:
+    """Predict the seconds with a plan, as `switch`, and between hosts alone."""
+    count = partial(host_rows, boundary, plan.manifest.workers, forecast.directions)
+    left = {each: plan.left(each) for each in forecast.directions}
+    return {
+        SWITCH: forecast.of_plan(plan, count(partial=True, left=left)),
+        HOST_PARTIAL: forecast.of_hosts(count(partial=True)),
+        HOST: forecast.of_hosts(count(partial=False)),
+    }
+
+
 _MICRO, _MILLI = 1e-6, 1e-3
 
 

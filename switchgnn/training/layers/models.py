@@ -137,7 +137,7 @@ def distribute(
     copies, copying = not check_layers(model, copies=True), None
     if copies and others is not None:
         copying = (rows and rows.copying()) or copies_over(others)
-        check_layers(model, copies=copying is not None)
+        check_layers(model, copies=copying is not None, in_script=rows is not None)
     if copies and partition.partial is not None:
         raise UnsupportedLayerError(
             "Layers that need the rows of neighbours cannot be trained with edge weights that are "
@@ -195,7 +195,7 @@ class PartSums:
         return self._made[view, loops]
 
 
-def check_layers(model: nn.Module, *, copies: bool) -> bool:
+def check_layers(model: nn.Module, *, copies: bool, in_script: bool = False) -> bool:
     """Refuse the models that :func:`distribute` refuses, in advance.
 
     Returns whether all layers are sums; the others need `copies` of rows.
@@ -207,15 +207,17 @@ def check_layers(model: nn.Module, *, copies: bool) -> bool:
                 "model once before it is wrapped."
             )
     # All are checked, as a later one may be refused.
-    made = [_maker(*each, copies=copies) for each in _layers_of(model)]
+    made = [_maker(*each, copies=copies, in_script=in_script) for each in _layers_of(model)]
     return all(made)
 
 
-def _maker(name: str, layer: nn.Module, framework: Framework, *, copies: bool) -> Make | None:
+def _maker(
+    name: str, layer: nn.Module, framework: Framework, *, copies: bool, in_script: bool = False
+) -> Make | None:
     """Return what makes a sum of a layer; None: it is computed with `copies`."""
     if copies and framework.copies and isinstance(framework.check(name, layer), str):
         return None
-    return require_sum(framework, name, layer)
+    return require_sum(framework, name, layer, in_script=in_script)
 
 
 class SummedForward(Replaced):

@@ -205,15 +205,20 @@ def called_by(name: str, layer: nn.Module) -> str:
     return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
 
 
-def require_sum(framework: Framework, name: str, layer: nn.Module) -> Make:
-    """Return what makes a sum of a layer, or refuse it."""
+_COPIES = ", or --transport host without compression or sampling, which copies rows"
+_COPIES_IN_SCRIPT = (
+    ', or copies of rows: join(..., transport="host") without bits and cache, or a job of '
+    "write_job(..., copies=True)"
+)
+
+
+def require_sum(
+    framework: Framework, name: str, layer: nn.Module, *, in_script: bool = False
+) -> Make:
+    """Return what makes a sum of a layer, or refuse it, with a way out of the caller's."""
     found = framework.check(name, layer)
     if isinstance(found, str):
-        copies = (
-            ", or --transport host without compression or sampling, which copies rows (in your own "
-            "script, a job of write_job(..., copies=True))"
-        )
-        host = copies if framework.copies else ""
+        host = (_COPIES_IN_SCRIPT if in_script else _COPIES) if framework.copies else ""
         raise UnsupportedLayerError(f"{called_by(name, layer)} {found}{host}.")
     return found
 

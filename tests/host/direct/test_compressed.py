@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.host import Addresses, FeatureError, Pace
+from switchgnn.host import FeatureError, Pace
 from switchgnn.host.compression import Compression
 from switchgnn.host.direct import (
     DirectError,
@@ -13,9 +13,8 @@ from switchgnn.host.direct import (
     copy_schedules,
     partial_schedules,
 )
-from switchgnn.host.direct.kinds import copies, open_binned
+from switchgnn.host.direct.kinds import BinnedTransport, copies
 from switchgnn.host.errors import TransportError
-from switchgnn.host.transport import WorkerEnd
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.cached_rows import Call, Rule, exchange_all
@@ -27,7 +26,6 @@ from tests.host.direct.crew import (
     on_hub,
     parts_of,
     random_case,
-    stations,
     together,
     wrong,
 )
@@ -262,20 +260,9 @@ def test_what_cannot_be_combined_is_refused():
     rows = np.full((len(parts[0]), 3), np.inf, dtype=np.float32)
     with pytest.raises(FeatureError, match="must be finite"):
         transport.aggregate(rows, FORWARD)
-    with pytest.raises(TransportError, match=r"transport g3 .* take host"), open_binned(g3_end()):
-        pass
-
-
-def g3_end():
-    return WorkerEnd(
-        worker=0,
-        workers=2,
-        vertices=1,
-        pace=Pace(),
-        link="udp:127.0.0.1:1:127.0.0.1:2",
-        addresses=Addresses(*stations(2)),
-        compression=Compression(8),
-    )
+    hub = Hub(2)
+    with pytest.raises(TransportError, match=r"transport g3 .* take host"):
+        BinnedTransport(schedules[0], hub.link(0), hub.stations, compression=Compression(8))
 
 
 def test_workers_with_other_tensors_do_not_add_up():
