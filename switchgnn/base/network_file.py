@@ -142,6 +142,20 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,64}\]")
 _TCP_PORT = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
 _MOST_PORTS = 511  # port numbers of the program have nine bits, and the last one drops
+_NAME = r"[^\s/:]{1,15}"
+_LINK = rf"eth:{_NAME}|udp:([^:]+:[^:]+):([^:]+:[^:]+)"
+# Of a field, its pattern, whose groups are addresses, and its form in words.
+_FORMS = {
+    "interface": (_NAME, "the name of an interface"),
+    "link": (
+        rf"(?:{_LINK})(?::[0-9]*\.?[0-9]+)?",
+        "eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]",
+    ),
+    "gloo": (_NAME, "the name of an interface"),
+    "metrics": ("(.*)", "HOST:PORT"),
+    "grpc": ("unix:.+|(.+)", "HOST:PORT or unix:PATH"),
+    "ports": (rf"[1-9][0-9]*=(?:{_LINK})", "NUMBER=eth:INTERFACE or NUMBER=udp:IP:PORT:PEER:PORT"),
+}
 
 
 def check_network(network: DescribedNetwork, name: str) -> None:
@@ -161,6 +175,7 @@ def _problems(network: DescribedNetwork) -> Iterator[str]:
     yield from _of_names(network)
     yield from _of_addresses(network)
     yield from _of_workers(network)
+    yield from _of_forms(network)
     yield from _of_ports(network)
     yield from _of_tiers(network)
 
@@ -202,12 +217,25 @@ def _of_workers(network: DescribedNetwork) -> Iterator[str]:
             yield f"worker {number} needs either an interface or a link"
         if not 1 <= worker.processes <= _MOST_WORKERS:
             yield f"worker {number} has {worker.processes} processes, not 1 to {_MOST_WORKERS}"
-    told = [(number, each.metrics) for number, each in enumerate(network.workers) if each.metrics]
-    for number, address in told:
-        if not is_address(address):
-            yield f"worker {number} serves metrics on {address!r}, which is not HOST:PORT"
-    for same in _twice(address for _, address in told):
+    for same in _twice(each.metrics for each in network.workers if each.metrics):
         yield f"two workers serve metrics on {same}"
+
+
+def _of_forms(network: DescribedNetwork) -> Iterator[str]:
+    told = [
+        (f"worker {number}", name, value)
+        for number, worker in enumerate(network.workers)
+        for name, value in vars(worker).items()
+        if name in _FORMS and value
+    ]
+    for switch in network.switches:
+        ports = [("ports", f"{number}={what}") for number, what in switch.ports.items()]
+        told += [(f"switch {switch.name}", *each) for each in [("grpc", switch.grpc), *ports]]
+    for who, name, value in told:
+        pattern, form = _FORMS[name]
+        found = re.fullmatch(pattern, value)
+        if found is None or not all(map(is_address, filter(None, found.groups()))):
+            yield f"{who} has the {name} {value!r}, which is not {form}"
 
 
 def _of_ports(network: DescribedNetwork) -> Iterator[str]:
@@ -276,6 +304,10 @@ def read_network(path: Path) -> DescribedNetwork:
         network = make_record(DescribedNetwork, told)
     except RecordError as error:
         raise NetworkError(f"{path} is not a network file: {error}.") from error
+    for number, worker in enumerate(told["workers"]):
+        for name in [name for name in _FORMS if worker.get(name) == ""]:
+            form = _FORMS[name][1]
+            raise NetworkError(f"{path}: worker {number} has an empty {name}, not {form}.")
     check_network(network, str(path))
     return replace(
         network,
