@@ -23,20 +23,14 @@ from switchgnn.host.wire.header import fragments_of
 from switchgnn.planner import Direction, Manifest, read_manifest
 
 
-# Times the scale of the last round it is far below the largest float32.
-_GROWING = 1e30
-
-
 def features_of_round(features: Float32s, index: int) -> Float32s:
     """Return the features of a round by its index from 0; `features`: float32[n, F], finite.
 
     They grow from round to round, but large ones shrink, and so all stay finite.
     """
     scale = np.float32((-1) ** index * (1 + index / 4))
-    rows = np.ascontiguousarray(np.roll(features, index, axis=1))
-    grows = np.abs(rows) < _GROWING
-    np.multiply(rows, scale, out=rows, where=grows)
-    return np.divide(rows, scale, out=rows, where=~grows)
+    rows = np.roll(features, index, axis=1)
+    return np.ascontiguousarray(rows * np.where(np.abs(rows) < 1e30, scale, np.float32(1) / scale))
 
 
 _REPORT_INTERVAL = 0.1

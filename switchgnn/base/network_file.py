@@ -142,19 +142,16 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,64}\]")
 _TCP_PORT = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
 _MOST_PORTS = 511  # port numbers of the program have nine bits, and the last one drops
-_NAME = r"[^\s/:]{1,15}"
-_LINK = rf"eth:{_NAME}|udp:([^:]+:[^:]+):([^:]+:[^:]+)"
-# Of a field, its pattern, whose groups are addresses, and its form in words.
+_LINK = r"(?:eth:[^\s/:]{1,15}|udp:([^:\s]+:\d+):([^:\s]+:\d+))"
+# The patterns of fields, with groups for addresses, and their forms in words.
 _FORMS = {
-    "interface": (_NAME, "the name of an interface"),
-    "link": (
-        rf"(?:{_LINK})(?::[0-9]*\.?[0-9]+)?",
-        "eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]",
-    ),
-    "gloo": (_NAME, "the name of an interface"),
-    "metrics": ("(.*)", "HOST:PORT"),
+    "interface": (r"[^\s/:]{0,15}", "the name of an interface"),
+    "link": (rf"|{_LINK}(?::\d*\.?\d+)?", "eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT"),
+    "gloo": (r"[^\s/:]{0,15}", "the name of an interface"),
+    "metrics": ("|(.+)", "HOST:PORT"),
+    "mac": (r"[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}", "the Ethernet address of a station"),
     "grpc": ("unix:.+|(.+)", "HOST:PORT or unix:PATH"),
-    "ports": (rf"[1-9][0-9]*=(?:{_LINK})", "NUMBER=eth:INTERFACE or NUMBER=udp:IP:PORT:PEER:PORT"),
+    "ports": (rf"(?:[1-9]\d*={_LINK} ?)*", "NUMBER=eth:INTERFACE or NUMBER=udp:IP:PORT:IP:PORT"),
 }
 
 
@@ -175,7 +172,6 @@ def _problems(network: DescribedNetwork) -> Iterator[str]:
     yield from _of_names(network)
     yield from _of_addresses(network)
     yield from _of_workers(network)
-    yield from _of_forms(network)
     yield from _of_ports(network)
     yield from _of_tiers(network)
 
@@ -196,11 +192,18 @@ def _of_names(network: DescribedNetwork) -> Iterator[str]:
 
 
 def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
-    named = [(f"switch {switch.name}", switch.station) for switch in network.switches]
-    named += [(f"worker {number}", each.station) for number, each in enumerate(network.workers)]
+    told = [(f"switch {switch.name}", vars(switch)) for switch in network.switches]
+    told += [(f"worker {number}", vars(each)) for number, each in enumerate(network.workers)]
+    for who, fields in told:
+        for name in [name for name in _FORMS if name in fields]:
+            value, (pattern, form) = fields[name], _FORMS[name]
+            if name == "ports":
+                value = " ".join(map("=".join, value.items()))
+            found = re.fullmatch(pattern, value)
+            if found is None or not all(map(is_address, filter(None, found.groups()))):
+                yield f"{who} has the {name} {value!r}, which is not {form}"
+    named = [(who, Station(fields["mac"], fields["ip"])) for who, fields in told]
     for who, station in named:
-        if not _is_mac(station.mac):
-            yield f"the MAC of {who}, {station.mac!r}, is not the Ethernet address of a station"
         if not _is_ip(station.ip):
             yield f"the IP of {who}, {station.ip!r}, is not the IPv4 address of a station"
     for twice in _twice(mac_number(station.mac) for _, station in named):
@@ -219,23 +222,6 @@ def _of_workers(network: DescribedNetwork) -> Iterator[str]:
             yield f"worker {number} has {worker.processes} processes, not 1 to {_MOST_WORKERS}"
     for same in _twice(each.metrics for each in network.workers if each.metrics):
         yield f"two workers serve metrics on {same}"
-
-
-def _of_forms(network: DescribedNetwork) -> Iterator[str]:
-    told = [
-        (f"worker {number}", name, value)
-        for number, worker in enumerate(network.workers)
-        for name, value in vars(worker).items()
-        if name in _FORMS and value
-    ]
-    for switch in network.switches:
-        ports = [("ports", f"{number}={what}") for number, what in switch.ports.items()]
-        told += [(f"switch {switch.name}", *each) for each in [("grpc", switch.grpc), *ports]]
-    for who, name, value in told:
-        pattern, form = _FORMS[name]
-        found = re.fullmatch(pattern, value)
-        if found is None or not all(map(is_address, filter(None, found.groups()))):
-            yield f"{who} has the {name} {value!r}, which is not {form}"
 
 
 def _of_ports(network: DescribedNetwork) -> Iterator[str]:
@@ -273,13 +259,6 @@ def _of_tiers(network: DescribedNetwork) -> Iterator[str]:
                 yield f"{ends[leaf, spine]} cables join leaf {leaf} and spine {spine}, not one"
     if list(network.leaf_of_worker) != sorted(network.leaf_of_worker):
         yield "the workers of a leaf are not consecutive"
-
-
-def _is_mac(text: str) -> bool:
-    try:
-        return text.count(":") == 5 and not mac_number(text) >> 40 & 1
-    except ValueError:
-        return False
 
 
 def _is_ip(text: str) -> bool:

@@ -101,7 +101,9 @@ class PacketPrinter:
             (counts.links, "frames of links that are not Ethernet"),
             (dropped, "lost, as they came faster than they were read"),
         ):
-            words += f"; {number:,} {what}" if number else ""
+            words += (
+                f"; {number:,} {what.replace('frames', 'frame', number == 1)}" if number else ""
+            )
         typer.echo(f"{words}.", err=True)
 
     def _full(self) -> bool:

@@ -71,6 +71,8 @@ def model_name(text: str) -> str:
         return text
     if not Path(path).is_file():
         raise TrainingError(f"The model {text} has no file: {path} does not exist.")
+    if not path.endswith(".py"):
+        raise TrainingError(f"The model {text} is not in a Python file: write FILE.py:NAME.")
     return f"{Path(path).absolute()}:{name}"
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
+from switchgnn.base.machine import Count, against_bound
 from switchgnn.base.options import (
     CONGESTION,
     DATA,
@@ -65,11 +66,11 @@ def print_report(console: Console, report: RunReport) -> None:
         console.print(line, soft_wrap=True, highlight=False)
 
     say(
-        f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
-        f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
-        f"{report.blocks} block{'s' if report.blocks != 1 else ''} of at most "
-        f"{report.slots:,} slots, frames of up to {report.lanes} numbers; "
-        f"{report.rounds} rounds of {report.features} features"
+        f"{report.graph}: {Count(report.vertices):vertex}, {Count(report.edges):directed edge}, "
+        f"{Count(report.boundary_vertices):boundary vertex}; {Count(report.workers):worker}, "
+        f"{Count(report.blocks):block} of at most {report.slots:,} slots, "
+        f"frames of up to {report.lanes} numbers; "
+        f"{Count(report.rounds):round} of {Count(report.features):feature}"
     )
     say(f"Ran on: {report.ran_on(report.hosts)}")
     say(f"Plan: {report.strategies}.")
@@ -80,10 +81,10 @@ def print_report(console: Console, report: RunReport) -> None:
     if report.leaf_spine is not None:
         console.print(leaf_spine_table(report.leaf_spine))
     say(
-        f"Switch{'' if report.leaf_spine is None else 'es'}: {report.passes:,} passes "
-        f"for {report.contributions:,} contributions "
+        f"Switch{'' if report.leaf_spine is None else 'es'}: {Count(report.passes):pass} "
+        f"for {Count(report.contributions):contribution} "
         f"({report.passes / max(1, report.contributions):.2f} passes each), "
-        f"{report.table_entries:,} table entries; "
+        f"{Count(report.table_entries):table entry}; "
         f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
         f"exchange {report.seconds:.2f} s"
     )
@@ -96,14 +97,13 @@ def print_report(console: Console, report: RunReport) -> None:
         say(suspicion)
     if report.pcap:
         say(captured_line(list(map(Path, report.pcap))))
-    within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
-    error = f"float off by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}."
+    error = f"float off by {against_bound(report.max_error, report.error_bound)}."
     if report.exact:
         right = (f"Every {report.operation} equals the reference", "bold green")
         fixed = f": fixed point to the bit, {error}" if report.operation == "sum" else "."
         say(Text.assemble(right, fixed))
     else:
-        wrong = (f"{report.wrong_sums:,} sums differ from the reference", "bold red")
+        wrong = (f"{Count(report.wrong_sums):sum} differed from the reference", "bold red")
         say(Text.assemble(wrong, f"; {error}"))
 
 
@@ -272,7 +272,7 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     end_like_interrupted()
     with (
         command_forkserver() as forkserver,
-        output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as observer,
+        output.page.looked_at(f"run {asked.graph} over {Count(asked.workers):worker}") as observer,
         progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):

@@ -52,6 +52,8 @@ from switchgnn.topologies import (
     BackgroundTraffic,
     Fabric,
     FabricChoice,
+    FabricError,
+    FabricKind,
     Target,
     TlsFolder,
     Topology,
@@ -106,7 +108,10 @@ class NetworkJob:
         cables_with_faults(self)
         if self.tls is not None:
             TlsFolder(self.tls.absolute()).check()
-        return choose(self.target, self.fabric, self.backend)
+        choice = choose(self.target, self.fabric, self.backend)
+        if self.background and choice.fabric is FabricKind.LOOPBACK:
+            raise FabricError("Background traffic needs hosts of their own: take --fabric mininet.")
+        return choice
 
 
 @dataclass(frozen=True)

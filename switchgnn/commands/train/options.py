@@ -31,7 +31,7 @@ from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, Trans
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
-from switchgnn.training.data.load import check_name
+from switchgnn.training.data.load import FOREIGN, check_name
 from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
@@ -94,6 +94,11 @@ class DataOptions:
     weights: WeightOptions = field(default_factory=WeightOptions)
 
     @property
+    def needs_pytorch(self) -> bool:
+        """Whether PyTorch Geometric or OGB may read or download it."""
+        return self.edges is None and check_name(self.data) in FOREIGN
+
+    @property
     def title(self) -> str:
         """The name for messages."""
         return self.data if self.edges is None else self.edges.name
@@ -101,9 +106,7 @@ class DataOptions:
     def check(self) -> None:
         """Check that there is such a data set, or such files."""
         files = (self.edges, self.node_features, self.labels)
-        if not any(files):
-            check_name(self.data)
-        elif not all(files):
+        if any(files) and not all(files):
             raise SwitchGNNError("--edges, --node-features and --labels go together.")
         for file in files:
             if file is not None and not file.exists():
@@ -220,6 +223,7 @@ class TrainCommandOptions:
         check_outputs(
             {
                 "--plots": self.plots,
+                "--pcap": self.output.pcap,
                 "--tensorboard": self.tensorboard,
                 "--log-dir": self.output.logs.log_dir,
             },

@@ -267,7 +267,8 @@ def _row(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]
         problem = f"has the weight {row[2]!r}"
     else:
         return row
-    raise _bad(path, line, fields, problem, weighted=bool(layout.edge_weights))
+    more = " and a finite weight" if layout.edge_weights else ""
+    raise _bad(path, line, fields, problem, more)
 
 
 def _is_finite(word: str) -> bool:
@@ -277,10 +278,8 @@ def _is_finite(word: str) -> bool:
         return False
 
 
-def _bad(
-    path: Path, line: int, fields: list[str], problem: str, *, weighted: bool = False
-) -> PlannerError:
-    data, more = " ".join(fields), " and a finite weight" if weighted else ""
+def _bad(path: Path, line: int, fields: list[str], problem: str, more: str = "") -> PlannerError:
+    data = " ".join(fields)
     shown = data if len(data) <= 80 else data[:77] + "..."
     return PlannerError(f"{path}, line {line}: {shown!r} {problem}; expected two vertex ids{more}.")
 

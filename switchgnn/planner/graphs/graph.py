@@ -243,9 +243,7 @@ def _check_weights(graph: Graph) -> None:
             continue
         right = edges is not None and weights.shape == edges.shape and weights.dtype == np.float32
         if not (right and np.isfinite(weights).all()):
-            raise PlannerError(
-                f"Graph {graph.name} needs a weight for each edge that is finite as float32."
-            )
+            raise PlannerError(f"Graph {graph.name} needs weights that are finite as float32.")
 
 
 Number = TypeVar("Number", np.int64, np.float64)
