@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from switchgnn.base.interruptible import wait_for_interrupt
-from switchgnn.base.machine import Count
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
 from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import option, with_groups
@@ -49,8 +48,8 @@ def parts_by_number(
         return parts_over(folder, None, [star_network(workers)] * switches)
     if switches != leaves + spines:
         raise ControllerError(
-            f"{Count(leaves):leaf} and {Count(spines):spine} need {leaves + spines} addresses, "
-            f"leaves first; {switches} are given."
+            f"{leaves} lea{'f' if leaves == 1 else 'ves'} and {spines} spine{'s' * (spines != 1)} "
+            f"need {leaves + spines} addresses, leaves first; {switches} are given."
         )
     leaf_spine = even_leaf_spine(workers, leaves, spines)
     around = leaf_spine_networks(leaf_spine.leaf_of_worker, spines)

@@ -155,6 +155,8 @@ class BackgroundTraffic:
     def __enter__(self) -> "BackgroundTraffic":
         topology = self._fabric.topology
         workers = topology.workers
+        if self._flows and not self._fabric.workers_have_hosts:
+            raise FabricError("Background traffic needs hosts of their own: take --fabric mininet.")
         with self._stack:
             for worker in range(workers if self._flows else 0):
                 child = self._fabric.worker_child(worker, _PROGRAM, name="background")

@@ -285,8 +285,7 @@ def read_network(path: Path) -> DescribedNetwork:
         raise NetworkError(f"{path} is not a network file: {error}.") from error
     for number, worker in enumerate(told["workers"]):
         for name in [name for name in _FORMS if worker.get(name) == ""]:
-            form = _FORMS[name][1]
-            raise NetworkError(f"{path}: worker {number} has an empty {name}, not {form}.")
+            raise NetworkError(f"{path}: worker {number} has the {name} '', not {_FORMS[name][1]}.")
     check_network(network, str(path))
     return replace(
         network,

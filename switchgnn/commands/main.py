@@ -64,8 +64,7 @@ def _run() -> None:
         _fail(SwitchGNNError("There is too little memory for this: ask for less."))
     except (KeyboardInterrupt, SystemExit) as end:
         # Typer makes an exit of Ctrl-C.
-        chain = (end, getattr(end.__context__, "__cause__", None))
-        if not any(isinstance(each, KeyboardInterrupt) for each in chain):
+        if KeyboardInterrupt not in map(type, (end, getattr(end.__context__, "__cause__", None))):
             raise
         sys.stderr.write("Interrupted.\n")
         sys.exit(_INTERRUPTED)

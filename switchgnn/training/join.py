@@ -17,7 +17,6 @@ from torch.distributed.rendezvous import rendezvous
 from torch_geometric.data import Data
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import Count
 from switchgnn.base.metrics import check_installed
 from switchgnn.base.network_file import DescribedNetwork, interfaces, read_network
 from switchgnn.controller.install import DesiredStates, Share, install_each
@@ -512,17 +511,17 @@ def _cores() -> int:
 
 
 def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None:
-    workers, each = job.workers, job.workers_per_machine
-    if size != workers:
-        raise JobError(f"The job {folder} is for {Count(workers):worker}, and {size} were started.")
-    if len(network.workers) * each != workers:
+    if size != job.workers:
+        raise JobError(f"The job {folder} is for {job.workers} workers, and {size} were started.")
+    each = job.workers_per_machine
+    if len(network.workers) * each != job.workers:
         raise JobError(
-            f"The job {folder} is for {Count(workers // each):worker}, and the network has "
+            f"The job {folder} is for {job.workers // each} workers, and the network has "
             f"{len(network.workers)}."
         )
     if other := [worker.processes for worker in network.workers if worker.processes != each]:
         raise JobError(
-            f"The job {folder} has {Count(each):worker} per machine, a worker of the network has "
+            f"The job {folder} has workers_per_machine = {each}, a worker of the network has "
             f"processes = {other[0]}: change one of them."
         )
     leaf_of_worker = network.leaf_of_worker if network.cables else ()

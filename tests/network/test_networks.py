@@ -110,7 +110,7 @@ def leaf_spine(cables):
         ),
         (star(interface="two words"), "worker 0 has the interface 'two words', which is not the"),
         (star(gloo="a/b"), "worker 0 has the gloo 'a/b', which is not the name of an interface"),
-        (star() + 'gloo = ""', "worker 1 has an empty gloo, not the name of an interface"),
+        (star() + 'gloo = ""', "worker 1 has the gloo '', not the name of an interface"),
         *(
             (star_at(grpc), f"switch s0 has the grpc {grpc!r}, which is not {SWITCHES}")
             for grpc in ("", "unix:", "192.0.2.1", "192.0.2.1:0", ":9559")

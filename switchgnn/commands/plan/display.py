@@ -177,9 +177,8 @@ def sizes(report: DirectionReport) -> str:
     """Describe the blocks and tables of a direction."""
     return "\n".join(
         (
-            f"{Count(report.boundary_vertices):boundary vertex}, "
-            f"{Count(report.boundary_edges):boundary edge}, "
-            f"{report.copies_per_vertex:.1f} copies per vertex",
+            f"{report.boundary_vertices:,} boundary vertices, {report.boundary_edges:,} boundary "
+            f"edges, {report.copies_per_vertex:.1f} copies per vertex",
             f"{Count(report.blocks):block} of up to {Count(report.slots_used_max):slot} (mean "
             f"{report.slots_used_mean:,.0f}); {Count(report.entries):table entry}",
             f"{Count(report.passes):pass} for {Count(report.contributions):contribution}: "

@@ -32,6 +32,7 @@ from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.training.data.load import NEED_PYTORCH, check_name
 from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
 from switchgnn.training.partition import machines_of
 
@@ -61,8 +62,9 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     chosen, output = asked.over.chosen(), asked.output
     asked.check(chosen)
     network = _network(asked)
-    # Errors in small data sets come before an import that takes seconds.
-    dataset = None if asked.data.needs_pytorch else _load(asked, network, chosen)
+    # Errors in data sets come before the import of PyTorch, which takes seconds.
+    early = asked.data.edges is not None or check_name(asked.data.data) not in NEED_PYTORCH
+    dataset = _load(asked, network) if early else None
     forkserver = context.with_resource(training_forkserver())
     check_device(asked.training.device)
     job = _job(asked, network)
@@ -78,7 +80,7 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
         )
         for each in chosen
     ]
-    dataset = dataset or _load(asked, network, chosen)
+    dataset = dataset or _load(asked, network)
     if not _check_model(job, dataset, asked.training, chosen) and AUTO in chosen:
         typer.echo("auto takes host: layers need rows of neighbours, not only sums.", err=True)
         chosen = [HOST if each is AUTO else each for each in chosen]
@@ -134,14 +136,12 @@ def _network(asked: TrainCommandOptions) -> NetworkJob:
     return job
 
 
-def _load(
-    asked: TrainCommandOptions, network: NetworkJob, chosen: list[TransportKind]
-) -> "Dataset":
+def _load(asked: TrainCommandOptions, network: NetworkJob) -> "Dataset":
     data, assignment = asked.data.load(asked.seed), network.request.load_assignment()
-    if any(each.networked for each in chosen):
+    if any(each.networked for each in asked.over.chosen()):
         check_workers(data.graph, asked.workers)
-    if assignment is not None:
-        check_assignment(data.graph, network.workers, assignment)
+        if assignment is not None:
+            check_assignment(data.graph, network.workers, assignment)
     return data
 
 

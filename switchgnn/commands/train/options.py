@@ -31,7 +31,6 @@ from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, Trans
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
-from switchgnn.training.data.load import FOREIGN, check_name
 from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
@@ -92,11 +91,6 @@ class DataOptions:
     )
     labels: Path | None = option(DATA, "FILE", "Read its labels from a .csv, .npy or text file.")
     weights: WeightOptions = field(default_factory=WeightOptions)
-
-    @property
-    def needs_pytorch(self) -> bool:
-        """Whether PyTorch Geometric or OGB may read or download it."""
-        return self.edges is None and check_name(self.data) in FOREIGN
 
     @property
     def title(self) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Float64s
-from switchgnn.base.machine import Count
 from switchgnn.commands.shared.report import Report
 from switchgnn.host.wire.link import Traffic
 
@@ -88,7 +87,7 @@ class TrainReport(Report):
         """The number of workers for messages."""
         machines, each = self.workers // self.workers_per_machine, self.workers_per_machine
         on = f"{machines} machine{'s' * (machines > 1)} \N{MULTIPLICATION SIGN} {each}"
-        return f"{on} workers" if each > 1 else f"{Count(self.workers):worker}"
+        return f"{on if each > 1 else self.workers} worker{'s' * (self.workers > 1)}"
 
     @property
     def epoch_bytes(self) -> float:

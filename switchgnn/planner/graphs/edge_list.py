@@ -267,8 +267,7 @@ def _row(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]
         problem = f"has the weight {row[2]!r}"
     else:
         return row
-    more = " and a finite weight" if layout.edge_weights else ""
-    raise _bad(path, line, fields, problem, more)
+    raise _bad(path, line, fields, problem, " and a finite weight" * bool(layout.edge_weights))
 
 
 def _is_finite(word: str) -> bool:

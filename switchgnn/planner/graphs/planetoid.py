@@ -216,7 +216,6 @@ def _edges(folder: Path, name: str, neighbours: object, vertices: int) -> tuple[
     return source, destination
 
 
-@np.errstate(over="ignore")  # an overflow becomes an infinity, which Graph refuses
 def _matrix(path: Path) -> Float32s:
     value = read_inert_pickle(path)
     if isinstance(value, np.ndarray) and value.ndim == 2:

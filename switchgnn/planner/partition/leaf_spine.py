@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int64s, Integers
-from switchgnn.base.machine import Count
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -45,7 +44,8 @@ def even_leaf_spine(workers: int, leaves: int, spines: int) -> LeafSpine:
         raise PlannerError(f"{leaves} leaves and {spines} spines are too few: take one at least.")
     if leaves > workers:
         raise PlannerError(
-            f"{leaves} leaves are too many for {Count(workers):worker}: each leaf needs one."
+            f"{leaves} leaves are too many for {workers} worker{'s' * (workers > 1)}: each leaf "
+            "needs a worker."
         )
     return LeafSpine(tuple(worker * leaves // workers for worker in range(workers)), spines)
 

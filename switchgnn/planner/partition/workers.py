@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Integers
-from switchgnn.base.machine import Count
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
@@ -59,7 +58,7 @@ def check_workers(graph: Graph, workers: int) -> None:
     if workers > graph.vertices:
         raise PlannerError(
             f"{workers} workers are too many for graph {graph.name}, "
-            f"which has {Count(graph.vertices):vertex}."
+            f"which has {graph.vertices} vert{'ex' if graph.vertices == 1 else 'ices'}."
         )
 
 
