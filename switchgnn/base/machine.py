@@ -55,7 +55,7 @@ def require_memory(what: str, needed: int, remedy: str) -> None:
         )
 
 
-_PLURALS = {"ex": "ices", "af": "aves", "ry": "ries", "ss": "sses", "ch": "ches"}
+_PLURALS = {"ex": "ices", "af": "aves", "ry": "ries", "ss": "sses"}
 
 
 class Count(int):

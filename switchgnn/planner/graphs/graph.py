@@ -177,8 +177,7 @@ def graph_from_edges(
         weights = weights[keep]
     u, v = np.divmod(key[keep], vertices)
     proper = u != v
-    loops = u[~proper]
-    u, v = u[proper], v[proper]
+    loops, u, v = u[~proper], u[proper], v[proper]
     return Graph(
         indptr=indptr_of(np.bincount(u, minlength=vertices)),
         indices=v.astype(np.int32),
