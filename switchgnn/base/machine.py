@@ -58,8 +58,8 @@ def require_memory(what: str, needed: int, remedy: str) -> None:
 _PLURALS = {"ex": "ices", "af": "aves", "ry": "ries", "ss": "sses"}
 
 
-class Count(int):
-    """A number that takes its noun as format: `f"{Count(2):leaf}"` is `2 leaves`."""
+class Amount(int):
+    """A number that takes its noun as format: `f"{Amount(2):leaf}"` is `2 leaves`."""
 
     def __format__(self, noun: str) -> str:
         head, of, rest = noun.partition(" of ")

@@ -19,7 +19,7 @@ from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
-from switchgnn.base.machine import Count, against_bound, require_memory
+from switchgnn.base.machine import Amount, against_bound, require_memory
 from switchgnn.base.options import (
     DATA,
     NETWORK,
@@ -371,8 +371,8 @@ def print_report(console: Console, report: ReduceReport) -> None:
     """Print the report, for people."""
     size = report.elements * NUMBER_BYTES
     console.print(
-        f"All-reduce of {Count(report.elements):number} ({size:,} bytes) over "
-        f"{Count(report.workers):worker}"
+        f"All-reduce of {Amount(report.elements):number} ({size:,} bytes) over "
+        f"{Amount(report.workers):worker}"
     )
     console.print(f"Ran on: {report.reason}.")
     by_switch, by_ring = report.wires

