@@ -48,8 +48,8 @@ def parts_by_number(
         return parts_over(folder, None, [star_network(workers)] * switches)
     if switches != leaves + spines:
         raise ControllerError(
-            f"{leaves} leaves and {spines} spines need {leaves + spines} addresses, leaves first; "
-            f"{switches} are given."
+            f"--leaves {leaves} and --spines {spines} need {leaves + spines} addresses, "
+            f"leaves first; {switches} are given."
         )
     leaf_spine = even_leaf_spine(workers, leaves, spines)
     around = leaf_spine_networks(leaf_spine.leaf_of_worker, spines)

@@ -26,9 +26,10 @@ from switchgnn.planner import Direction, Manifest, read_manifest
 
 
 def features_of_round(features: Float32s, index: int) -> Float32s:
-    """Return the features of a round by its index from 0; `features`: float32[n, F]."""
+    """Return float32[n, F] of a round, from 0: small features grow, large ones shrink."""
     scale = np.float32((-1) ** index * (1 + index / 4))
-    return np.ascontiguousarray(np.roll(features, index, axis=1) * scale)
+    rows = np.roll(features, index, axis=1)
+    return np.ascontiguousarray(rows * np.where(np.abs(rows) < 1e30, scale, np.float32(1) / scale))
 
 
 _REPORT_INTERVAL = 0.1

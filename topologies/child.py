@@ -205,7 +205,7 @@ class Child:
     def last_words(self) -> str:
         """Return the last line of its log."""
         lines = self.said()
-        return lines[-1] if lines else "it left no message."
+        return lines[-1].removeprefix("Error: ") if lines else "it left no message."
 
     def stop(self) -> None:
         """Terminate it, kill it if that does not help; idempotent."""

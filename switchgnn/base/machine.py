@@ -1,4 +1,4 @@
-"""Memory of the process and the machine, how the program was installed, and starting modules."""
+"""The machine's memory, numbers in words, how the program was installed, and starting modules."""
 
 import importlib.metadata
 import re
@@ -53,6 +53,26 @@ def require_memory(what: str, needed: int, remedy: str) -> None:
         raise TooLargeError(
             f"{what} take {size_text(needed)} of memory, and {size_text(room)} are free: {remedy}."
         )
+
+
+_PLURALS = {"ex": "ices", "af": "aves", "ry": "ries", "ss": "sses"}
+
+
+class Amount(int):
+    """A number that takes its noun as format: `f"{Amount(2):leaf}"` is `2 leaves`."""
+
+    def __format__(self, noun: str) -> str:
+        head, of, rest = noun.partition(" of ")
+        if self != 1:
+            head = head[:-2] + _PLURALS.get(head[-2:], f"{head[-2:]}s")
+        return f"{int(self):,} {head}{of}{rest}"
+
+
+def against_bound(error: float, bound: float) -> str:
+    """Return an error and its bound with enough digits to tell them apart."""
+    digits = next((each for each in range(3, 17) if f"{error:.{each}g}" != f"{bound:.{each}g}"), 3)
+    how = "exactly" if error == bound else "within" if error < bound else "NOT WITHIN"
+    return f"{error:.{digits}g}, {how} the bound {bound:.{digits}g}"
 
 
 def size_text(number: float) -> str:

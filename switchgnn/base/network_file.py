@@ -144,6 +144,17 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,64}\]")
 _TCP_PORT = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
 _MOST_PORTS = 511  # port numbers of the program have nine bits, and the last one drops
+_LINK = r"(?:eth:[^\s/:]{1,15}|udp:([^:\s]+:\d+):([^:\s]+:\d+))"
+# The patterns of fields, with groups for addresses, and their forms in words.
+_FORMS = {
+    "interface": (r"[^\s/:]{0,15}", "the name of an interface"),
+    "link": (rf"|{_LINK}(?::\d*\.?\d+)?", "eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT"),
+    "gloo": (r"[^\s/:]{0,15}", "the name of an interface"),
+    "metrics": ("|(.+)", "HOST:PORT"),
+    "mac": (r"[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}", "the Ethernet address of a station"),
+    "grpc": ("unix:.+|(.+)", "HOST:PORT or unix:PATH"),
+    "ports": (rf"(?:[1-9]\d*={_LINK} ?)*", "NUMBER=eth:INTERFACE or NUMBER=udp:IP:PORT:IP:PORT"),
+}
 
 
 def check_network(network: DescribedNetwork, name: str) -> None:
@@ -183,11 +194,18 @@ def _of_names(network: DescribedNetwork) -> Iterator[str]:
 
 
 def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
-    named = [(f"switch {switch.name}", switch.station) for switch in network.switches]
-    named += [(f"worker {number}", each.station) for number, each in enumerate(network.workers)]
+    told = [(f"switch {switch.name}", vars(switch)) for switch in network.switches]
+    told += [(f"worker {number}", vars(each)) for number, each in enumerate(network.workers)]
+    for who, fields in told:
+        for name in [name for name in _FORMS if name in fields]:
+            value, (pattern, form) = fields[name], _FORMS[name]
+            if name == "ports":
+                value = " ".join(map("=".join, value.items()))
+            found = re.fullmatch(pattern, value)
+            if found is None or not all(map(is_address, filter(None, found.groups()))):
+                yield f"{who} has the {name} {value!r}, which is not {form}"
+    named = [(who, Station(fields["mac"], fields["ip"])) for who, fields in told]
     for who, station in named:
-        if not _is_mac(station.mac):
-            yield f"the MAC of {who}, {station.mac!r}, is not the Ethernet address of a station"
         if not _is_ip(station.ip):
             yield f"the IP of {who}, {station.ip!r}, is not the IPv4 address of a station"
     for twice in _twice(mac_number(station.mac) for _, station in named):
@@ -204,11 +222,7 @@ def _of_workers(network: DescribedNetwork) -> Iterator[str]:
             yield f"worker {number} needs either an interface or a link"
         if not 1 <= worker.processes <= _MOST_WORKERS:
             yield f"worker {number} has {worker.processes} processes, not 1 to {_MOST_WORKERS}"
-    told = [(number, each.metrics) for number, each in enumerate(network.workers) if each.metrics]
-    for number, address in told:
-        if not is_address(address):
-            yield f"worker {number} serves metrics on {address!r}, which is not HOST:PORT"
-    for same in _twice(address for _, address in told):
+    for same in _twice(each.metrics for each in network.workers if each.metrics):
         yield f"two workers serve metrics on {same}"
 
 
@@ -249,13 +263,6 @@ def _of_tiers(network: DescribedNetwork) -> Iterator[str]:
         yield "the workers of a leaf are not consecutive"
 
 
-def _is_mac(text: str) -> bool:
-    try:
-        return text.count(":") == 5 and not mac_number(text) >> 40 & 1
-    except ValueError:
-        return False
-
-
 def _is_ip(text: str) -> bool:
     try:
         address = ipaddress.IPv4Address(text)
@@ -278,6 +285,9 @@ def read_network(path: Path) -> DescribedNetwork:
         network = make_record(DescribedNetwork, told)
     except RecordError as error:
         raise NetworkError(f"{path} is not a network file: {error}.") from error
+    for number, worker in enumerate(told["workers"]):
+        for name in [name for name in _FORMS if worker.get(name) == ""]:
+            raise NetworkError(f"{path}: worker {number} has the {name} '', not {_FORMS[name][1]}.")
     check_network(network, str(path))
     return replace(
         network,

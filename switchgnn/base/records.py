@@ -23,6 +23,8 @@ def parse_json(data: bytes) -> Any:  # noqa: ANN401 - JSON may hold anything
         return msgspec.json.decode(data)
     except msgspec.MsgspecError as error:
         raise RecordError(f"it is not JSON ({_in_sentence(error)})") from error
+    except UnicodeDecodeError as error:
+        raise RecordError(f"it is not JSON (byte {error.start} is not UTF-8)") from error
     except RecursionError as error:
         raise RecordError("it is not JSON that can be read: it is nested too deeply") from error
 

@@ -19,7 +19,7 @@ from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
-from switchgnn.base.machine import require_memory
+from switchgnn.base.machine import Amount, against_bound, require_memory
 from switchgnn.base.options import (
     DATA,
     NETWORK,
@@ -371,7 +371,8 @@ def print_report(console: Console, report: ReduceReport) -> None:
     """Print the report, for people."""
     size = report.elements * NUMBER_BYTES
     console.print(
-        f"All-reduce of {report.elements:,} numbers ({size:,} bytes) over {report.workers} workers"
+        f"All-reduce of {Amount(report.elements):number} ({size:,} bytes) over "
+        f"{Amount(report.workers):worker}"
     )
     console.print(f"Ran on: {report.reason}.")
     by_switch, by_ring = report.wires
@@ -385,11 +386,8 @@ def print_report(console: Console, report: ReduceReport) -> None:
         console.print(counted("Faults injected", report.faults_injected))
         console.print(f"Fragments sent again: {report.counters['resent']:,}.")
     integers = "equal NumPy's to the bit" if report.exact else "DIFFER from NumPy's"
-    floats = "within" if report.within else "NOT WITHIN"
-    console.print(
-        f"Sums of integers {integers}; those of floats are off by at most "
-        f"{report.max_error:.3g}, {floats} the bound {report.error_bound:.3g}."
-    )
+    floats = against_bound(report.max_error, report.error_bound)
+    console.print(f"Sums of integers {integers}; those of floats are off by at most {floats}.")
 
 
 def _beside_gloo(report: ReduceReport) -> str:

@@ -92,13 +92,13 @@ class PacketPrinter:
             if counts.kinds[name]
         )
         total = counts.kinds.total() + counts.unsound
-        words = f"{total:,} packets" + (f": {kinds}" if kinds else "")
+        words = f"{total:,} packet{'s' * (total != 1)}" + (f": {kinds}" if kinds else "")
         for number, what in (
             (counts.unsound, "not sound"),
             (self._summary.late, "later than their block was printed"),
             (counts.hidden, "of others than those asked for"),
-            (counts.others, "frames of other protocols"),
-            (counts.links, "frames of links that are not Ethernet"),
+            (counts.others, f"frame{'s' * (counts.others > 1)} of other protocols"),
+            (counts.links, f"frame{'s' * (counts.links > 1)} of links that are not Ethernet"),
             (dropped, "lost, as they came faster than they were read"),
         ):
             words += f"; {number:,} {what}" if number else ""

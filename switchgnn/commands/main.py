@@ -62,7 +62,11 @@ def _run() -> None:
         _fail(WriteError(f"Cannot write {what}: {error.strerror}; make room there."))
     except MemoryError:
         _fail(SwitchGNNError("There is too little memory for this: ask for less."))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        # Typer makes an exit of Ctrl-C.
+        if KeyboardInterrupt not in map(type, (end, getattr(end.__context__, "__cause__", None))):
+            raise
+        sys.stderr.write("Interrupted.\n")
         sys.exit(_INTERRUPTED)
 
 

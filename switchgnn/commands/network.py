@@ -9,6 +9,7 @@ import typer
 
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import writing
+from switchgnn.base.machine import Amount
 from switchgnn.base.network import NetworkError, star_network
 from switchgnn.base.network_file import (
     DescribedNetwork,
@@ -200,11 +201,11 @@ def _address_of(name: str) -> str:
 
 
 def _words(network: DescribedNetwork) -> str:
-    workers = f"{len(network.workers)} workers"
+    workers = f"{Amount(len(network.workers)):worker}"
     if not network.cables:
         (switch,) = network.switches
         return f"{workers} around switch {switch.name}, P4Runtime at {switch.grpc}"
-    return f"{workers}, {len(network.leaves)} leaves, {len(network.spines)} spines"
+    return f"{workers}, {Amount(len(network.leaves)):leaf}, {Amount(len(network.spines)):spine}"
 
 
 def _write(network: DescribedNetwork, path: Path) -> None:

@@ -131,7 +131,6 @@ def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
 
 
 _PROGRAM, _NETWORK = "Program", "Network"
-_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 
 @dataclass(frozen=True)
@@ -175,4 +174,4 @@ def switch(asked: ServiceOptions) -> None:
         raise NetworkError("--name is that of a switch in a network file: add --network.")
     program = find_program(asked.program, asked.p4info)
     if run_switch(options, program, forget_turn) is signal.SIGINT:
-        raise typer.Exit(_INTERRUPTED)
+        raise KeyboardInterrupt

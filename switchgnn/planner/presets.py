@@ -72,6 +72,7 @@ class PlanRequest:
         find_preset(self.preset)
         for part, name in self.named().items():
             find_strategy(part.removesuffix("s"), name, KNOWN[part])
+        check_lanes(PlanContext(1, 1, lanes=self.lanes or LANES[0], rows=self.rows or 1))
         if self.assignment is not None and self.partition is not None:
             raise PlannerError(
                 f"The assignment {self.assignment} leaves no choice to the partition "

@@ -69,8 +69,9 @@ def model_name(text: str) -> str:
         if text not in MODELS:
             raise TrainingError(no_such("model", text, MODELS, also=", or FILE.py:NAME"))
         return text
-    if not Path(path).is_file():
-        raise TrainingError(f"The model {text} has no file: {path} does not exist.")
+    if not (path.endswith(".py") and Path(path).is_file()):
+        why = "is not a Python file" if Path(path).is_file() else "does not exist"
+        raise TrainingError(f"The model {text} has no file: {path} {why}.")
     return f"{Path(path).absolute()}:{name}"
 
 

@@ -55,7 +55,7 @@ def test_a_line_for_each_packet_and_the_counts(file, told):
     assert len(lines) == 9
     assert lines[0].startswith("0.000000 w0 > switch feature session 1 round 1 block 1 ")
     assert "UNSOUND: checksum" in lines[-1]
-    assert "9 packets: 4 feature, 2 done, 2 advance; 1 not sound; 1 frames of other" in counts
+    assert "9 packets: 4 feature, 2 done, 2 advance; 1 not sound; 1 frame of other" in counts
 
 
 def test_the_names_of_a_network_file(file, tmp_path, told):

@@ -40,6 +40,14 @@ CASES = {
     f"{ON} x --edges a --labels b --node-features c": "There is no file a: ",
     f"{TRAIN} --model gnc": "No model 'gnc'; known: gcn, sage, gin, or FILE.py:NAME; did you mean",
     f"{TRAIN} --model nothing.py:Net": "nothing.py does not exist",
+    f"{TRAIN} --workers 40": "40 workers are too many for graph karate, which has 34 vertices",
+    f"{ON} four.txt --workers 2": "four.txt has no array features",
+    f"{TRAIN} --edge-weights --ignore-weights": "Give --edge-weights or --ignore-weights, not both",
+    f"{TRAIN} --assignment nothing.txt": "The assignment nothing.txt cannot be read",
+    f"{TRAIN} --assignment two.txt": "The assignment must be 34 whole numbers",
+    f"{TRAIN} --rows 8 --lanes 256": "Frames with 8 rows of 256 numbers are not possible",
+    f"{TRAIN} --model four.txt:Net": "four.txt is not a Python file",
+    f"{TRAIN} --pcap four.txt": "--pcap: cannot write four.txt: it is no folder",
     f"{TRAIN} --transport swich": "did you mean switch?",
     f"{TRAIN} --reduce switch --transport host": "--reduce switch is for --transport switch",
     f"{TRAIN} --workers 3 --per-machine 2": "3 workers cannot be 2 on each machine",
@@ -76,6 +84,8 @@ CASES = {
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("early")
+    (folder / "four.txt").write_text("0 1\n1 2\n2 3\n")
+    (folder / "two.txt").write_text("0\n1\n")
     commands = [words.replace("FILE", __file__).split() for words in CASES]
     done = run_program(
         [sys.executable, "-c", PROGRAM],

@@ -19,8 +19,9 @@ from switchgnn import __version__
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.main import main
-from switchgnn.commands.shared.console import plain_console
+from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
 from switchgnn.commands.shared.live import LiveOptions
+from switchgnn.commands.train.display import Epochs
 from switchgnn.lab.commands import figures
 from switchgnn.lab.experiments.figure import ExperimentError, cells_of
 from switchgnn.lab.experiments.paper import find_figures
@@ -139,7 +140,17 @@ def test_an_interrupt_while_it_imports_is_not_traced(monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == INTERRUPTED
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
+def test_an_interrupt_of_a_command_is_reported(monkeypatch, called):
+    """Typer makes an exit code of it."""
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("switchgnn.commands.network.read_network", interrupted)
+    assert called("network", "check") == (INTERRUPTED, "", "Interrupted.\n")
 
 
 def test_an_error_does_nothing_to_the_terminal(monkeypatch, capsys):
@@ -247,6 +258,16 @@ def test_brackets_in_sentences_and_tables_stay(capsys):
     said = capsys.readouterr().out
     assert said.count(NAME) == 2
     assert "[bold]head" in said and "[title]" in said
+
+
+@pytest.mark.parametrize("step", ["planning: ", ""])
+def test_nothing_is_cut_in_a_pipe(step, monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    console = plain_console(stderr=True)
+    with progress_bars(console) as progress, Epochs(console, NAME * 9, 1, as_json=False) as epochs:
+        StepBars(progress)(step + NAME * 9, 0, 0)
+        epochs.step(step + NAME * 9, 0, 0)
+    assert capsys.readouterr().err.count(NAME * 9) == 3
 
 
 def test_all_commands_print_with_it():

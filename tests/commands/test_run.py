@@ -19,6 +19,7 @@ from switchgnn.commands.doctor import examine
 from switchgnn.commands.run import reference
 from switchgnn.commands.run.reference import Comparison
 from switchgnn.commands.shared.runner import shares_of
+from switchgnn.host.wire.header import LAST_ROUND
 from switchgnn.host.worker import features_of_round, result_file
 from switchgnn.planner import build_plan, graph_from_edges, load_graph, write_plan
 from switchgnn.softswitch.errors import SoftSwitchError
@@ -128,6 +129,18 @@ def comparison(tmp_path, monkeypatch):
     source, destination = np.array(EDGES).T
     graph = graph_from_edges(source, destination, name="ring", vertices=4, directed=True)
     return Comparison(graph, ASSIGNMENT, FEATURES, rounds=5, folder=tmp_path)
+
+
+MOST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-30, -1.0, 9.9e29, 1e30, -3.4e38, MOST])
+def test_features_differ_between_rounds_and_stay_finite(value):
+    first = np.full((2, 1), value, dtype=np.float32)
+    rounds = [features_of_round(first, index) for index in (*range(9), LAST_ROUND - 1)]
+    assert (rounds[0] == first).all()
+    assert np.isfinite(rounds).all()
+    assert len({float(each[0, 0]) for each in rounds}) == (len(rounds) if value else 1)
 
 
 def largest(index):

@@ -145,6 +145,7 @@ def test_a_traceback_that_a_worker_leaves_is_told(tmp_path):
     ("does", "sentence"),
     [
         ("os._exit(3)", "stopped with code 3"),
+        ("sys.exit('Error: Round 1 failed.')", "stopped with code 1: Round 1 failed.$"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by signal 9, probably for lack"),
         ("os.kill(os.getpid(), signal.SIGTERM)", "was killed by signal 15: "),
     ],

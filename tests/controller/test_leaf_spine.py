@@ -189,4 +189,4 @@ def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
     assert leaf == {"port": 1, "worker": 0}
     words = ["install", str(tmp_path / "plan"), "--leaves=2", "--address=127.0.0.1:1"]
     error = CliRunner().invoke(app, words).exception
-    assert "2 leaves and 1 spines need 3 addresses" in str(error)
+    assert "--leaves 2 and --spines 1 need 3 addresses" in str(error)

@@ -3,7 +3,14 @@
 import pytest
 
 from switchgnn.base import machine as memory
-from switchgnn.base.machine import TooLargeError, available_memory, require_memory, size_text
+from switchgnn.base.machine import (
+    Amount,
+    TooLargeError,
+    against_bound,
+    available_memory,
+    require_memory,
+    size_text,
+)
 
 
 def test_what_the_memory_has_no_room_for(monkeypatch):
@@ -42,3 +49,22 @@ def test_a_machine_that_does_not_tell(monkeypatch):
 )
 def test_bytes_are_told_in_the_unit_that_shows_them(number, words):
     assert size_text(number) == words
+
+
+def test_counts_have_their_nouns():
+    said = f"{Amount(1):round}, {Amount(0):table entry}, {Amount(2):vertex}, {Amount(1000):epoch}"
+    assert said == "1 round, 0 table entries, 2 vertices, 1,000 epochs"
+    assert f"{Amount(2):leaf}, {Amount(3):pass}" == "2 leaves, 3 passes"
+
+
+@pytest.mark.parametrize(
+    ("error", "bound", "said"),
+    [
+        (0.0, 1.5e-6, "0, within the bound 1.5e-06"),
+        (0.003906, 0.00390625, "0.003906, within the bound 0.0039062"),
+        (0.0039062, 0.0039061, "0.0039062, NOT WITHIN the bound 0.0039061"),
+        (0.25, 0.25, "0.25, exactly the bound 0.25"),
+    ],
+)
+def test_an_error_and_its_bound_differ_in_print(error, bound, said):
+    assert against_bound(error, bound) == said

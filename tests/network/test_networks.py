@@ -63,11 +63,19 @@ def test_certificates_are_beside_the_file(tmp_path):
     assert switch.tls == TlsFiles(tmp_path / "ca.pem", Path("/etc/own.pem"), tmp_path / "own.key")
 
 
+LINKS = "eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT"
+SWITCHES = "HOST:PORT or unix:PATH"
+
+
 def star(**changes):
     """The text of a star with a changed first worker."""
     network = described_star(2)
     first = replace(network.workers[0], **changes)
     return network_text(replace(network, workers=(first, network.workers[1])))
+
+
+def star_at(grpc):
+    return network_text(described_star(2)).replace("192.0.2.1:9559", grpc)
 
 
 def leaf_spine(cables):
@@ -93,9 +101,24 @@ def leaf_spine(cables):
         (star(ip="10.0.0.2"), "worker 0 and worker 1 have the same IP, 10.0.0.2"),
         (star(ip="10.0.0"), "the IP of worker 0, '10.0.0', is not the IPv4 address"),
         (star(ip="224.0.0.1"), "the IP of worker 0"),
-        (star(metrics="9561"), "worker 0 serves metrics on '9561', which is not HOST:PORT"),
-        (star(metrics="192.0.2.1:99999"), "worker 0 serves metrics on"),
-        (star(metrics="a/b:1"), "worker 0 serves metrics on"),
+        (star(metrics="9561"), "worker 0 has the metrics '9561', which is not HOST:PORT"),
+        (star(metrics="192.0.2.1:99999"), "worker 0 has the metrics"),
+        (star(metrics="a/b:1"), "worker 0 has the metrics"),
+        *(
+            (star(interface="", link=link), f"worker 0 has the link {link!r}, which is not {LINKS}")
+            for link in ("x", "eth:", "udp:1", "udp:a:1:b", "udp:a:0:b:2", "udp:a:1:b:c")
+        ),
+        (star(interface="two words"), "worker 0 has the interface 'two words', which is not the"),
+        (star(gloo="a/b"), "worker 0 has the gloo 'a/b', which is not the name of an interface"),
+        (star() + 'gloo = ""', "worker 1 has the gloo '', not the name of an interface"),
+        *(
+            (star_at(grpc), f"switch s0 has the grpc {grpc!r}, which is not {SWITCHES}")
+            for grpc in ("", "unix:", "192.0.2.1", "192.0.2.1:0", ":9559")
+        ),
+        *(
+            (network_text(described_star(2, ports=ports)), "which is not NUMBER=eth:INTERFACE or")
+            for ports in ({"1": "x"}, {"a": "eth:b"}, {"1": "udp:a:1:b:2:9"})
+        ),
         (star(interface=""), "worker 0 needs either an interface or a link"),
         (star(link="udp:a:1:b:2"), "worker 0 needs either an interface or a link"),
         (star() + "speed = 3", "unknown field speed"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from switchgnn.base.files import reason_to_distrust
+from switchgnn.base.machine import Amount
 from switchgnn.base.options import with_groups
 from switchgnn.commands.plan import display
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
@@ -119,10 +120,10 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
         typer.echo(json.dumps(asdict(written)))
         return
     typer.echo(
-        f"Job: {out}: {written.data} with {written.vertices:,} vertices, {written.edges:,} "
-        f"directed edges, {written.features} features and {written.classes} classes, for "
-        f"{written.workers} workers. Copy it to each machine; a worker reads the plan and its own "
-        f"part.{written.why and f' {written.why}'}"
+        f"Job: {out}: {written.data} with {Amount(written.vertices):vertex}, "
+        f"{Amount(written.edges):directed edge}, {Amount(written.features):feature} and "
+        f"{Amount(written.classes):class}, for {Amount(written.workers):worker}. Copy it to each "
+        f"machine; a worker reads the plan and its own part.{written.why and f' {written.why}'}"
     )
 
 
@@ -163,7 +164,7 @@ def _show(report: PlanReport, out: Path | None, drawn: list[Path]) -> None:
     if out is not None:
         console.print(f"Plan: {out}")
     if drawn:
-        console.print(f"Plots: {len(drawn)} files in {drawn[0].parent}")
+        console.print(f"Plots: {Amount(len(drawn)):file} in {drawn[0].parent}")
 
 
 def _graph_of(folder: Path) -> str:
@@ -201,6 +202,7 @@ def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
         typer.echo(json.dumps({"right": True, **vars(found)}))
         return
     plain_console(highlight=False, soft_wrap=True).print(
-        f"{folder} is right: {found.edges:,} boundary edges, each served once, in {found.blocks:,} "
-        f"blocks by {found.packets:,} packets and {found.sums:,} sums of {found.workers} workers."
+        f"{folder} is right: {Amount(found.edges):boundary edge}, each served once, in "
+        f"{Amount(found.blocks):block} by {Amount(found.packets):packet} and "
+        f"{Amount(found.sums):sum} of {Amount(found.workers):worker}."
     )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from rich import box
 from rich.table import Table
 
-from switchgnn.base.machine import size_text, size_unit
+from switchgnn.base.machine import Amount, size_text, size_unit
 from switchgnn.commands.plan.job import Outlook, PlanReport
 from switchgnn.commands.shared.report import strategy_names
 from switchgnn.controller.check import Use
@@ -131,13 +131,13 @@ def facts(report: PlanReport) -> str:
     pools = f" in {manifest.pools} pools" if manifest.pools > 1 else ""
     return "\n".join(
         (
-            f"{graph.name}: {graph.vertices:,} vertices, {graph.edges:,} directed edges; "
-            f"{manifest.workers} workers ({manifest.partition.method})",
+            f"{graph.name}: {Amount(graph.vertices):vertex}, {Amount(graph.edges):directed edge}; "
+            f"{Amount(manifest.workers):worker} ({manifest.partition.method})",
             f"{manifest.slots:,} slots of 32 numbers ({memory}){pools}: one fragment of up to "
             f"{manifest.lanes} numbers{rows} at",
             f"a time uses {pools and 'one of '}them, for {manifest.room:,} sums; "
             f"{report.made.features:,} features are "
-            f"{len(report.frames)} fragment{'s' if len(report.frames) != 1 else ''}",
+            f"{Amount(len(report.frames)):fragment}",
             *(line for why in reasons for line in wrap(why, COLUMNS)),
         )
     )
@@ -151,8 +151,8 @@ def within_switch(report: PlanReport) -> str | None:
         return None
     banks, memory = made.context.banks, made.memory
     line = (
-        f"Switch {switch.name}: {banks} slot{'s' if banks != 1 else ''} in a pass; "
-        f"{memory.loop_passes:,} passes of its loop per fragment"
+        f"Switch {switch.name}: {Amount(banks):slot} in a pass; "
+        f"{Amount(memory.loop_passes):pass} of its loop per fragment"
     )
     if report.loop_seconds is None:
         return f"{line}."
@@ -179,9 +179,9 @@ def sizes(report: DirectionReport) -> str:
         (
             f"{report.boundary_vertices:,} boundary vertices, {report.boundary_edges:,} boundary "
             f"edges, {report.copies_per_vertex:.1f} copies per vertex",
-            f"{report.blocks:,} blocks of up to {report.slots_used_max:,} slots (mean "
-            f"{report.slots_used_mean:,.0f}); {report.entries:,} table entries",
-            f"{report.passes:,} passes for {report.contributions:,} contributions: "
+            f"{Amount(report.blocks):block} of up to {Amount(report.slots_used_max):slot} (mean "
+            f"{report.slots_used_mean:,.0f}); {Amount(report.entries):table entry}",
+            f"{Amount(report.passes):pass} for {Amount(report.contributions):contribution}: "
             f"{report.passes_per_contribution:.3f} each",
         )
     )

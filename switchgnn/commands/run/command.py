@@ -12,6 +12,7 @@ from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
+from switchgnn.base.machine import Amount, against_bound
 from switchgnn.base.options import (
     CONGESTION,
     DATA,
@@ -68,11 +69,11 @@ def print_report(console: Console, report: RunReport) -> None:
         console.print(line, soft_wrap=True, highlight=False)
 
     say(
-        f"{report.graph}: {report.vertices:,} vertices, {report.edges:,} directed edges, "
-        f"{report.boundary_vertices:,} boundary vertices; {report.workers} workers, "
-        f"{report.blocks} block{'s' if report.blocks != 1 else ''} of at most "
-        f"{report.slots:,} slots, frames of up to {report.lanes} numbers; "
-        f"{report.rounds} rounds of {report.features} features"
+        f"{report.graph}: {Amount(report.vertices):vertex}, {Amount(report.edges):directed edge}, "
+        f"{Amount(report.boundary_vertices):boundary vertex}; {Amount(report.workers):worker}, "
+        f"{Amount(report.blocks):block} of at most {report.slots:,} slots, "
+        f"frames of up to {report.lanes} numbers; "
+        f"{Amount(report.rounds):round} of {Amount(report.features):feature}"
     )
     say(f"Ran on: {report.ran_on(report.hosts)}")
     say(f"Plan: {report.strategies}.")
@@ -83,10 +84,10 @@ def print_report(console: Console, report: RunReport) -> None:
     if report.leaf_spine is not None:
         console.print(leaf_spine_table(report.leaf_spine))
     say(
-        f"Switch{'' if report.leaf_spine is None else 'es'}: {report.passes:,} passes "
-        f"for {report.contributions:,} contributions "
+        f"Switch{'' if report.leaf_spine is None else 'es'}: {Amount(report.passes):pass} "
+        f"for {Amount(report.contributions):contribution} "
         f"({report.passes / max(1, report.contributions):.2f} passes each), "
-        f"{report.table_entries:,} table entries; "
+        f"{Amount(report.table_entries):table entry}; "
         f"plan {report.plan_seconds:.2f} s, install {report.install_seconds:.2f} s, "
         f"exchange {report.seconds:.2f} s"
     )
@@ -99,14 +100,13 @@ def print_report(console: Console, report: RunReport) -> None:
         say(suspicion)
     if report.pcap:
         say(captured_line(list(map(Path, report.pcap))))
-    within = "within" if report.max_error <= report.error_bound else "NOT WITHIN"
-    error = f"float off by {report.max_error:.3g}, {within} the bound {report.error_bound:.3g}."
+    error = f"float off by {against_bound(report.max_error, report.error_bound)}."
     if report.exact:
         right = (f"Every {report.operation} equals the reference", "bold green")
         fixed = f": fixed point to the bit, {error}" if report.operation == "sum" else "."
         say(Text.assemble(right, fixed))
     else:
-        wrong = (f"{report.wrong_sums:,} sums differ from the reference", "bold red")
+        wrong = (f"{Amount(report.wrong_sums):sum} differed from the reference", "bold red")
         say(Text.assemble(wrong, f"; {error}"))
 
 
@@ -293,7 +293,7 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     end_like_interrupted()
     with (
         command_forkserver() as forkserver,
-        output.page.looked_at(f"run {asked.graph} over {asked.workers} workers") as observer,
+        output.page.looked_at(f"run {asked.graph} over {Amount(asked.workers):worker}") as observer,
         progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):

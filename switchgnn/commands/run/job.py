@@ -15,7 +15,7 @@ from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
-from switchgnn.base.machine import require_memory
+from switchgnn.base.machine import Amount, require_memory
 from switchgnn.commands.run.reference import SUM_BYTES, Comparison, Verdict
 from switchgnn.commands.shared.console import releases_between
 from switchgnn.commands.shared.live import NOBODY, RunObserver
@@ -316,7 +316,7 @@ def run_job(
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             work.logs.failed = not report.exact
             right = f"Every {report.operation} equals the reference."
-            wrong = f"{report.wrong_sums:,} sums differ from the reference."
+            wrong = f"{Amount(report.wrong_sums):sum} differed from the reference."
             observer.done(right if report.exact else wrong, right=report.exact)
             if hold is not None:
                 hold(done.fabric, report)

@@ -1,5 +1,6 @@
 """The console of all commands: names from users are printed as they are, brackets included."""
 
+import os
 import signal
 import threading
 import time
@@ -19,6 +20,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from switchgnn.base.machine import Amount
 from switchgnn.commands.shared.workers import WorkerError
 from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -28,7 +30,10 @@ def plain_console(
     *, stderr: bool = False, highlight: bool = True, soft_wrap: bool = False
 ) -> Console:
     """Make a console without markup; colours are `rich.text.Text`."""
-    return Console(stderr=stderr, highlight=highlight, soft_wrap=soft_wrap, markup=False)
+    console = Console(stderr=stderr, highlight=highlight, soft_wrap=soft_wrap, markup=False)
+    if not (console.is_terminal or os.environ.get("COLUMNS")):
+        console.width = 100_000  # Nothing is cut in a pipe.
+    return console
 
 
 def progress_bars(console: Console) -> Progress:
@@ -78,8 +83,8 @@ def counted(title: str, counts: dict[str, int]) -> str:
 def captured_line(files: Sequence[Path]) -> str:
     """Return the folder and the size of recordings."""
     size = sum(each.stat().st_size for each in files if each.exists())
-    links = f"{len(files)} link{'s' if len(files) > 1 else ''}"
-    return f"Packets of {links}: {files[0].parent}, {size:,} bytes; none was left out."
+    links = f"{Amount(len(files)):link}: {files[0].parent}"
+    return f"Packets of {links}, {size:,} bytes; none was left out."
 
 
 # Shorter work is not commented on.

@@ -10,6 +10,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
+from switchgnn.base.machine import Amount
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import captured_line, plain_console
@@ -27,9 +28,11 @@ from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, G3, HOST, LOCAL, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
+from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.training.data.load import NEED_PYTORCH, check_name
 from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
 from switchgnn.training.partition import machines_of
 
@@ -59,6 +62,9 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     chosen, output = asked.over.chosen(), asked.output
     asked.check(chosen)
     network = _network(asked)
+    # Errors in data sets come before the import of PyTorch, which takes seconds.
+    early = asked.data.edges is not None or check_name(asked.data.data) not in NEED_PYTORCH
+    dataset = _load(asked, network) if early else None
     forkserver = context.with_resource(training_forkserver())
     check_device(asked.training.device)
     job = _job(asked, network)
@@ -74,14 +80,14 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
         )
         for each in chosen
     ]
-    dataset = asked.data.load(asked.seed)
+    dataset = dataset or _load(asked, network)
     if not _check_model(job, dataset, asked.training, chosen) and AUTO in chosen:
         typer.echo("auto takes host: layers need rows of neighbours, not only sums.", err=True)
         chosen = [HOST if each is AUTO else each for each in chosen]
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
     reached = Reached(epochs, asked.training.checkpoint, as_json=output.as_json)
-    title = f"train {asked.data.title} over {asked.workers} workers"
+    title = f"train {asked.data.title} over {Amount(asked.workers):worker}"
     with output.page.looked_at(title, epochs=epochs) as observer:
         for each, kept in zip(chosen, recordings, strict=True):
             report = _train_over(
@@ -128,6 +134,15 @@ def _network(asked: TrainCommandOptions) -> NetworkJob:
     )
     job.choose_fabric()
     return job
+
+
+def _load(asked: TrainCommandOptions, network: NetworkJob) -> "Dataset":
+    data, assignment = asked.data.load(asked.seed), network.request.load_assignment()
+    if any(each.networked for each in asked.over.chosen()):
+        check_workers(data.graph, asked.workers)
+        if assignment is not None:
+            check_assignment(data.graph, network.workers, assignment)
+    return data
 
 
 def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
@@ -206,13 +221,13 @@ def _train_over(
         ) as shown,
         ExitStack() as stack,
     ):
+        listeners: list[EpochListener] = [reached.epoch, shown.epoch]
+        if asked.tensorboard is not None:
+            listeners.append(stack.enter_context(TrainEvents(asked.tensorboard, name)).epoch)
         if auto:
             job, predicted = _decided(asked, job, data, shown, forkserver)
             reached.takes(job.task.transport)
         job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, auto=auto)))
-        listeners: list[EpochListener] = [reached.epoch, shown.epoch]
-        if asked.tensorboard is not None:
-            listeners.append(stack.enter_context(TrainEvents(asked.tensorboard, name)).epoch)
 
         def listen(event: dict[str, Any]) -> None:
             for listener in listeners:
@@ -285,8 +300,8 @@ def _show(
         console.print(line, soft_wrap=True, highlight=False)
 
     say(
-        f"{first.dataset}: {first.vertices:,} vertices, {first.edges:,} directed edges; "
-        f"{first.model}, {first.workers_text}, {len(first.losses)} epochs"
+        f"{first.dataset}: {Amount(first.vertices):vertex}, {Amount(first.edges):directed edge}; "
+        f"{first.model}, {first.workers_text}, {Amount(len(first.losses)):epoch}"
     )
     say(f"Ran on: {first.ran_on(first.hosts)}")
     for report in reports:

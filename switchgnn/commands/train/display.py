@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from switchgnn.base.machine import size_text
+from switchgnn.base.machine import Amount, size_text
 from switchgnn.commands.shared.console import progress_bars
 from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import transport_kind
@@ -177,7 +177,7 @@ def kept_line(reports: Sequence[TrainReport]) -> str | None:
     if not passes:
         return None
     return (
-        f"Sums of the unchanged features were exchanged once and used again {passes} times; "
+        f"Sums of the unchanged features were exchanged once and used again {Amount(passes):time}; "
         "--no-precompute exchanges them each time."
     )
 

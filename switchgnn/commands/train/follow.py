@@ -10,7 +10,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
-from switchgnn.base.machine import how_to_install
+from switchgnn.base.machine import Amount, how_to_install
 
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
@@ -56,7 +56,7 @@ class Reached:
             typer.echo(json.dumps(reached))
             return
         last = self._events[-1]["epoch"] if self._events else 0
-        words = f"Interrupted over {self._transport} after {last:,} of {self._epochs:,} epochs"
+        words = f"Interrupted over {self._transport} after {last:,} of {Amount(self._epochs):epoch}"
         if self._checkpoint is not None and self._checkpoint.exists():
             words += f"; the same command goes on from {self._checkpoint}"
         typer.echo(f"{words}.")

@@ -31,7 +31,6 @@ from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, Trans
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
-from switchgnn.training.data.load import check_name
 from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
@@ -101,9 +100,7 @@ class DataOptions:
     def check(self) -> None:
         """Check that there is such a data set, or such files."""
         files = (self.edges, self.node_features, self.labels)
-        if not any(files):
-            check_name(self.data)
-        elif not all(files):
+        if any(files) and not all(files):
             raise SwitchGNNError("--edges, --node-features and --labels go together.")
         for file in files:
             if file is not None and not file.exists():
@@ -220,6 +217,7 @@ class TrainCommandOptions:
         check_outputs(
             {
                 "--plots": self.plots,
+                "--pcap": self.output.pcap,
                 "--tensorboard": self.tensorboard,
                 "--log-dir": self.output.logs.log_dir,
             },

@@ -87,7 +87,7 @@ class TrainReport(Report):
         """The number of workers for messages."""
         machines, each = self.workers // self.workers_per_machine, self.workers_per_machine
         on = f"{machines} machine{'s' * (machines > 1)} \N{MULTIPLICATION SIGN} {each}"
-        return f"{on if each > 1 else self.workers} workers"
+        return f"{on if each > 1 else self.workers} worker{'s' * (self.workers > 1)}"
 
     @property
     def epoch_bytes(self) -> float:

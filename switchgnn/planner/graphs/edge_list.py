@@ -317,10 +317,10 @@ def _row(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]
     elif not layout.names and any(word.startswith("-") for word in pair):
         problem = "has a negative id"
     elif layout.edge_weights and not _is_finite(row[2]):
-        problem = "has no number as its weight"
+        problem = f"has the weight {row[2]!r}"
     else:
         return row
-    raise _bad(path, line, fields, problem)
+    raise _bad(path, line, fields, problem, " and a finite weight" * bool(layout.edge_weights))
 
 
 def _is_finite(word: str) -> bool:
@@ -330,10 +330,10 @@ def _is_finite(word: str) -> bool:
         return False
 
 
-def _bad(path: Path, line: int, fields: list[str], problem: str) -> PlannerError:
+def _bad(path: Path, line: int, fields: list[str], problem: str, more: str = "") -> PlannerError:
     data = " ".join(fields)
     shown = data if len(data) <= 80 else data[:77] + "..."
-    return PlannerError(f"{path}, line {line}: {shown!r} {problem}; expected two vertex ids.")
+    return PlannerError(f"{path}, line {line}: {shown!r} {problem}; expected two vertex ids{more}.")
 
 
 def _without_sizes(

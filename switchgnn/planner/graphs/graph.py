@@ -104,6 +104,7 @@ def class_labels(values: NDArray[Any], whose: str) -> Int64s | Float32s:
     return labels
 
 
+@np.errstate(over="ignore")  # an overflow becomes an infinity, which Graph refuses
 def graph_from_edges(
     source: Integers,
     destination: Integers,
@@ -176,8 +177,7 @@ def graph_from_edges(
         weights = weights[keep]
     u, v = np.divmod(key[keep], vertices)
     proper = u != v
-    loops = u[~proper]
-    u, v = u[proper], v[proper]
+    loops, u, v = u[~proper], u[proper], v[proper]
     return Graph(
         indptr=indptr_of(np.bincount(u, minlength=vertices)),
         indices=v.astype(np.int32),
@@ -242,7 +242,7 @@ def _check_weights(graph: Graph) -> None:
             continue
         right = edges is not None and weights.shape == edges.shape and weights.dtype == np.float32
         if not (right and np.isfinite(weights).all()):
-            raise PlannerError(f"Graph {graph.name} needs a finite weight for each edge.")
+            raise PlannerError(f"Graph {graph.name} needs weights that are finite as float32.")
 
 
 Number = TypeVar("Number", np.int64, np.float64)

@@ -44,7 +44,8 @@ def even_leaf_spine(workers: int, leaves: int, spines: int) -> LeafSpine:
         raise PlannerError(f"{leaves} leaves and {spines} spines are too few: take one at least.")
     if leaves > workers:
         raise PlannerError(
-            f"{leaves} leaves are too many for {workers} workers: each leaf needs a worker."
+            f"{leaves} leaves are too many for {workers} worker{'s' * (workers > 1)}: each leaf "
+            "needs a worker."
         )
     return LeafSpine(tuple(worker * leaves // workers for worker in range(workers)), spines)
 

@@ -56,7 +56,7 @@ def check_workers(graph: Graph, workers: int) -> None:
     if workers > graph.vertices:
         raise PlannerError(
             f"{workers} workers are too many for graph {graph.name}, "
-            f"which has {graph.vertices} vertices."
+            f"which has {graph.vertices} vert{'ex' if graph.vertices == 1 else 'ices'}."
         )
 
 

@@ -45,6 +45,7 @@ _OF_PYG: Mapping[str, tuple[str, str, str]] = {
 # The folder of data sets, to which they are downloaded as well.
 DEFAULT_ROOT = Path("data")
 PLANETOID = ("citeseer", "cora", "pubmed")
+NEED_PYTORCH = (*PLANETOID, *_OF_PYG, PRODUCTS)
 _WITH_NUMBERS = (RANDOM_PREFIX, DIGITS_PREFIX)
 _FLOAT_BYTES = 4
 # Of random graphs; the spread of the classes' means, where that within a class is 1.

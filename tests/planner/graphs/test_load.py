@@ -240,15 +240,28 @@ def test_the_third_column_is_the_weight_of_both_directions(tmp_path, text):
         ("0 1\n1 2\n", 1, "2 columns"),
         ("0 1 0.5\n1 2\n", 2, "2 columns"),
         ("0 1 2 3\n", 1, "4 columns"),
-        ("0 1 0.5\n1 2 x\n", 2, "no number as its weight"),
-        ("0 1 inf\n", 1, "no number as its weight"),
         ("w,u,v\n2,0,1\n1,2\n", 3, "2 columns"),
+        ("0 1 0.5\n1 2 x\n", 2, "has the weight 'x'; expected two vertex ids and a finite weight."),
+        ("0 1 inf\n", 1, "has the weight 'inf'; expected two vertex ids and a finite weight."),
+        (
+            "0 1 2\n0 21 nan\n",
+            2,
+            "'0 21 nan' has the weight 'nan'; expected two vertex ids and ",
+        ),
     ],
 )
 def test_a_line_without_a_weight_is_named(tmp_path, text, line, part):
     message = refused(write(tmp_path, text), edge_weights=True)
     assert f"line {line}: " in message
     assert part in message
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_weight_beyond_float32_is_refused_without_a_warning(tmp_path):
+    edges = np.array([[0, 1], [1, 2]])
+    np.savez(tmp_path / "e.npz", edge_index=edges, edge_weight=np.array([1e300, 1]))
+    for path in (write(tmp_path, "0 1 1e300\n1 2 1\n"), str(tmp_path / "e.npz")):
+        assert "finite as float32" in refused(path, edge_weights=True)
 
 
 def test_weights_of_arrays_and_matrices(tmp_path):
