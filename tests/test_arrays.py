@@ -376,7 +376,18 @@ def test_what_is_wrong_is_named(changes, said):
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"\xff", b"NaN", b"[Infinity]", b"{'a': 1}", b"1e999", b"[" * 10**5]
+    "data",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b'{"a": "\xff"}',
+        b"NaN",
+        b"[Infinity]",
+        b"{'a': 1}",
+        b"1e999",
+        b"[" * 10**5,
+    ],
 )
 def test_what_is_not_json(data):
     with pytest.raises(RecordError, match="it is not JSON") as error:

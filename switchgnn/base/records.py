@@ -24,7 +24,7 @@ def parse_json(data: bytes) -> Any:  # noqa: ANN401 - JSON may hold anything
     except msgspec.MsgspecError as error:
         raise RecordError(f"it is not JSON ({_in_sentence(error)})") from error
     except UnicodeDecodeError as error:
-        raise RecordError(f"it is not JSON (byte {error.start} is not UTF-8)") from error
+        raise RecordError("it is not JSON (a text in it is not UTF-8)") from error
     except RecursionError as error:
         raise RecordError("it is not JSON that can be read: it is nested too deeply") from error
 
