@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
+from switchgnn.base.machine import Amount
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
@@ -178,7 +179,7 @@ class SwitchReport:
             return f"Switch {self.address}: nothing to do, the plan is installed."
         loaded = "P4 program loaded, " if self.pipeline_pushed else ""
         return (
-            f"Switch {self.address}: {loaded}{self.counts.inserted:,} entries inserted, "
+            f"Switch {self.address}: {loaded}{Amount(self.counts.inserted):entry} inserted, "
             f"{self.counts.modified:,} modified, {self.counts.deleted:,} deleted and all "
             f"verified in {self.seconds:.1f} s."
         )

@@ -39,7 +39,8 @@ pytestmark = [pytest.mark.whole, needs_root]
 ROOT = DEPLOY.parent
 PAGE = ROOT / "docs/machines.md"
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-JOB, DRAFT, PLACE, SHARED, SWITCH, BMV2, DOCTOR, TRAIN, LIVE, METRICS = (b.strip() for b in BLOCKS)
+*SETUP, DOCTOR, TRAIN, LIVE, METRICS, TRANSPORTS = (b.strip() for b in BLOCKS)
+JOB, DRAFT, PLACE, SHARED, SWITCH, BMV2 = SETUP
 WORKERS, EPOCHS, KILLED, KILLED_AT = 4, 30, 2, 5
 SECONDS = 200
 
@@ -150,6 +151,7 @@ def listens(switch):
 )
 def test_from_the_job_to_a_trained_model(tmp_path, target):
     with machines(tmp_path) as (switch, workers), ExitStack() as stack:
+        workers[0].run(TRANSPORTS)
         workers[0].run(JOB)
         for other in workers[1:]:
             shutil.copytree(workers[0].folder / "job", other.folder / "job")

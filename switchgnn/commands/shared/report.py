@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
+from switchgnn.base.machine import Amount
 from switchgnn.commands.shared.runner import FinishedWorkers
 from switchgnn.controller import Outcome
 from switchgnn.host.direct.framing import FRAGMENT
@@ -124,7 +125,8 @@ def leaf_spine_table(
 ) -> Table:
     """Return bytes up and down: counted, planned, and of other ways."""
     frames = "fragments" if report.host_mtu == FRAGMENT else f"MTU {report.host_mtu:,}"
-    table = Table(title=f"{what} between {report.leaves} leaves and {report.spines} spines")
+    switches = f"{Amount(report.leaves):leaf} and {Amount(report.spines):spine}"
+    table = Table(title=f"{what} between {switches}")
     for name in ("", "up", "down"):
         table.add_column(name, justify="right")
     partial_down = report.host_partial_bytes_down
