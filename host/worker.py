@@ -26,7 +26,7 @@ from switchgnn.planner import Direction, Manifest, read_manifest
 
 
 def features_of_round(features: Float32s, index: int) -> Float32s:
-    """Return float32[n, F] of a round, from 0: small features grow, large ones shrink."""
+    """Return the features of round `index`, from 0: small ones grow with it, large ones shrink."""
     scale = np.float32((-1) ** index * (1 + index / 4))
     rows = np.roll(features, index, axis=1)
     return np.ascontiguousarray(rows * np.where(np.abs(rows) < 1e30, scale, np.float32(1) / scale))
@@ -45,7 +45,7 @@ WORKER_RESULT = {
 
 
 class HostKind(str, Enum):
-    """Who packs the packets of a worker."""
+    """The code that builds and reads a worker's packets."""
 
     NATIVE = "native"
     SCAPY = "scapy"

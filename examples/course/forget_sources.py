@@ -1,4 +1,4 @@
-"""Let `Dedup` forget whom it has seen, in the compiled program, as an edit of p4src/dedup.p4 would.
+"""Make `Dedup` forget the sources that it has seen, in the compiled program.
 
 The action `look_and_remember` then writes back the tag that it has read.
 """

@@ -1,4 +1,4 @@
-"""Grades the exercises of docs/course.md: `python examples/course/grade.py -h`."""
+"""Grade the exercises of docs/course.md: `python examples/course/grade.py -h`."""
 
 import json
 import subprocess
@@ -13,14 +13,14 @@ from switchgnn.controller import P4RuntimeClient, load_plan, star_network
 from switchgnn.controller.controls.access import Source
 from switchgnn.controller.show import show_entries
 
-# Of the features of a block: how much later a sum must arrive in another order.
+# How much later a sum must arrive in another order, as a share of its block's features.
 LATER = 0.03
 app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def order(before: Path, after: Path) -> None:
-    """Compare two captures: did sums arrive later, and the barriers therefore, in AFTER?"""
+    """Check that sums arrive later in AFTER than in BEFORE, and with them the barriers."""
     shares = [share_sent(packets(folder)) for folder in (before, after)]
     for folder, share in zip((before, after), shares, strict=True):
         typer.echo(
@@ -70,7 +70,7 @@ def table(plan: Path, address: str = "127.0.0.1:9559") -> None:
 
 @app.command()
 def dedup(results: Path, test: str) -> None:
-    """Read the results of packet tests: has TEST, such as banks.EveryLaneWraps, found the mistake?
+    """Check that TEST, such as dedup.TagsReachTheEnd, is one of the packet tests that failed.
 
     RESULTS: a file of pytest's option --junitxml.
     """
@@ -79,7 +79,7 @@ def dedup(results: Path, test: str) -> None:
     failed = {name.rpartition("-")[2].rstrip("]") for name in names}
     typer.echo(f"{len(cases)} tests, {len(failed)} failed.")
     found = test in failed and test.startswith("dedup.") and len(failed) < len(cases)
-    verdict(found, f"{test} has found it", f"{test} has not failed, or is no test of dedup.p4")
+    verdict(found, f"{test} found it", f"{test} did not fail, or is not a test of dedup.p4")
 
 
 def verdict(right: bool, yes: str, no: str) -> None:

@@ -2,8 +2,8 @@
 
 Begin with `aggregate_fixed`; docs/protocol.md and docs/recovery.md define the packets. The hosts of
 `host/innetwork` do the same many times as fast, with native frames, several blocks in flight,
-bundles, maxima, early features, heartbeats and congestion control; and where the switch itself has
-lost a contribution, which is an error here, they fetch the features of the sum.
+bundles, maxima, early features, heartbeats and congestion control. They also fetch the features of
+a sum that lost a contribution inside the switch, where this host ends with an error.
 """
 
 from collections.abc import Callable
@@ -137,9 +137,9 @@ class ScapyHost(exchange.InNetworkExchange):
                 ask_at, again = now + RETRY, again + 1
             if now - news_at > self._endpoint.pace.timeout:
                 raise errors.ExchangeTimeoutError(
-                    f"{where(self._unit)}: no news from the switch on {self._link.name} for "
-                    f"{self._endpoint.pace.timeout:g} s. Is it running, with the plan installed "
-                    "(`switchgnn controller show`)?"
+                    f"{where(self._unit)}: nothing new on {self._link.name} for "
+                    f"{self._endpoint.pace.timeout:g} s, after {len(self._sums)} sums of the block "
+                    "arrived. Is the switch running, with the plan installed?"
                 )
             frame = self._link.receive(RETRY)
             if frame is not None and self._receive(bytes(frame)):

@@ -55,7 +55,7 @@ from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 
 (_BANK_WIDTH,) = fragment_words(LANES, LANES)
 _WHOLE = BITS[0]
-# Of a packet, or part of one: Scapy has no types.
+# A packet of Scapy, or a part of one; Scapy has no types.
 Layers = Any
 # Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
 _MOST_ROWS_BYTES = 1 << 16

@@ -59,7 +59,7 @@ _PLURALS = {"ex": "ices", "af": "aves", "ry": "ries", "ss": "sses"}
 
 
 class Amount(int):
-    """A number that takes its noun as format: `f"{Amount(2):leaf}"` is `2 leaves`."""
+    """A count that is formatted with its noun: `f"{Amount(2):leaf}"` is `2 leaves`."""
 
     def __format__(self, noun: str) -> str:
         head, of, rest = noun.partition(" of ")

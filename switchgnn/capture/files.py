@@ -131,7 +131,7 @@ class _Interface(NamedTuple):
     link: str
     link_type: int
     frequency: int
-    offset: int  # what its clock lacks, in seconds
+    offset: int  # seconds to add to its times
 
 
 def _read_pcapng(source: CaptureStream, link: str) -> Iterator[Captured]:

@@ -216,7 +216,7 @@ def doctor(
         # Cells of a table would wrap commands.
         absent = [finding for finding in findings if finding.found is None]
         lines = dict.fromkeys(f"  {finding.name}: {finding.mend}" for finding in absent)
-        for line in ["To mend it:", *lines] if lines else ["Everything is here."]:
+        for line in ["To fix it:", *lines] if lines else ["Everything is here."]:
             plain_console(highlight=False, soft_wrap=True).print(line)
     if any(finding.required and finding.found is None for finding in findings):
         raise typer.Exit(_MISSING_REQUIRED)

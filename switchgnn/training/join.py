@@ -510,7 +510,7 @@ def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None
         )
     if other := [worker.processes for worker in network.workers if worker.processes != each]:
         raise JobError(
-            f"The job {folder} has workers_per_machine = {each}, a worker of the network has "
+            f"The job {folder} has workers_per_machine = {each}, and a worker of the network has "
             f"processes = {other[0]}: change one of them."
         )
     leaf_of_worker = network.leaf_of_worker if network.cables else ()

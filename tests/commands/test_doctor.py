@@ -75,7 +75,7 @@ def test_what_mends_stands_in_lines_that_can_be_copied(install, nothing_here):
     assert done.exit_code == 2, "numpy is required"
     lines = done.stdout.splitlines()
     assert "  torch: pip install -e '/src/switch gnn[training]'" in lines
-    assert max(map(len, lines[: lines.index("To mend it:")])) <= 80
+    assert max(map(len, lines[: lines.index("To fix it:")])) <= 80
     assert "…" not in done.stdout
 
 

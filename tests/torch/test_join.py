@@ -73,7 +73,7 @@ def test_local_workers_without_a_network_file_that_has_them(folder, monkeypatch)
     star = described_star(2)
     shared = [replace(worker, processes=2) for worker in star.workers]
     write(folder, replace(star, workers=tuple(shared)))
-    assert "has workers_per_machine = 1, a worker of the network has" in refused(folder)
+    assert "has workers_per_machine = 1, and a worker of the network has" in refused(folder)
     write(folder, star)
     (own, _) = star.workers
     here = (SimpleNamespace(name=own.interface, mac=own.mac),)
