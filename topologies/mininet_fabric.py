@@ -299,8 +299,8 @@ class MininetFabric(Fabric):
             mtu = str(self.topology.mtu)
             _run(["ip", "link", "set", interface, "mtu", mtu], namespace_pid)
         if shape and self.topology.bandwidth is not None:
-            # The ports of other switches than ours have short rings.
-            at_once = "15k" if self.topology.switch_paces else "1514"
+            # BMv2's ports have rings too short for a burst at once.
+            at_once = "cburst 15k" if self.topology.switch_paces else ""
             _limit(interface, self.topology.bandwidth, at_once, namespace_pid)
 
 
@@ -348,12 +348,15 @@ def _open_for_frames_only(interface: str, namespace_pid: int) -> None:
 
 
 def _limit(interface: str, bandwidth: float, at_once: str, namespace_pid: int) -> None:
-    """Limit what one end of a link sends, in Mbit/s; of a burst some bytes may leave at once."""
+    """Limit what one end of a link sends, in Mbit/s.
+
+    `at_once`: the part of a burst that may leave at once, for `tc`.
+    """
     for words in (
         "qdisc add dev {} root handle 5: htb default 1",
         # The quantum only divides bandwidth between classes, of which there is one; without it the
         # kernel warns of the one that it derives from the rate.
-        "class add dev {} parent 5: classid 5:1 htb rate {:f}Mbit burst 15k cburst {} quantum 1514",
+        "class add dev {} parent 5: classid 5:1 htb rate {:f}Mbit burst 15k {} quantum 1514",
         # Frames of a higher priority leave first: those without numbers, see host/wire/link.py.
         "qdisc add dev {} parent 5:1 handle 6: pfifo_fast",
     ):
