@@ -142,7 +142,13 @@ class MininetFabric(Fabric):
             for number, (switch, ports, address) in enumerate(
                 zip(topology.switches, self._ports(), addresses, strict=True)
             ):
-                self._start_switch(switch, ports, address, namespace=self.switch_namespace(number))
+                self._start_switch(
+                    switch,
+                    ports,
+                    address,
+                    namespace=self.switch_namespace(number),
+                    bandwidth=topology.bandwidth if topology.switch_paces else None,
+                )
             for child, address in zip(self._switches, addresses, strict=True):
                 wait_until_serving(child, address)
         for switch, address in zip(topology.switches, addresses, strict=True):
@@ -170,8 +176,9 @@ class MininetFabric(Fabric):
             _end(host)
 
     def worker_link(self, worker: int) -> str:
-        """Return the worker's interface in its namespace."""
-        return f"eth:{self._hosts[worker].defaultIntf().name}"
+        """Return the worker's interface in its namespace, and the bandwidth if it is limited."""
+        link = f"eth:{self._hosts[worker].defaultIntf().name}"
+        return link if self.topology.bandwidth is None else f"{link}:{self.topology.bandwidth:g}"
 
     def worker_namespace(self, worker: int) -> Path:
         """Return the network namespace of the worker's host."""
@@ -232,7 +239,7 @@ class MininetFabric(Fabric):
             self._hosts.append(host)
             self._switch_side.append(link.intf2.name)
             self._prepare(link.intf1.name, host.pid)
-            self._prepare(link.intf2.name, self._room.pid)
+            self._prepare(link.intf2.name, self._room.pid, of_switch=True)
         if topology.cables:
             self._upper_room = _without_ipv6(net.addHost(f"u{tag}", ip=None))
             (self._add_relayed_cables if self._relays else self._add_cables)(tag)
@@ -256,7 +263,7 @@ class MininetFabric(Fabric):
     def _add_cables(self, tag: str) -> None:
         for number in range(len(self.topology.cables)):
             lower, upper = f"s{tag}-dn{number}", f"u{tag}-up{number}"
-            self._add_link((self._room, lower), (self._upper_room, upper), shape_both=True)
+            self._add_link((self._room, lower), (self._upper_room, upper), both_switches=True)
             self._cable_ends.append((lower, upper))
 
     def _add_relayed_cables(self, tag: str) -> None:
@@ -268,26 +275,33 @@ class MininetFabric(Fabric):
             inner = f"r{tag}-dn{number}", f"r{tag}-up{number}"
             rooms = self._room, self._upper_room
             for room, end, its_other in zip(rooms, ends, inner, strict=True):
-                # What a switch sends has been shaped when it comes to the relay.
-                self._add_link((room, end), (host, its_other), shape_both=False)
+                self._add_link((room, end), (host, its_other), both_switches=False)
             self._cable_ends.append(ends)
             relayed.append(RelayedCable(cable.name, *(f"eth:{name}" for name in inner)))
         self.relay = self._faulty(relayed, _namespace(host))
 
-    def _add_link(self, one: tuple[Any, str], other: tuple[Any, str], *, shape_both: bool) -> None:
-        """Connect two nodes, each with the name of its interface."""
-        self._net.addLink(one[0], other[0], intfName1=one[1], intfName2=other[1])
-        self._prepare(one[1], one[0].pid)
-        self._prepare(other[1], other[0].pid, shape=shape_both)
+    def _add_link(
+        self, switch: tuple[Any, str], other: tuple[Any, str], *, both_switches: bool
+    ) -> None:
+        """Connect a switch with another one or a relay, each with the name of its interface."""
+        self._net.addLink(switch[0], other[0], intfName1=switch[1], intfName2=other[1])
+        self._prepare(switch[1], switch[0].pid, of_switch=True)
+        # What a switch sends has been shaped when it comes to the relay.
+        self._prepare(other[1], other[0].pid, of_switch=both_switches, shape=both_switches)
 
-    def _prepare(self, interface: str, namespace_pid: int, *, shape: bool = True) -> None:
+    def _prepare(
+        self, interface: str, namespace_pid: int, *, of_switch: bool = False, shape: bool = True
+    ) -> None:
         """Set up one end of a link."""
+        shape = shape and not (of_switch and self.topology.switch_paces)
         _quiet(interface, namespace_pid)
         if self.topology.mtu != ETHERNET_MTU:
             mtu = str(self.topology.mtu)
             _run(["ip", "link", "set", interface, "mtu", mtu], namespace_pid)
         if shape and self.topology.bandwidth is not None:
-            _limit(interface, self.topology.bandwidth, namespace_pid)
+            # BMv2's ports have rings too short for a burst at once.
+            at_once = "cburst 15k" if self.topology.switch_paces else ""
+            _limit(interface, self.topology.bandwidth, at_once, namespace_pid)
 
 
 def _namespace(node: Any) -> Path:  # noqa: ANN401 - Mininet has no types
@@ -333,17 +347,20 @@ def _open_for_frames_only(interface: str, namespace_pid: int) -> None:
     _run(["ip", "link", "set", interface, "arp", "off", "up"], namespace_pid)
 
 
-def _limit(interface: str, bandwidth: float, namespace_pid: int) -> None:
-    """Limit what one end of a link sends, in Mbit/s."""
+def _limit(interface: str, bandwidth: float, at_once: str, namespace_pid: int) -> None:
+    """Limit what one end of a link sends, in Mbit/s.
+
+    `at_once`: the part of a burst that may leave at once, for `tc`.
+    """
     for words in (
         "qdisc add dev {} root handle 5: htb default 1",
         # The quantum only divides bandwidth between classes, of which there is one; without it the
         # kernel warns of the one that it derives from the rate.
-        "class add dev {} parent 5: classid 5:1 htb rate {:f}Mbit burst 15k quantum 1514",
+        "class add dev {} parent 5: classid 5:1 htb rate {:f}Mbit burst 15k {} quantum 1514",
         # Frames of a higher priority leave first: those without numbers, see host/wire/link.py.
         "qdisc add dev {} parent 5:1 handle 6: pfifo_fast",
     ):
-        _run(["tc", *words.format(interface, bandwidth).split()], namespace_pid)
+        _run(["tc", *words.format(interface, bandwidth, at_once).split()], namespace_pid)
 
 
 def _run(command: list[str], namespace_pid: int) -> None:

@@ -53,6 +53,11 @@ class Topology:
     mtu: int = ETHERNET_MTU  # bytes of the largest packet, for links with interfaces
 
     @property
+    def switch_paces(self) -> bool:
+        """Whether switches limit their ports themselves, in batches, rather than the kernel."""
+        return self.target is Target.EMBEDDED and self.backend is Backend.NATIVE
+
+    @property
     def switches(self) -> tuple[TopologySwitch, ...]:
         """Leaves, then spines."""
         names = [f"leaf-{leaf}" for leaf in range(len(self.networks.leaves))]

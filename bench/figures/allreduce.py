@@ -68,29 +68,36 @@ def _reduced(options: ReduceOptions) -> ReduceReport:
 
 def _beside_gloo(settings: Settings) -> Iterator[ResultLine]:
     """Compare times on slow and fast links; each job runs the switch and then Gloo."""
-    what = f"{_BYTES / 1e6:g} MB, {WORKERS} workers"
     for bandwidth, most in ((_BANDWIDTH, _SHAPED), (None, _UNSHAPED)):
-        reports = [_reduced(_options(bandwidth)) for _ in range(settings.pairs)]
-        links = "no limit" if bandwidth is None else f"{bandwidth:g} Mbit/s"
+        yield from all_reduces(NAME, settings, bandwidth, most)
+
+
+def all_reduces(
+    figure: str, settings: Settings, bandwidth: float | None, most: float
+) -> Iterator[ResultLine]:
+    """Compare an all-reduce in Mininet with Gloo's, by time, and on slow links by bytes."""
+    what = f"{_BYTES / 1e6:g} MB, {WORKERS} workers"
+    reports = [_reduced(_options(bandwidth)) for _ in range(settings.pairs)]
+    links = "no limit" if bandwidth is None else f"{bandwidth:g} Mbit/s"
+    yield ResultLine(
+        figure,
+        f"{what}, {links}: time of an all-reduce",
+        "s",
+        Samples(SWITCH.name, tuple(each.seconds for each in reports)),
+        Samples("gloo", tuple(each.gloo_seconds or 0.0 for each in reports)),
+        Goal(ratio_most=most),
+    )
+    if bandwidth is not None:
+        payload = 2 * _BYTES / max(each.bytes_per_link for each in reports)
         yield ResultLine(
-            NAME,
-            f"{what}, {links}: time of an all-reduce",
-            "s",
-            Samples(SWITCH.name, tuple(each.seconds for each in reports)),
-            Samples("gloo", tuple(each.gloo_seconds or 0.0 for each in reports)),
-            Goal(ratio_most=most),
+            figure,
+            f"{what}: bytes on the busiest link",
+            "MB",
+            Samples(SWITCH.name, tuple(each.bytes_per_link / 1e6 for each in reports)),
+            Samples("gloo", tuple(each.ring_bytes_per_link / 1e6 for each in reports)),
+            Goal(ratio_most=_BYTES_OFF),
+            f"{payload:.3f} of them are numbers",
         )
-        if bandwidth is not None:
-            payload = 2 * _BYTES / max(each.bytes_per_link for each in reports)
-            yield ResultLine(
-                NAME,
-                f"{what}: bytes on the busiest link",
-                "MB",
-                Samples(SWITCH.name, tuple(each.bytes_per_link / 1e6 for each in reports)),
-                Samples("gloo", tuple(each.ring_bytes_per_link / 1e6 for each in reports)),
-                Goal(ratio_most=_BYTES_OFF),
-                f"{payload:.3f} of them are numbers",
-            )
 
 
 def _with_loss(settings: Settings) -> ResultLine:

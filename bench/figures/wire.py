@@ -1,12 +1,20 @@
-"""Exchanges compared with the time that the busiest link is busy, and with packed hosts."""
+"""Exchanges compared with their busiest link, packed hosts and loopback, and an all-reduce."""
 
 from collections.abc import Iterator
-from itertools import product
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from bench.figures.allreduce import all_reduces
 from bench.line import Goal, ResultLine
-from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_training
-from bench.measure import Samples
+from bench.loads.training import (
+    WORKERS,
+    Trainings,
+    TrainingSetting,
+    lacks_training,
+    train_over,
+)
+from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.host.registry import HOST_PARTIAL, SWITCH
 from switchgnn.topologies import FabricKind, Target
@@ -23,6 +31,9 @@ _EPOCHS = 16
 _LAYERS = 3
 _BANDWIDTHS = (5.0, 20.0, 100.0)
 _IN_MININET = 20.0
+_AS_ON_LOOPBACK, _ALL_REDUCE = 1.15, 0.8
+# Epochs with gradients in Mininet against `host-partial`.
+_EPOCH_GOALS = (0.75, 0.8)
 _BITS = 8
 _MEGA, _MILLI = 1e6, 1e-3
 # Of the larger of two graphs at 5 and 20 Mbit/s, and of the smaller one, where processors count.
@@ -32,18 +43,46 @@ missing = lacks_training
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:
-    """Measure on the embedded switch over loopback, and once in Mininet where it can be had."""
-    graphs = [(_GRAPH, 64, _SMALL_GOALS)]
+    """Measure on the embedded switch over loopback, and beside it in Mininet where that is."""
+    graphs = [(_GRAPH, 64, _SMALL_GOALS, _EPOCH_GOALS[0])]
     if settings.data is not None:
-        graphs.append((str(settings.data), 128, _GOALS))
-    networks = [*product([FabricKind.LOOPBACK], _BANDWIDTHS)]
+        graphs.append((str(settings.data), 128, _GOALS, _EPOCH_GOALS[1]))
+    for graph, hidden, goals, epoch in graphs:
+        made = partial(TrainingSetting, graph, _EPOCHS, Target.EMBEDDED)
+        for bandwidth in _BANDWIDTHS:
+            setting = made(FabricKind.LOOPBACK, bandwidth, _LAYERS, hidden)
+            yield from _compare(settings, setting, goals.get(bandwidth))
+        if mininet_missing() is None:
+            setting = made(FabricKind.MININET, _IN_MININET, _LAYERS, hidden)
+            yield from _beside_loopback(settings, setting, epoch)
     if mininet_missing() is None:
-        networks.append((FabricKind.MININET, _IN_MININET))
-    for (graph, hidden, goals), (fabric, bandwidth) in product(graphs, networks):
-        setting = TrainingSetting(
-            graph, _EPOCHS, Target.EMBEDDED, fabric, bandwidth, _LAYERS, hidden
-        )
-        yield from _compare(settings, setting, goals.get(bandwidth))
+        yield from all_reduces(NAME, settings, _IN_MININET, _ALL_REDUCE)
+
+
+def _beside_loopback(
+    settings: Settings, setting: TrainingSetting, most: float
+) -> Iterator[ResultLine]:
+    """Compare exchanges with those on loopback in pairs, and epochs with those over hosts."""
+    from switchgnn.training import load_dataset  # noqa: PLC0415
+
+    data = load_dataset(setting.graph)
+
+    def exchanges(fabric: FabricKind) -> float:
+        report = train_over(replace(setting, fabric=fabric), data, SWITCH.name)
+        return (report.exchange_seconds or 0.0) / _MILLI
+
+    both = (setting.fabric, FabricKind.LOOPBACK)
+    taken = alternate(settings.pairs, *((each.value, partial(exchanges, each)) for each in both))
+    yield ResultLine(NAME, _what(setting), "ms", *taken, Goal(ratio_most=_AS_ON_LOOPBACK))
+    trainings = Trainings(settings, setting, (SWITCH.name, HOST_PARTIAL.name))
+    yield trainings.epochs(NAME, _what(setting), HOST_PARTIAL.name, most)
+
+
+def _what(setting: TrainingSetting) -> str:
+    return (
+        f"{setting.graph}, {WORKERS} workers, {_LAYERS} layers of {setting.hidden}, "
+        f"{setting.fabric.value}, {setting.bandwidth or 0.0:g} Mbit/s: exchanges of an epoch"
+    )
 
 
 def _compare(
@@ -52,10 +91,7 @@ def _compare(
     trainings = Trainings(settings, setting, (SWITCH.name, HOST_PARTIAL.name))
     ours, theirs = (trainings.reports[name] for name in (SWITCH.name, HOST_PARTIAL.name))
     bandwidth = setting.bandwidth or 0.0
-    what = (
-        f"{setting.graph}, {WORKERS} workers, {_LAYERS} layers of {setting.hidden}, "
-        f"{setting.fabric.value}, {bandwidth:g} Mbit/s: exchanges of an epoch"
-    )
+    what = _what(setting)
     wire = Samples("busiest link", tuple(_wire(each, bandwidth) for each in ours))
     taken = _exchanges(SWITCH.name, ours)
     note = "; ".join(_note(each, bandwidth) for each in ours)

@@ -352,15 +352,14 @@ class UdpLink(SocketLink):
         return super()._send_rows(rows, first, count)
 
 
-class LimitedUdpLink(UdpLink):
-    """A link over UDP that sends with a limited bandwidth.
+class _Limited(SocketLink):
+    """Limits the bandwidth that a link sends with.
 
     The switch limits the other direction. Frames without numbers overtake those with. The bytes of
-    a frame include its Ethernet header, but not the headers of the datagram.
+    a frame include its Ethernet header, but not the headers of a datagram around it.
     """
 
-    def __init__(self, local: tuple[str, int], switch: tuple[str, int], megabits: float) -> None:
-        super().__init__(local, switch)
+    def _limit(self, megabits: float) -> None:
         rate = megabits * 1e6 / 8
         self._bucket = TokenBucket(rate)
         self._step_bytes = min(BURST_BYTES, rate * _STEP_SECONDS)
@@ -383,9 +382,28 @@ class LimitedUdpLink(UdpLink):
             super().send_rows(rows, begin, step)
 
 
+class LimitedUdpLink(_Limited, UdpLink):
+    """A link over UDP that sends with a limited bandwidth."""
+
+    def __init__(self, local: tuple[str, int], switch: tuple[str, int], megabits: float) -> None:
+        super().__init__(local, switch)
+        self._limit(megabits)
+
+
+class LimitedInterfaceLink(_Limited, InterfaceLink):
+    """A link over an interface that the kernel limits, too, for all programs together.
+
+    Frames then leave several at a time, where the kernel would set a timer for each.
+    """
+
+    def __init__(self, interface: str, megabits: float, *protocols: int) -> None:
+        super().__init__(interface, *protocols)
+        self._limit(megabits)
+
+
 def check_packets_fit(description: str, packet_bytes: int) -> None:
     """Reject a link whose interface has too small an MTU; over UDP all packets fit."""
-    kind, _, interface = description.partition(":")
+    kind, interface, *_ = f"{description}:".split(":")
     if kind != "eth":
         return
     try:
@@ -401,7 +419,7 @@ def check_packets_fit(description: str, packet_bytes: int) -> None:
 
 
 def open_link(description: str, *protocols: int) -> Link:
-    """Open ``eth:INTERFACE`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]``.
+    """Open ``eth:INTERFACE[:MBIT]`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]``.
 
     MBIT limits the sending bandwidth, in Mbit/s. `protocols`: the IPv4 protocols to receive from an
     interface, by default that of the switch; over UDP everything arrives.
@@ -411,16 +429,20 @@ def open_link(description: str, *protocols: int) -> Link:
     """
     kind, _, rest = description.partition(":")
     fields = rest.split(":")
-    if kind == "eth" and rest:
-        return InterfaceLink(rest, *protocols)
-    if kind == "udp" and len(fields) >= 4 and fields[1].isdigit() and fields[3].isdigit():
+    ends = 1 if kind == "eth" else 4
+    megabits = _megabits(fields[ends]) if len(fields) == ends + 1 else None
+    whole = len(fields) == ends or megabits is not None
+    if kind == "eth" and whole and fields[0]:
+        if megabits is None:
+            return InterfaceLink(fields[0], *protocols)
+        return LimitedInterfaceLink(fields[0], megabits, *protocols)
+    if kind == "udp" and whole and fields[1].isdigit() and fields[3].isdigit():
         local, switch = (fields[0], int(fields[1])), (fields[2], int(fields[3]))
-        if len(fields) == 4:
+        if megabits is None:
             return UdpLink(local, switch)
-        if len(fields) == 5 and (megabits := _megabits(fields[4])) is not None:
-            return LimitedUdpLink(local, switch, megabits)
+        return LimitedUdpLink(local, switch, megabits)
     raise LinkError(
-        f"There is no link {description!r}: write eth:INTERFACE or "
+        f"There is no link {description!r}: write eth:INTERFACE[:MBIT] or "
         "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
     )
 

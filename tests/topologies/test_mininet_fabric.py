@@ -9,6 +9,9 @@ import threading
 import pytest
 
 from switchgnn.base.network import star_network
+from switchgnn.host import open_link
+from switchgnn.host.wire.link import LimitedInterfaceLink
+from switchgnn.softswitch.native.build import Backend
 from switchgnn.topologies import (
     FABRICS,
     FabricKind,
@@ -72,8 +75,9 @@ def shells_of(fabric):
 
 @pytest.mark.whole
 @needs_mininet
-def test_links_are_shaped_both_ways(tmp_path):
-    with fabric_of(tmp_path, bandwidth=123) as fabric:
+@pytest.mark.parametrize(("backend", "by_kernel"), [(Backend.PYTHON, 4), (Backend.NATIVE, 2)])
+def test_links_are_shaped_both_ways(tmp_path, backend, by_kernel):
+    with fabric_of(tmp_path, bandwidth=123, backend=backend) as fabric:
         ends = [(host, host.defaultIntf()) for host in fabric._hosts]
         ends += [(fabric._room, interface) for interface in fabric._room.intfList()]
         shapes = [
@@ -83,8 +87,14 @@ def test_links_are_shaped_both_ways(tmp_path):
             ).stdout
             for node, interface in ends
         ]
-    assert len(shapes) == 4
-    assert all("rate 123Mbit" in shape for shape in shapes)
+        (switch,) = fabric._switches
+        kind, _, megabits = fabric.worker_link(0).split(":")
+    assert ["rate 123Mbit" in shape for shape in shapes] == [n < by_kernel for n in range(4)]
+    # A switch that is native code sends at the rate by itself, many frames at a time.
+    assert ("--port-bandwidth" in switch._command) == (by_kernel == 2)
+    with open_link(f"{kind}:lo:{megabits}") as link:
+        assert isinstance(link, LimitedInterfaceLink)
+        assert link._bucket._rate == 123e6 / 8
 
 
 def read(node):

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product, starmap
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -182,6 +182,7 @@ def finished(
         ahead = None
         if choice.target is Target.EMBEDDED:
             ahead = compile_ahead(workers.program.json, job.backend)
+            topology = replace(topology, backend=ahead.backend)
         # Hosts find their code compiled, outside of all deadlines.
         native_frames()
         what = "starting the switch" if job.leaf_spine is None else "starting the switches"

@@ -69,12 +69,12 @@ def rank_variables(fabric: Fabric, worker: int, per_port: int = 1) -> dict[str, 
 
     By itself Gloo takes the address of the machine's name.
     """
-    link = fabric.worker_link(worker // per_port).removeprefix("eth:")
+    _, interface, *_ = fabric.worker_link(worker // per_port).split(":")
     return {
         "RANK": str(worker),
         "WORLD_SIZE": str(fabric.topology.workers * per_port),
         "LOCAL_RANK": str(worker),
-        "GLOO_SOCKET_IFNAME": link if fabric.workers_have_hosts else "lo",
+        "GLOO_SOCKET_IFNAME": interface if fabric.workers_have_hosts else "lo",
     }
 
 
