@@ -177,6 +177,8 @@ def said(transport, asked, folder):
     [
         ("switch", None, ["metis", "destination-cover", "cover", "bfs"]),
         ("switch", "chunk", ["chunk", "destination-cover", "cover", "bfs"]),
+        ("switch-paper", None, ["metis", "mlgp", "multicast", "gamr"]),
+        ("switch-paper", "chunk", ["chunk", "mlgp", "multicast", "gamr"]),
         ("strawman", None, ["metis", "strawman", "multicast", "random"]),
         ("strawman", "chunk", ["chunk", "strawman", "multicast", "random"]),
         ("host", None, ["metis", None, None, None]),
@@ -199,6 +201,18 @@ def test_an_assignment_counts_over_every_transport(transport, folder):
     assert np.array_equal(assignment, np.arange(34) % 3)
 
 
-def test_without_options_it_is_the_papers_plan(folder):
-    used, _, _ = said("switch", PlanRequest(), folder)
-    assert used == ["metis", "mlgp", "multicast", "gamr"]
+def test_without_options_it_is_the_best_plan(folder):
+    used, why, _ = said("switch", PlanRequest(), folder)
+    assert (used, why) == said("switch", PlanRequest("best"), folder)[:2]
+    assert used[2] == "cover"
+
+
+@pytest.mark.parametrize("preset", ["best", "auto", "paper"])
+def test_the_papers_plan_is_a_transport_whatever_the_strategy(preset, dense):
+    def plan(transport, asked):
+        job = job_of(preset=asked)
+        job = replace(job, task=replace(job.task, transport=transport))
+        return plan_of(job, dense, lambda _: None)[1].manifest
+
+    assert plan("switch-paper", preset).digest == plan("switch", "paper").digest
+    assert plan("switch", "best").rows > plan("switch-paper", preset).rows == 1

@@ -24,7 +24,7 @@ from tests.training.plain_loop import train_plainly
 EPOCHS = 5
 TOLERANCE = 1e-4
 EMBEDDED = ("embedded", "loopback")
-TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local")
+TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local", "switch-paper")
 
 
 def train(combination, *arguments, epochs=EPOCHS, scratch=None):

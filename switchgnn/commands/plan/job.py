@@ -224,7 +224,7 @@ class PlanOptions:
     directions: str = option(
         DATA, "WHICH", "Plan forward, or both: training sums gradients backward.", default="forward"
     )
-    strategy: str = strategy_option(PAPER)
+    strategy: str = strategy_option()
     strategies: StrategyOptions
     slots: SlotsOption = None
     memory: MemoryOptions

@@ -185,7 +185,7 @@ class RunCommandOptions:
         default=HostKind.NATIVE,
     )
     seed: int = seed_option("Plan and draw features from this seed.")
-    strategy: str = strategy_option(PAPER)
+    strategy: str = strategy_option()
     strategies: StrategyOptions
     slots: SlotsOption = None
     network: FabricOptions

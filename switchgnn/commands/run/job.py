@@ -29,6 +29,7 @@ from switchgnn.commands.shared.runner import (
     Workspace,
     finished,
     schedule_file_of,
+    widest_on,
     workspace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
@@ -49,7 +50,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext, resolve_strategies
-from switchgnn.topologies import Fabric, FabricChoice, WireBytes
+from switchgnn.topologies import Fabric, FabricChoice, Target, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
 
@@ -299,7 +300,7 @@ def run_job(
         workspace(step, forkserver, log_dir, observer) as work,
     ):
         _LOG.info("%s", choice.reason)
-        prepared = _prepare(options, work.folder, work.step)
+        prepared = _prepare(options, choice.target, work.folder, work.step)
         comparison = Comparison(
             prepared.graph,
             prepared.assignment,
@@ -323,7 +324,7 @@ def run_job(
     return report
 
 
-def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedRun:
+def _prepare(options: RunOptions, target: Target, folder: Path, step: StepListener) -> PreparedRun:
     started = time.perf_counter()
     step("planning: load the graph", 0, 0)
     program = load_program()
@@ -332,7 +333,12 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
     step("planning: partition the vertices over the workers", 0, 0)
     context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)
     exchange = {features.shape[1]: 1.0}
-    context, assignment = choose_lanes(options.request, graph, context, exchange, options.seed)
+    mtu, window = options.framing.packet_bytes, options.pace.window
+    context, assignment = choose_lanes(
+        *(options.request, graph, context, exchange, options.seed),
+        network=options.network_on(target, mtu=mtu, window=window),
+        widest=widest_on(target),
+    )
     strategies = resolve_strategies(options.request, graph, context)
     plan = build_resolved(
         graph,

@@ -28,9 +28,9 @@ from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, G3, HOST, LOCAL, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
+from switchgnn.planner import PlanRequest
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
-from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.load import NEED_PYTORCH, check_name
 from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
@@ -127,9 +127,10 @@ def _network(asked: TrainCommandOptions) -> NetworkJob:
     ports = machines_of(asked.workers, asked.workers_per_machine)
     fields = asked.network.job_fields(ports, asked.limits, asked.faults)
     fields["slots"] = asked.slots or load_program().slots
+    preset = asked.strategy or PlanRequest.preset
     job = NetworkJob(
         **fields,
-        request=asked.strategies.request(asked.strategy or PAPER, fields["leaf_spine"]),
+        request=asked.strategies.request(preset, fields["leaf_spine"]),
         metrics=find_metrics(asked.output.metrics, ports),
     )
     job.choose_fabric()

@@ -1,7 +1,6 @@
 """What `switchgnn train` trains, its files (plan, partitions, schedules), and all its steps."""
 
 import logging
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +27,7 @@ from switchgnn.commands.shared.runner import (
     cables_with_faults,
     finished,
     schedule_file_of,
+    widest_on,
     workspace,
 )
 from switchgnn.commands.shared.workers import (
@@ -67,11 +67,10 @@ from switchgnn.planner.costs.forecast import (
 )
 from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
-from switchgnn.planner.lanes import BANK_LANES, LANES, WIDEST_ANSWER, fragment_lanes
+from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import SwitchProfile, find_profile
-from switchgnn.profiles.profile import network_of
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
@@ -187,7 +186,7 @@ def _context(
     """Return the planned graph, what strategies depend on, and the arguments that plans share."""
     named = {each.value for each in Target}
     target = Target(job.target) if job.target in named else job.choose_fabric().target
-    widest = max(LANES) if target is Target.EMBEDDED else WIDEST_ANSWER
+    strawman = job.transport.program is SwitchProgram.STRAWMAN
     seed = job.task.training.options.seed
     progress("partition the vertices over the workers")
     context, assignment = choose_lanes(
@@ -196,8 +195,8 @@ def _context(
         job.context,
         _widths(job, data),
         seed,
-        network=network_here(job, find_profile(target.value), target),
-        widest=BANK_LANES if job.transport.program is SwitchProgram.STRAWMAN else widest,
+        network=_network_here(job, target),
+        widest=BANK_LANES if strawman else widest_on(target),
     )
     graph, assignment = data.exchanged(assignment)
     settings: dict[str, Any] = {
@@ -215,7 +214,8 @@ def _request(job: TrainJob) -> PlanRequest:
     request, own = job.request, job.transport.partition
     alone = own is not None and request.partition is None and request.assignment is None
     if job.transport.strategies is not None:
-        request = replace(request, pools=1, rows=1)
+        preset = PAPER if job.transport.needs_plan else request.preset
+        request = replace(request, preset=preset, pools=1, rows=1)
     return replace(request, partition=own) if alone else request
 
 
@@ -229,9 +229,7 @@ def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedS
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
 
 
-# A link without a limit is memory of this machine, with both ends in it.
-_MEMORY_BITS, _DELAY = 1e11, 20e-6
-_MEGA, _MILLI, _BITS = 1e6, 1e-3, 8
+_MILLI, _BITS = 1e-3, 8
 _FEWEST_WORKERS = 3  # of an all-reduce in the switch
 
 
@@ -289,23 +287,15 @@ def _expected(
     job: TrainJob, data: Dataset, target: Target, measured: MeasuredCosts | None = None
 ) -> "MachineForecast":
     profile = find_profile(target.value)
-    on = network_here(job, profile, target)
+    on = _network_here(job, target)
     each_way = {width: times / len(Direction) for width, times in _widths(job, data).items()}
     exchanges = dict.fromkeys(Direction, each_way)
     return MachineForecast(on, exchanges, profile=profile, workers=job.workers, measured=measured)
 
 
-def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:
-    """Describe the links, the switch and the processors of this machine."""
-    return network_of(
-        profile,
-        bits_per_second=_MEMORY_BITS if job.bandwidth is None else job.bandwidth * _MEGA,
-        delay=_DELAY,
-        loop=profile.passes_per_second if target is Target.BMV2 else None,
-        mtu=Framing.parse(job.task.mtu).packet_bytes,
-        window=job.task.pace.window,
-        cores=os.cpu_count(),
-    )
+def _network_here(job: TrainJob, target: Target) -> NetworkModel:
+    mtu = Framing.parse(job.task.mtu).packet_bytes
+    return job.network_on(target, mtu=mtu, window=job.task.pace.window)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -526,6 +516,6 @@ def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
     return {
         **names,
         "lanes": manifest.lanes if job.transport.needs_plan else None,
-        "strategy": job.request.preset,
+        "strategy": _request(job).preset,
         "why": tuple(prepared.strategies.because.values()),
     }
