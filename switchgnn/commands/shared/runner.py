@@ -114,7 +114,7 @@ class NetworkJob:
             TlsFolder(self.tls.absolute()).check()
         return choose(self.target, self.fabric, self.backend)
 
-    def network_on(self, target: Target, *, mtu: int, window: int) -> NetworkModel:
+    def network_on(self, target: Target) -> NetworkModel:
         """Describe the links, the switch and the processors of this machine."""
         profile = find_profile(target.value)
         return network_of(
@@ -122,8 +122,6 @@ class NetworkJob:
             bits_per_second=_MEMORY_BITS if self.bandwidth is None else self.bandwidth * _MEGA,
             delay=_DELAY,
             loop=profile.passes_per_second if target is Target.BMV2 else None,
-            mtu=mtu,
-            window=window,
             cores=os.cpu_count(),
         )
 

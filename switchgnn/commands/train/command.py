@@ -228,7 +228,7 @@ def _train_over(
         if auto:
             job, predicted = _decided(asked, job, data, shown, forkserver)
             reached.takes(job.task.transport)
-        job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, auto=auto)))
+        job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, data, auto=auto)))
 
         def listen(event: dict[str, Any]) -> None:
             for listener in listeners:
@@ -249,14 +249,16 @@ def _train_over(
     return replace(report, predicted_seconds=predicted, compression=saving)
 
 
-def _reduce_by(asked: TrainCommandOptions, job: "TrainJob", *, auto: bool) -> ReduceBy:
+def _reduce_by(
+    asked: TrainCommandOptions, job: "TrainJob", data: "Dataset", *, auto: bool
+) -> ReduceBy:
     from switchgnn.commands.train.steps import switch_reduces_faster  # noqa: PLC0415
 
     if not job.transport.in_switch:
         return ReduceBy.GLOO
     if asked.over.reduce is not None:
         return asked.over.reduce
-    return ReduceBy.SWITCH if not auto or switch_reduces_faster(job) else ReduceBy.GLOO
+    return ReduceBy.SWITCH if not auto or switch_reduces_faster(job, data) else ReduceBy.GLOO
 
 
 def _decided(

@@ -158,7 +158,7 @@ class TransportOptions:
         None,
         "What adds up the gradients: switch, exact to float32's rounding, switch-32 with half the "
         f"bytes and errors of 32 bits, or gloo; the switch goes with --transport {SWITCH.name}.",
-        shown=f"{SWITCH.name} with that transport, for {AUTO.name} if predicted to be faster",
+        shown=f"{SWITCH.name} with that transport, for {AUTO.name} the predicted faster of both",
     )
 
     def chosen(self) -> list[TransportKind]:

@@ -41,6 +41,7 @@ from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.host_baseline import Exchanges, host_traffic
 from switchgnn.host.metrics import metrics_address
+from switchgnn.host.reduce.reduction import frames_of_floats
 from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
@@ -66,7 +67,7 @@ from switchgnn.planner.costs.forecast import (
     host_rows,
 )
 from switchgnn.planner.costs.host_seconds import packed_frames
-from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
+from switchgnn.planner.costs.seconds import plan_seconds
 from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
@@ -77,7 +78,10 @@ from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.weights import told_cost
-from switchgnn.training.layers.models import exchanged_widths
+from switchgnn.training.gradients import TCP_PAYLOAD
+from switchgnn.training.layers.models import build_model, exchanged_widths
+from switchgnn.training.layers.pyg_layers import templates_removed
+from switchgnn.training.options import ReduceBy
 from switchgnn.training.partition import split_machines, write_partitions
 from switchgnn.training.worker import TrainTask
 
@@ -195,7 +199,7 @@ def _context(
         job.context,
         _widths(job, data),
         seed,
-        network=_network_here(job, target),
+        network=job.network_on(target),
         widest=BANK_LANES if strawman else widest_on(target),
     )
     graph, assignment = data.exchanged(assignment)
@@ -230,7 +234,9 @@ def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedS
 
 
 _MILLI, _BITS = 1e-3, 8
-_FEWEST_WORKERS = 3  # of an all-reduce in the switch
+# The time of a processor for a worker's step of Gloo's ring; with 8 workers on two cores the 14
+# steps take 5 to 8 ms.
+_RING_STEP, _FLOAT_BYTES = 1e-4, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,15 +293,11 @@ def _expected(
     job: TrainJob, data: Dataset, target: Target, measured: MeasuredCosts | None = None
 ) -> "MachineForecast":
     profile = find_profile(target.value)
-    on = _network_here(job, target)
+    mtu = Framing.parse(job.task.mtu).packet_bytes
+    on = replace(job.network_on(target), mtu=mtu, window=job.task.pace.window)
     each_way = {width: times / len(Direction) for width, times in _widths(job, data).items()}
     exchanges = dict.fromkeys(Direction, each_way)
     return MachineForecast(on, exchanges, profile=profile, workers=job.workers, measured=measured)
-
-
-def _network_here(job: TrainJob, target: Target) -> NetworkModel:
-    mtu = Framing.parse(job.task.mtu).packet_bytes
-    return job.network_on(target, mtu=mtu, window=job.task.pace.window)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -343,13 +345,23 @@ class MachineForecast(StarForecast):
         return float(max(transfer, processors / (network.cores or self.workers)))
 
 
-def switch_reduces_faster(job: TrainJob) -> bool:
-    """Predict whether an all-reduce in the switch takes less time than Gloo's ring.
+def switch_reduces_faster(job: TrainJob, data: Dataset) -> bool:
+    """Predict whether the switch adds the gradients up in less time than Gloo's ring.
 
-    On slow links the 2 (n - 1) steps of the ring take longer than the switch's additional bytes.
-    Where no link is the limit, the kernel's TCP takes less processor time than as many frames.
+    The switch's frames travel up and down at once, after those with the marks. In the ring each
+    worker sends an n-th of the numbers 2 (n - 1) times. Workers and switch share processors.
     """
-    return job.bandwidth is not None and job.workers >= _FEWEST_WORKERS
+    with templates_removed():
+        model = build_model(job.task.training.model, data.features.shape[1], data.classes)
+    numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
+    on, workers = job.network_on(job.choose_fabric().target), job.workers
+    rate, cores, steps = on.bits_per_second / _BITS, on.cores or workers, 2 * (workers - 1)
+    frames, size = frames_of_floats(numbers, ReduceBy.SWITCH.words)
+    work = workers * frames * (2 * on.host_frame + on.switch_frame) / cores
+    passes = workers * frames / (on.passes_per_second or np.inf)
+    sent = steps * numbers / workers * _FLOAT_BYTES / TCP_PAYLOAD
+    switch = 2 * on.barrier + max(size / rate, work, passes)
+    return switch < steps * on.delay + max(sent / rate, steps * workers * _RING_STEP / cores)
 
 
 def _why(made: AutoPlan, chosen: TransportKind) -> str:
