@@ -58,10 +58,11 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) $(TEST_OPTIONS)
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch, over hosts, and in one process
+run: $(VENV)/run  ## a GCN on the whole graph, its sums through the switch (two plans), over hosts, and in one process
 	$(BIN)/switchgnn train --data $(DATA) --workers $(WORKERS) --epochs $(EPOCHS) --layers $(LAYERS) --hidden $(HIDDEN) --dropout 0 --lr 0.05 \
 	    --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS) $(BANDWIDTH_OPTIONS) \
-	    --transport switch --transport host --transport host-partial --transport local $(RUN_OPTIONS)
+	    --transport switch --transport switch-paper --transport host --transport host-partial --transport local \
+	    $(RUN_OPTIONS)
 
 exchange: $(VENV)/base  ## only the neighbour sums, each compared with a reference
 	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TOPOLOGY_OPTIONS) \

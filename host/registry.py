@@ -99,8 +99,8 @@ class TransportKind:
     # switch only forwards frames between the hosts, or there is none.
     program: SwitchProgram | None = None
     networked: bool = True  # Whether there is a network; without one there is one worker.
-    # Strategies of the plan that replace those of the preset `paper`; a user can choose only the
-    # partition. None: the user's choices apply.
+    # Strategies of the plan that replace those of the preset `paper`, which has the others; a user
+    # can choose only the partition. None: the user's choices apply.
     strategies: FixedStrategies | None = None
     partition: str | None = None  # The default partition; None: as for `--strategy`.
     # Writes the rows that workers send each other; None if the plan is enough.
@@ -151,6 +151,15 @@ SWITCH = TransportKind(
     program=SwitchProgram.SWITCHGNN,
     write_left=write_left_schedules,
     compresses=True,
+)
+SWITCH_PAPER = replace(
+    SWITCH,
+    name="switch-paper",
+    label="SwitchGNN, the paper's plan",
+    colour="C5",
+    help="the same with the paper's plan, whatever --strategy says, to compare with",
+    strategies=_PARTITION_ONLY,
+    write_left=None,
 )
 HOST = TransportKind(
     name="host",
@@ -204,14 +213,14 @@ LOCAL = TransportKind(
     copies=True,
 )
 
-TRANSPORTS = (SWITCH, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
+TRANSPORTS = (SWITCH, SWITCH_PAPER, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
 # What takes its place is known once data, model and network are.
 AUTO = replace(
     SWITCH, name="auto", help="of switch, host-partial and host the one predicted to be the fastest"
 )
 DEFAULT = AUTO
-# The strawman has a plan and a program of its own, and `local` one worker.
-OF_JOBS = (*(each for each in TRANSPORTS if each.in_switch or each.between_hosts), AUTO)
+# A job has one plan, `switch-paper` and the strawman have their own, and `local` one worker.
+OF_JOBS = (*(each for each in TRANSPORTS if each is SWITCH or each.between_hosts), AUTO)
 
 
 def transport_kind(name: str, among: Sequence[TransportKind] = TRANSPORTS) -> TransportKind:

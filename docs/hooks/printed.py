@@ -129,7 +129,9 @@ def _pays() -> str:
 
 def _rows() -> str:
     graphs = (("karate", 4), ("digits", 4), ("digits", 8), ("random:2000:20000:1", 8))
-    made = _plans(f"{graph} --workers {n} --slots 256 --features 32" for graph, n in graphs)
+    made = _plans(
+        f"{graph} --workers {n} --slots 256 --features 32 --strategy paper" for graph, n in graphs
+    )
     return _table(
         "graph | workers | rows of `host` | of `switch`, up and down each "
         "| kB of `host` | `host-partial` | `switch`",
@@ -189,7 +191,8 @@ def _places(workers: int, share: str) -> int:
 
 def _facebook(workers: int, share: str, options: str = "") -> str:
     size = _places(workers, share)
-    return f"{_FACEBOOK} --workers {workers} --slots {size} --features 32 {options}"
+    paper = f"--slots {size} --features 32 --strategy paper"
+    return f"{_FACEBOOK} --workers {workers} {paper} {options}"
 
 
 def _slots() -> str:
@@ -333,8 +336,8 @@ def _make_run() -> str:
     """Return what `make run` prints, without the bytes of each worker."""
     text = _run(
         "train --data digits:80 --workers 8 --epochs 20 --layers 3 --hidden 64 --dropout 0 "
-        "--lr 0.05 --target embedded --fabric loopback --bandwidth 50 "
-        "--transport switch --transport host --transport host-partial --transport local"
+        "--lr 0.05 --target embedded --fabric loopback --bandwidth 50 --transport switch "
+        "--transport switch-paper --transport host --transport host-partial --transport local"
     )
     text = re.sub(r", compiled in [\d.]+ s", "", text)
     text = re.sub(r" *kB of exchanges on each.*?\n(?=Sums)", "", text, flags=re.DOTALL)

@@ -12,6 +12,7 @@ from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, fragments_of, spans
 from switchgnn.host.reduce.scale import INTEGERS, GroupScale, group_codes
+from switchgnn.host.wire.header import feature_frame_bytes
 from switchgnn.planner.lanes import LANES as WIDTHS
 
 # Types of tensors; all but int32 travel as float32.
@@ -195,6 +196,13 @@ class DescriptionExchange(Reduction):
             f"All-reduce: worker 0 reduces {first}, but worker {other} reduces {found[other]}. "
             "All workers must reduce tensors of the same lengths and types, in the same order."
         )
+
+
+def frames_of_floats(numbers: int, words: int) -> tuple[int, int]:
+    """Return the frames that carry that many floats, and their bytes, each way."""
+    full, rest = divmod(numbers * words, LANES)
+    widths = [*WIDTHS[:1], *[LANES] * full, *[-(-rest // WIDTHS[0]) * WIDTHS[0]] * bool(rest)]
+    return len(widths), sum(map(feature_frame_bytes, widths))
 
 
 def check_tensor(values: NDArray[Any]) -> None:

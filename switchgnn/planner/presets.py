@@ -1,6 +1,6 @@
 """From a request to the strategies of a plan.
 
-Of the presets, `paper` follows the paper, and `best` sends the fewest packets.
+Of the presets, `paper` follows the paper, and `best` sends the fewest packets; it is the default.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ _MOST_WEIGHT = 1.0
 class PlanRequest:
     """A preset, and replacements for its strategies; None keeps those of the preset."""
 
-    preset: str = PAPER
+    preset: str = BEST  # the default of all commands
     partition: str | None = None
     blocks: str | None = None  # a key of BLOCK_NAMES; None: those of `best` follow `send`
     send: str | None = None

@@ -4,9 +4,11 @@ Gloo works on the CPU; tensors on other devices are copied.
 """
 
 import os
+import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -31,6 +33,10 @@ from switchgnn.training.steps import SharedSteps, leave_word, word_left
 _BITS, _FROM, _SLICE = 7, (27, 34, 41, 48), 1 << 13
 _ODD = 0x1E3779B97F4A7C15  # in a product by it, the highest bits depend on all
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
+# The bytes of a TCP segment on Ethernet over those of its frame.
+TCP_PAYLOAD = 1448 / 1514
+_TCP = (socket.AF_INET, socket.SOCK_STREAM)
+_SO_MAX_PACING_RATE = 47  # of asm-generic/socket.h; Python has no name for it
 # A difference below this share of the average number is due to the rounding of other processors.
 _ROUNDING = 0.01
 
@@ -84,6 +90,20 @@ def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[N
                     "to a folder on another disk."
                 ) from error
         yield
+
+
+def pace_gloo(link: str) -> None:
+    """Limit each TCP connection of this process to the rate of its worker's link, if it has one.
+
+    On loopback Gloo's connections pass no link of the fabric, so the kernel delays their segments.
+    Each has the whole rate: in a ring a worker sends to one neighbour, and receives from one.
+    """
+    limit = link.split(":")[5:]  # the MBIT of `open_link`
+    rates = [struct.pack("Q", int(TCP_PAYLOAD * float(each) * 1e6 / 8)) for each in limit]
+    for file in Path("/proc/self/fd").iterdir() if rates else ():
+        # Files raise OSError, and sockets other than those of TCP ignore the rate.
+        with suppress(OSError), socket.fromfd(int(file.name), *_TCP) as each:
+            each.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, rates[0])
 
 
 class GradientSums:
@@ -276,6 +296,7 @@ def _run_gloo(task: GlooTask, events: EventWriter) -> None:
         together_in_file(task.meeting, reduce.config.worker, task.workers, reduce.pace),
         collective(),
     ):
+        pace_gloo(reduce.config.link)
         seconds = 0.0
         for kind in (INTEGERS, FLOATS):
             seconds = _time_gloo(reduce, kind)

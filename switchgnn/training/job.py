@@ -33,7 +33,7 @@ from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_manifest, write_plan
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import PAPER, PlanContext, PlanRequest, resolve_strategies
+from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
 from switchgnn.training.data.weights import told_cost
@@ -119,7 +119,7 @@ def write_job(
         folder: new, empty, or an older job, which is replaced as a whole.
         workers_per_machine: how many of them are on each machine and share its port.
         name: the name of a ``Data`` in messages and reports.
-        request: the strategies; None: those of the paper.
+        request: the strategies; None: the default ones.
         slots: the aggregators that a block may use; None: all of the program's.
         leaves: the number of switches that share the workers; 0: a star.
         spines: the number of switches above the leaves.
@@ -152,7 +152,7 @@ def write_job(
         raise JobError(reason)
     taken = {SWITCH.name, *(transport_kind(each, OF_JOBS).name for each in transports)}
     dataset = _dataset_of(data, name)
-    request = request or PlanRequest(PAPER)
+    request = request or PlanRequest()
     program = load_program()
     machines = machines_of(workers, workers_per_machine)
     leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None

@@ -28,7 +28,7 @@ from switchgnn.host.wire.link import Link
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.errors import TrainingError, collective
-from switchgnn.training.gradients import GradientSums, share_cores, together_in_file
+from switchgnn.training.gradients import GradientSums, pace_gloo, share_cores, together_in_file
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
@@ -153,6 +153,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         stack.enter_context(_group(task, partition.workers))
         ranks = range(partition.workers)
         machine = stack.enter_context(local_processes(partition, ranks, task.pace))
+        pace_gloo(config.link)
         end, reducer = _end(task, partition), None
         if task.reduce.words and end.workers > 1 and not task.seat:
             leaders = None if machine is None else machine.leaders

@@ -16,7 +16,7 @@ DIGITS = ("digits", "--workers", 4, "--slots", 64)
 
 
 def test_entries_and_bytes_of_every_table(tmp_path):
-    found = plan_json(*DIGITS, "--out", tmp_path / "plan")
+    found = plan_json(*DIGITS, "--strategy", "paper", "--out", tmp_path / "plan")
     switch = read_switch_part(tmp_path / "plan")
     assert found["fits"]
     assert found["entries"]["fanout"] == len(switch.entry_block)

@@ -301,6 +301,10 @@ def test_the_fastest_and_the_leanest_path_may_be_two():
         made("host-partial", 0.4, *PARTIAL, bandwidth=50),
         replace(report("local", traffic=False), epoch_traffic=[]),
     ]
+    papers = made("switch-paper", 0.3, *SWITCH, bandwidth=50)
+    both = verdict_lines([*reports, papers])[2]
+    assert "switch-paper 300 ms" in both
+    assert both.endswith("The switch loses: it takes 1.50 times the time.")
     assert verdict_lines(reports) == [
         "Time of an epoch: switch 100 ms; host, the fastest path between hosts, 200 ms. "
         "The switch wins: it takes 0.50 times the time.",

@@ -177,6 +177,8 @@ def said(transport, asked, folder):
     [
         ("switch", None, ["metis", "destination-cover", "cover", "bfs"]),
         ("switch", "chunk", ["chunk", "destination-cover", "cover", "bfs"]),
+        ("switch-paper", None, ["metis", "mlgp", "multicast", "gamr"]),
+        ("switch-paper", "chunk", ["chunk", "mlgp", "multicast", "gamr"]),
         ("strawman", None, ["metis", "strawman", "multicast", "random"]),
         ("strawman", "chunk", ["chunk", "strawman", "multicast", "random"]),
         ("host", None, ["metis", None, None, None]),
@@ -199,6 +201,23 @@ def test_an_assignment_counts_over_every_transport(transport, folder):
     assert np.array_equal(assignment, np.arange(34) % 3)
 
 
-def test_without_options_it_is_the_papers_plan(folder):
-    used, _, _ = said("switch", PlanRequest(), folder)
-    assert used == ["metis", "mlgp", "multicast", "gamr"]
+# Bytes of a float in frames of the switch, against the ring's, 7 with 8 workers and 4 with 2.
+@pytest.mark.parametrize(
+    ("bandwidth", "workers", "size", "faster"),
+    [(20.0, 8, 6.4, True), (20.0, 8, 8.5, False), (20.0, 2, 6.4, False), (None, 8, 6.4, False)],
+)
+def test_auto_adds_up_where_it_is_faster(monkeypatch, dense, bandwidth, workers, size, faster):
+    monkeypatch.setattr(train, "frames_of_floats", lambda n, _: (n // 128, size * n))
+    job = replace(job_of(bandwidth=bandwidth, hidden=512), workers=workers)
+    assert train.switch_reduces_faster(job, dense) == faster
+
+
+@pytest.mark.parametrize("preset", [PlanRequest().preset, "auto", "paper"])
+def test_the_papers_plan_is_a_transport_whatever_the_strategy(preset, dense):
+    def planned(name, preset):
+        job = job_of(preset=preset)
+        job = replace(job, task=replace(job.task, transport=name))
+        return plan_of(job, dense, lambda _: None)[1].manifest
+
+    assert planned("switch-paper", preset).digest == planned("switch", "paper").digest
+    assert (planned("switch", preset).rows > 1) == (preset != "paper")

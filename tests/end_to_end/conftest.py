@@ -17,6 +17,7 @@ from tests.support.waiting import wait_until
 WORKERS, VERTICES = 4, 64
 LOOPBACK = ("--target", "embedded", "--fabric", "loopback")
 LEAF_SPINE = ("--topology", "leaf-spine")
+PAPER = ("--strategy", "paper")
 needs_training = pytest.mark.skipif(
     importlib.util.find_spec("torch_geometric") is None, reason="PyTorch Geometric is not installed"
 )

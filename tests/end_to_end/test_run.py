@@ -18,7 +18,7 @@ from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT
 from switchgnn.p4src import load_program
 from switchgnn.planner import Direction, build_plan, load_graph, reference_sums
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from tests.end_to_end.conftest import run_json, said
+from tests.end_to_end.conftest import PAPER, run_json, said
 from tests.host.direct.crew import sizes_of_frames
 from tests.host.hybrid.crew import leaving
 from tests.support.commands import forkserver, started
@@ -60,12 +60,12 @@ REQUIRED = {
     ],
 )
 def test_any_number_of_workers(combination, workers):
-    report = run_json(combination, "--workers", workers, "--slots", 64, "--features", 33)
+    report = run_json(combination, *PAPER, "--workers", workers, "--slots", 64, "--features", 33)
     check(report, workers=workers, slots=64)
 
 
 def test_hosts_in_scapy(combination):
-    report = run_json(combination, "--hosts", "scapy", "--workers", 3, "--slots", 64)
+    report = run_json(combination, *PAPER, "--hosts", "scapy", "--workers", 3, "--slots", 64)
     check(report, workers=3, slots=64)
     assert report["hosts"] == "Scapy"
 

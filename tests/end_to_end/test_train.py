@@ -24,7 +24,7 @@ from tests.training.plain_loop import train_plainly
 EPOCHS = 5
 TOLERANCE = 1e-4
 EMBEDDED = ("embedded", "loopback")
-TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local")
+TRANSPORTS = ("switch", "host", "host-partial", "g3", "strawman", "local", "switch-paper")
 
 
 def train(combination, *arguments, epochs=EPOCHS, scratch=None):
@@ -121,7 +121,7 @@ def test_a_comparison_as_a_user_sees_it(tmp_path):
     )
     assert difference < TOLERANCE
     assert "--no-precompute" in printed
-    sentences = ("Ran", "Drawn", "Sums", "Carried")
+    sentences = ("Ran", "Plan of", "Drawn", "Sums", "Carried")
     table = [line for line in printed.splitlines() if not line.startswith(sentences)]
     assert all(len(line) <= 80 for line in table)
     assert len(list(plots.iterdir())) == 6

@@ -30,11 +30,11 @@ def test_names_and_labels_tell_transports_apart():
     for each in TRANSPORTS:
         assert transport_kind(each.name) is each
     left_out = [each.name for each in (*TRANSPORTS, AUTO) if each not in OF_JOBS]
-    assert left_out == ["strawman", "local"]
+    assert left_out == ["switch-paper", "strawman", "local"]
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(TransportError, match="No transport 'pigeon'; known: switch, host"):
+    with pytest.raises(TransportError, match="No transport 'pigeon'; known: switch, switch-paper"):
         transport_kind("pigeon")
 
 

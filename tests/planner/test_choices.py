@@ -325,7 +325,7 @@ def test_slots_stay_narrow_for_a_slow_loop_which_adds_to_fewer_wide_ones_in_a_pa
 
 
 def test_a_width_that_is_asked_for_is_taken():
-    asked = choose_lanes(PlanRequest(lanes=8), SMALL, FEW, {64: 1}, 0)
+    asked = choose_lanes(PlanRequest("paper", lanes=8), SMALL, FEW, {64: 1}, 0)
     assert asked == (replace(FEW, lanes=8), None)
 
 

@@ -1,6 +1,7 @@
 """Workers that train: their tasks, their share of the cores, and how they report failures."""
 
 import gc
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -56,6 +57,18 @@ def test_each_process_takes_its_share_of_the_cores(
         monkeypatch.setenv("OMP_NUM_THREADS", variable)
     meeting.share_cores(processes)
     assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize(("link", "rate"), [("udp:a:1:b:2:8", 956_406), ("udp:a:1:b:2", 2**64 - 1)])
+def test_tcp_sends_as_fast_as_a_limited_link(link, rate):
+    """1,448 bytes of 1,514 at 8 Mbit/s; other files stay as they are."""
+    (one, other), ours, theirs = socket.socketpair(), socket.create_server(("", 0)), socket.socket()
+    with one, other, ours, theirs:
+        theirs.connect(ours.getsockname())
+        meeting.pace_gloo(link)
+        found = theirs.getsockopt(socket.SOL_SOCKET, 47, 8)  # SO_MAX_PACING_RATE
+        assert int.from_bytes(found, sys.byteorder) == rate
+        assert one.send(b"still here") == len(other.recv(20))
 
 
 # The first argument selects how worker 1 ends while worker 0 waits for its values.

@@ -224,7 +224,7 @@ class PlanOptions:
     directions: str = option(
         DATA, "WHICH", "Plan forward, or both: training sums gradients backward.", default="forward"
     )
-    strategy: str = strategy_option(PAPER)
+    strategy: str = strategy_option()
     strategies: StrategyOptions
     slots: SlotsOption = None
     memory: MemoryOptions
@@ -458,11 +458,6 @@ def _paper_packets(
     if manifest.partition.method != paper.partition:
         owner: Int32s = partition_workers(graph, manifest.workers, manifest.partition.seed)
         boundary = boundary_edges(graph, owner).towards(direction)
-    elif (manifest.pools, manifest.strategy.blocks, manifest.strategy.send) == (
-        *(context.pools, paper.blocks, paper.send),
-    ):
-        said = manifest.direction(direction).prediction
-        return PacketCounts(np.array(said.packets_up), np.array(said.packets_down))
     make_blocks = BLOCK_STRATEGIES[paper.blocks]
     try:
         block = make_blocks(boundary, context.room, manifest.strategy.seed)

@@ -58,7 +58,6 @@ from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.host.worker import HostKind
 from switchgnn.p4src import load_program
 from switchgnn.planner.lanes import AUTO
-from switchgnn.planner.presets import PAPER
 from switchgnn.topologies import Fabric
 
 
@@ -77,7 +76,7 @@ def print_report(console: Console, report: RunReport) -> None:
     )
     say(f"Ran on: {report.ran_on(report.hosts)}")
     say(f"Plan: {report.strategies}.")
-    for why in report.why if report.strategy != PAPER else ():
+    for why in report.why:
         say(f"  {why}")
     console.print(_worker_table(report))
     say(_beside_hosts(report))
@@ -185,7 +184,7 @@ class RunCommandOptions:
         default=HostKind.NATIVE,
     )
     seed: int = seed_option("Plan and draw features from this seed.")
-    strategy: str = strategy_option(PAPER)
+    strategy: str = strategy_option()
     strategies: StrategyOptions
     slots: SlotsOption = None
     network: FabricOptions

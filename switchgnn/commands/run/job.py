@@ -29,6 +29,7 @@ from switchgnn.commands.shared.runner import (
     Workspace,
     finished,
     schedule_file_of,
+    widest_on,
     workspace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
@@ -49,7 +50,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext, resolve_strategies
-from switchgnn.topologies import Fabric, FabricChoice, WireBytes
+from switchgnn.topologies import Fabric, FabricChoice, Target, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
 
@@ -299,7 +300,7 @@ def run_job(
         workspace(step, forkserver, log_dir, observer) as work,
     ):
         _LOG.info("%s", choice.reason)
-        prepared = _prepare(options, work.folder, work.step)
+        prepared = _prepare(options, choice.target, work)
         comparison = Comparison(
             prepared.graph,
             prepared.assignment,
@@ -323,16 +324,20 @@ def run_job(
     return report
 
 
-def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedRun:
+def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRun:
     started = time.perf_counter()
-    step("planning: load the graph", 0, 0)
+    work.step("planning: load the graph", 0, 0)
     program = load_program()
     graph = load_graph(options.graph, edge_weights=False if options.ignore_weights else None)
     features = _features(graph, options)
-    step("planning: partition the vertices over the workers", 0, 0)
+    work.step("planning: partition the vertices over the workers", 0, 0)
     context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)
     exchange = {features.shape[1]: 1.0}
-    context, assignment = choose_lanes(options.request, graph, context, exchange, options.seed)
+    context, assignment = choose_lanes(
+        *(options.request, graph, context, exchange, options.seed),
+        network=options.network_on(target),
+        widest=widest_on(target),
+    )
     strategies = resolve_strategies(options.request, graph, context)
     plan = build_resolved(
         graph,
@@ -342,11 +347,11 @@ def _prepare(options: RunOptions, folder: Path, step: StepListener) -> PreparedR
         seed=options.seed,
         assignment=assignment,
         left=np.ones(graph.vertices, dtype=np.bool_) if options.left else None,
-        progress=lambda what: step(f"planning: {what}", 0, 0),
+        progress=lambda what: work.step(f"planning: {what}", 0, 0),
     )
-    write_plan(plan, folder / "plan")
+    write_plan(plan, work.folder / "plan")
     if plan.leaves_any:
-        paths = [schedule_file_of(folder, worker) for worker in range(options.workers)]
+        paths = [schedule_file_of(work.folder, worker) for worker in range(options.workers)]
         write_left_schedules(graph, plan, paths)
     return PreparedRun(
         program,

@@ -75,7 +75,7 @@ class WeightOptions:
         return self.edge_weights or (False if self.ignore_weights else None)
 
 
-def strategy_option(default: str | None, **more: Any) -> Any:  # noqa: ANN401
+def strategy_option(default: str | None = PlanRequest.preset, **more: Any) -> Any:  # noqa: ANN401
     """Declare --strategy."""
     text = f"Chooses all that follows; one of: {', '.join(PRESETS)}."
     return option(PLAN, "NAME", text, default=default, autocompletion=_completing(PRESETS), **more)

@@ -1,6 +1,7 @@
 """The runner of `run` and `train`: build a network, install a plan, run workers, count."""
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -41,9 +42,12 @@ from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import Program
 from switchgnn.planner import PlanRequest, read_manifest
-from switchgnn.planner.lanes import WIDEST_ANSWER, fits_switch
+from switchgnn.planner.costs.seconds import NetworkModel
+from switchgnn.planner.lanes import LANES, WIDEST_ANSWER, fits_switch
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.profiles import find_profile
+from switchgnn.profiles.profile import network_of
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.topologies import (
     ETHERNET_MTU,
@@ -69,6 +73,8 @@ from switchgnn.topologies.forkserver import Forkserver
 StepListener = Callable[[str, float, int], None]
 Result = TypeVar("Result")
 _COMMON_HOST = "127.0.0.1"
+# A link without a limit is memory of this machine, with both ends in it.
+_MEMORY_BITS, _DELAY, _MEGA = 1e11, 20e-6, 1e6
 _LOG = logging.getLogger(__name__)
 
 
@@ -107,6 +113,22 @@ class NetworkJob:
         if self.tls is not None:
             TlsFolder(self.tls.absolute()).check()
         return choose(self.target, self.fabric, self.backend)
+
+    def network_on(self, target: Target) -> NetworkModel:
+        """Describe the links, the switch and the processors of this machine."""
+        profile = find_profile(target.value)
+        return network_of(
+            profile,
+            bits_per_second=_MEMORY_BITS if self.bandwidth is None else self.bandwidth * _MEGA,
+            delay=_DELAY,
+            loop=profile.passes_per_second if target is Target.BMV2 else None,
+            cores=os.cpu_count(),
+        )
+
+
+def widest_on(target: Target) -> int:
+    """Return the numbers of the widest frame that a switch takes."""
+    return LANES[-1] if target is Target.EMBEDDED else WIDEST_ANSWER
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import AUTO, G3, HOST, LOCAL, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
+from switchgnn.planner import PlanRequest
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
-from switchgnn.planner.presets import PAPER
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.load import NEED_PYTORCH, check_name
 from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
@@ -127,9 +127,10 @@ def _network(asked: TrainCommandOptions) -> NetworkJob:
     ports = machines_of(asked.workers, asked.workers_per_machine)
     fields = asked.network.job_fields(ports, asked.limits, asked.faults)
     fields["slots"] = asked.slots or load_program().slots
+    preset = asked.strategy or PlanRequest.preset
     job = NetworkJob(
         **fields,
-        request=asked.strategies.request(asked.strategy or PAPER, fields["leaf_spine"]),
+        request=asked.strategies.request(preset, fields["leaf_spine"]),
         metrics=find_metrics(asked.output.metrics, ports),
     )
     job.choose_fabric()
@@ -227,7 +228,7 @@ def _train_over(
         if auto:
             job, predicted = _decided(asked, job, data, shown, forkserver)
             reached.takes(job.task.transport)
-        job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, auto=auto)))
+        job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, data, auto=auto)))
 
         def listen(event: dict[str, Any]) -> None:
             for listener in listeners:
@@ -248,14 +249,16 @@ def _train_over(
     return replace(report, predicted_seconds=predicted, compression=saving)
 
 
-def _reduce_by(asked: TrainCommandOptions, job: "TrainJob", *, auto: bool) -> ReduceBy:
+def _reduce_by(
+    asked: TrainCommandOptions, job: "TrainJob", data: "Dataset", *, auto: bool
+) -> ReduceBy:
     from switchgnn.commands.train.steps import switch_reduces_faster  # noqa: PLC0415
 
     if not job.transport.in_switch:
         return ReduceBy.GLOO
     if asked.over.reduce is not None:
         return asked.over.reduce
-    return ReduceBy.SWITCH if not auto or switch_reduces_faster(job) else ReduceBy.GLOO
+    return ReduceBy.SWITCH if not auto or switch_reduces_faster(job, data) else ReduceBy.GLOO
 
 
 def _decided(

@@ -239,22 +239,26 @@ def busiest_link(report: TrainReport) -> BusiestLink:
 
 
 def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:
-    """Compare the switch with the fastest and the leanest path between hosts."""
-    ours = next((each for each in reports if transport_kind(each.transport).in_switch), None)
+    """Compare each plan of the switch with the fastest and the leanest path between hosts."""
+    plans = [each for each in reports if transport_kind(each.transport).in_switch]
     hosts = [each for each in reports if transport_kind(each.transport).between_hosts]
-    if ours is None or not hosts or not all(each.epoch_bytes for each in (ours, *hosts)):
+    if not plans or not hosts or not all(each.epoch_bytes for each in (*plans, *hosts)):
         return []
     fastest = min(hosts, key=lambda report: report.epoch_seconds)
     leanest = min(hosts, key=lambda report: report.epoch_bytes)
-    return [
-        f"Time of an epoch: switch {_ms(ours.epoch_seconds)} ms; {fastest.transport}, "
-        f"the fastest path between hosts, {_ms(fastest.epoch_seconds)} ms. "
-        + _compared(ours.epoch_seconds, fastest.epoch_seconds, "time"),
-        f"Bytes of an epoch: switch {size_text(ours.epoch_bytes)}; {leanest.transport}, "
-        f"the leanest path between hosts, {size_text(leanest.epoch_bytes)}. "
-        + _compared(ours.epoch_bytes, leanest.epoch_bytes, "bytes"),
-        " ".join(_why(report) for report in (ours, fastest)),
-    ]
+    lines = []
+    for ours in plans:
+        lines += [
+            f"Time of an epoch: {ours.transport} {_ms(ours.epoch_seconds)} ms; "
+            f"{fastest.transport}, the fastest path between hosts, "
+            f"{_ms(fastest.epoch_seconds)} ms. "
+            + _compared(ours.epoch_seconds, fastest.epoch_seconds, "time"),
+            f"Bytes of an epoch: {ours.transport} {size_text(ours.epoch_bytes)}; "
+            f"{leanest.transport}, the leanest path between hosts, "
+            f"{size_text(leanest.epoch_bytes)}. "
+            + _compared(ours.epoch_bytes, leanest.epoch_bytes, "bytes"),
+        ]
+    return [*lines, " ".join(_why(report) for report in (*plans, fastest))]
 
 
 def _compared(ours: float, theirs: float, of: str) -> str:

@@ -28,8 +28,8 @@ from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, TransportKind
+from switchgnn.planner import PlanRequest
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
-from switchgnn.planner.presets import PAPER
 from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
 
@@ -158,7 +158,7 @@ class TransportOptions:
         None,
         "What adds up the gradients: switch, exact to float32's rounding, switch-32 with half the "
         f"bytes and errors of 32 bits, or gloo; the switch goes with --transport {SWITCH.name}.",
-        shown=f"{SWITCH.name} with that transport, for {AUTO.name} if predicted to be faster",
+        shown=f"{SWITCH.name} with that transport, for {AUTO.name} the predicted faster of both",
     )
 
     def chosen(self) -> list[TransportKind]:
@@ -201,7 +201,7 @@ class TrainCommandOptions:
     training: TrainingOptions
     over: TransportOptions
     strategy: str | None = strategy_option(
-        None, shown=f"{PAPER}, and {PLAN_AUTO} with --transport {AUTO.name}"
+        None, shown=f"{PlanRequest.preset}, and {PLAN_AUTO} with --transport {AUTO.name}"
     )
     strategies: StrategyOptions
     slots: SlotsOption = None

@@ -1,7 +1,6 @@
 """What `switchgnn train` trains, its files (plan, partitions, schedules), and all its steps."""
 
 import logging
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +27,7 @@ from switchgnn.commands.shared.runner import (
     cables_with_faults,
     finished,
     schedule_file_of,
+    widest_on,
     workspace,
 )
 from switchgnn.commands.shared.workers import (
@@ -41,6 +41,7 @@ from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.host_baseline import Exchanges, host_traffic
 from switchgnn.host.metrics import metrics_address
+from switchgnn.host.reduce.reduction import frames_of_floats
 from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
@@ -66,19 +67,21 @@ from switchgnn.planner.costs.forecast import (
     host_rows,
 )
 from switchgnn.planner.costs.host_seconds import packed_frames
-from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
-from switchgnn.planner.lanes import BANK_LANES, LANES, WIDEST_ANSWER, fragment_lanes
+from switchgnn.planner.costs.seconds import plan_seconds
+from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import SwitchProfile, find_profile
-from switchgnn.profiles.profile import network_of
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.weights import told_cost
-from switchgnn.training.layers.models import exchanged_widths
+from switchgnn.training.gradients import TCP_PAYLOAD
+from switchgnn.training.layers.models import build_model, exchanged_widths
+from switchgnn.training.layers.pyg_layers import templates_removed
+from switchgnn.training.options import ReduceBy
 from switchgnn.training.partition import split_machines, write_partitions
 from switchgnn.training.worker import TrainTask
 
@@ -187,7 +190,7 @@ def _context(
     """Return the planned graph, what strategies depend on, and the arguments that plans share."""
     named = {each.value for each in Target}
     target = Target(job.target) if job.target in named else job.choose_fabric().target
-    widest = max(LANES) if target is Target.EMBEDDED else WIDEST_ANSWER
+    strawman = job.transport.program is SwitchProgram.STRAWMAN
     seed = job.task.training.options.seed
     progress("partition the vertices over the workers")
     context, assignment = choose_lanes(
@@ -196,8 +199,8 @@ def _context(
         job.context,
         _widths(job, data),
         seed,
-        network=network_here(job, find_profile(target.value), target),
-        widest=BANK_LANES if job.transport.program is SwitchProgram.STRAWMAN else widest,
+        network=job.network_on(target),
+        widest=BANK_LANES if strawman else widest_on(target),
     )
     graph, assignment = data.exchanged(assignment)
     settings: dict[str, Any] = {
@@ -215,7 +218,8 @@ def _request(job: TrainJob) -> PlanRequest:
     request, own = job.request, job.transport.partition
     alone = own is not None and request.partition is None and request.assignment is None
     if job.transport.strategies is not None:
-        request = replace(request, pools=1, rows=1)
+        preset = PAPER if job.transport.needs_plan else request.preset
+        request = replace(request, preset=preset, pools=1, rows=1)
     return replace(request, partition=own) if alone else request
 
 
@@ -229,10 +233,10 @@ def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedS
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
 
 
-# A link without a limit is memory of this machine, with both ends in it.
-_MEMORY_BITS, _DELAY = 1e11, 20e-6
-_MEGA, _MILLI, _BITS = 1e6, 1e-3, 8
-_FEWEST_WORKERS = 3  # of an all-reduce in the switch
+_MILLI, _BITS = 1e-3, 8
+# The time of a processor for a worker's step of Gloo's ring; with 8 workers on two cores the 14
+# steps take 5 to 8 ms.
+_RING_STEP, _FLOAT_BYTES = 1e-4, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,23 +293,11 @@ def _expected(
     job: TrainJob, data: Dataset, target: Target, measured: MeasuredCosts | None = None
 ) -> "MachineForecast":
     profile = find_profile(target.value)
-    on = network_here(job, profile, target)
+    mtu = Framing.parse(job.task.mtu).packet_bytes
+    on = replace(job.network_on(target), mtu=mtu, window=job.task.pace.window)
     each_way = {width: times / len(Direction) for width, times in _widths(job, data).items()}
     exchanges = dict.fromkeys(Direction, each_way)
     return MachineForecast(on, exchanges, profile=profile, workers=job.workers, measured=measured)
-
-
-def network_here(job: TrainJob, profile: SwitchProfile, target: Target) -> NetworkModel:
-    """Describe the links, the switch and the processors of this machine."""
-    return network_of(
-        profile,
-        bits_per_second=_MEMORY_BITS if job.bandwidth is None else job.bandwidth * _MEGA,
-        delay=_DELAY,
-        loop=profile.passes_per_second if target is Target.BMV2 else None,
-        mtu=Framing.parse(job.task.mtu).packet_bytes,
-        window=job.task.pace.window,
-        cores=os.cpu_count(),
-    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -353,13 +345,23 @@ class MachineForecast(StarForecast):
         return float(max(transfer, processors / (network.cores or self.workers)))
 
 
-def switch_reduces_faster(job: TrainJob) -> bool:
-    """Predict whether an all-reduce in the switch takes less time than Gloo's ring.
+def switch_reduces_faster(job: TrainJob, data: Dataset) -> bool:
+    """Predict whether the switch adds the gradients up in less time than Gloo's ring.
 
-    On slow links the 2 (n - 1) steps of the ring take longer than the switch's additional bytes.
-    Where no link is the limit, the kernel's TCP takes less processor time than as many frames.
+    The switch's frames travel up and down at once, after those with the marks. In the ring each
+    worker sends an n-th of the numbers 2 (n - 1) times. Workers and switch share processors.
     """
-    return job.bandwidth is not None and job.workers >= _FEWEST_WORKERS
+    with templates_removed():
+        model = build_model(job.task.training.model, data.features.shape[1], data.classes)
+    numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
+    on, workers = job.network_on(job.choose_fabric().target), job.workers
+    rate, cores, steps = on.bits_per_second / _BITS, on.cores or workers, 2 * (workers - 1)
+    frames, size = frames_of_floats(numbers, ReduceBy.SWITCH.words)
+    work = workers * frames * (2 * on.host_frame + on.switch_frame) / cores
+    passes = workers * frames / (on.passes_per_second or np.inf)
+    sent = steps * numbers / workers * _FLOAT_BYTES / TCP_PAYLOAD
+    switch = 2 * on.barrier + max(size / rate, work, passes)
+    return switch < steps * on.delay + max(sent / rate, steps * workers * _RING_STEP / cores)
 
 
 def _why(made: AutoPlan, chosen: TransportKind) -> str:
@@ -526,6 +528,6 @@ def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
     return {
         **names,
         "lanes": manifest.lanes if job.transport.needs_plan else None,
-        "strategy": job.request.preset,
+        "strategy": _request(job).preset,
         "why": tuple(prepared.strategies.because.values()),
     }

@@ -15,7 +15,7 @@ from switchgnn.host.innetwork.errors import (
     RoundMismatchError,
 )
 from switchgnn.host.reduce import frames
-from switchgnn.host.reduce.reduction import Call
+from switchgnn.host.reduce.reduction import Call, frames_of_floats
 from switchgnn.host.reduce.stream import ReduceStream, StreamStart
 from switchgnn.host.wire.header import Header, Kind
 from tests.host.addresses import addresses_of
@@ -150,6 +150,22 @@ def test_tensors_of_all_sizes_are_summed(workers, kind, words):
     for reductions, values in queued:
         check(reductions, values)
     assert table.total("resent") == 0
+
+
+@pytest.mark.parametrize("words", [1, 2])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_frames_of_floats_are_known_before(monkeypatch, size, words):
+    table, sent = bench(1, words=words), []
+    send = table.network.send
+
+    def count(worker, frame, *, up):
+        sent.extend([len(frame)] * up)
+        send(worker, frame, up=up)
+
+    monkeypatch.setattr(table.network, "send", count)
+    table.submit([np.ones(size, dtype=np.float32)])
+    table.run()
+    assert frames_of_floats(size, words) == (len(sent), sum(sent))
 
 
 WEATHERS = {
