@@ -24,7 +24,7 @@ from tests.support.gpu import cuda_missing
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
 
-_PRELOAD = (*(command.module for command in COMMANDS), "switchgnn.softswitch.daemon.serving")
+_PRELOAD = (*(command.module for command in COMMANDS), "switchgnn.softswitch.daemon")
 _ROOT = Path(__file__).parent.parent.parent
 # Optional imports of `switchgnn train`.
 _TRAINING = ("switchgnn.commands.train.steps",)
