@@ -1,6 +1,5 @@
 """The runner of `run` and `train`: build a network, install a plan, run workers, count."""
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -69,7 +68,6 @@ from switchgnn.topologies.forkserver import Forkserver
 StepListener = Callable[[str, float, int], None]
 Result = TypeVar("Result")
 _COMMON_HOST = "127.0.0.1"
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
