@@ -9,7 +9,6 @@ and give its children no standard streams.
 
 import ctypes
 import gc
-import importlib
 import json
 import os
 import runpy
@@ -28,11 +27,6 @@ from switchgnn.topologies.errors import FabricError
 
 # From util-linux. A `preexec_fn` could do the same, but would fork under gRPC's threads.
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
-# Without the current folder, '' in sys.path.
-_PROGRAM = (
-    "import sys; sys.path[:] = filter(None, sys.path); "
-    "from switchgnn.topologies.forkserver import serve_new; serve_new(sys.argv[1:])"
-)
 _STREAMS = 3
 _MOST_BYTES, _MOST_FILES = 1 << 16, _STREAMS + 2
 _CLONE_NEWNET = 0x40000000
@@ -42,16 +36,10 @@ _PR_SET_PDEATHSIG = 1
 class Forkserver:
     """Forks Python programs on request. A context manager.
 
-    With `preload`, the names of modules, the server is a new process that imports them while the
-    caller continues. Otherwise it is forked from this process, which must not have started a
-    thread or a parallel loop before.
+    It is forked from this process, which must not have started a thread or a parallel loop before.
     """
 
-    def __init__(
-        self, preload: Sequence[str] | None = None, environment: Mapping[str, str] | None = None
-    ) -> None:
-        self._preload = preload
-        self._environment = dict(environment or {})
+    def __init__(self) -> None:
         self._pid: int | None = None
 
     def start(self) -> None:
@@ -59,19 +47,10 @@ class Forkserver:
         if self._pid is None:
             self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
-                self._pid = self._fork(theirs) if self._preload is None else self._spawn(theirs)
+                self._pid = self.begin(theirs)
 
-    def _spawn(self, orders: socket.socket) -> int:
-        command = [*DIE_WITH_PARENT, sys.executable, "-c", _PROGRAM, *(self._preload or ())]
-        return os.posix_spawnp(
-            command[0],
-            command,
-            {**os.environ, **self._environment},
-            file_actions=[(os.POSIX_SPAWN_DUP2, orders.fileno(), 0)],
-            setsid=True,
-        )
-
-    def _fork(self, orders: socket.socket) -> int:
+    def begin(self, orders: socket.socket) -> int:
+        """Fork the process that serves the orders; return its id."""
         parent = os.getpid()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -87,8 +66,7 @@ class Forkserver:
                     os.setsid()
                     _die_with(parent)
                     self._orders.close()
-                    os.environ.update(self._environment)
-                    _serve(orders)
+                    serve(orders)
                 finally:
                     os._exit(1)
         finally:
@@ -195,7 +173,7 @@ def _die_with(parent: int) -> ctypes.CDLL:
     return libc
 
 
-def _serve(orders: socket.socket) -> None:
+def serve(orders: socket.socket) -> None:
     """Fork a keeper for every order, and the keeper its program, until the orders end."""
     # Exclude existing objects from collection, which would copy their pages in every child.
     gc.collect()
@@ -272,10 +250,3 @@ def _become(order: dict[str, Any], streams: list[int], parent: int) -> NoReturn:
             except (OSError, ValueError):
                 code = code or 1
         os._exit(code)
-
-
-def serve_new(modules: Sequence[str]) -> None:
-    """Import modules, then serve in a new process whose standard input has the orders."""
-    for name in modules:
-        importlib.import_module(name)
-    _serve(socket.socket(fileno=os.dup(0)))

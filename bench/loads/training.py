@@ -9,6 +9,7 @@ from bench.line import Goal, ResultLine
 from bench.machine import lacks
 from bench.measure import Samples
 from bench.settings import Settings
+from bench.testbeds.forkserver import NewForkserver
 from switchgnn.commands.shared.training import ENVIRONMENT, imported_before_forks
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH
@@ -17,7 +18,6 @@ from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.presets import AUTO
 from switchgnn.topologies import FabricKind, Target, usual_limits
-from switchgnn.topologies.forkserver import Forkserver
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.report import TrainReport
@@ -99,7 +99,7 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
     """Train in processes of their own: PyTorch may have computed in this one."""
     from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
 
-    with Forkserver(imported_before_forks(), ENVIRONMENT) as forkserver:
+    with NewForkserver(imported_before_forks(), ENVIRONMENT) as forkserver:
         return run_training(job, data, lambda *_: None, lambda _: None, forkserver=forkserver)
 
 

@@ -184,13 +184,8 @@ def _opened(folder: Path) -> Iterator[int]:
         os.close(opened)
 
 
-_FOR_ALL_TO_READ = 0o644
-
-
 @contextmanager
-def whole_file(
-    path: Path, older: Path | None = None, mode: int = _FOR_ALL_TO_READ
-) -> Iterator[IO[bytes]]:
+def whole_file(path: Path, older: Path | None = None) -> Iterator[IO[bytes]]:
     """Yield a file to write, which replaces a path if the block succeeds.
 
     An earlier file is kept as `older`, if that is given. A killed process leaves
@@ -199,7 +194,7 @@ def whole_file(
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     here, file = Path(name), os.fdopen(handle, "wb")
     try:
-        here.chmod(mode)
+        here.chmod(0o644)
         yield file
         file.flush()
         # Only now may the disk report that it is full.

@@ -21,7 +21,7 @@ from switchgnn.base.options import option, with_groups
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import load_program, load_strawman
-from switchgnn.softswitch.daemon.serving import SwitchOptions, run_switch
+from switchgnn.softswitch.daemon import SwitchOptions, run_switch
 
 
 class ProgramError(SwitchGNNError):
@@ -99,37 +99,6 @@ def _of_files(document: Path, p4info: Path | None) -> p4r.ForwardingPipelineConf
     return p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=config)
 
 
-_TABLE = "session"
-_ANY_TAG = "any_tag"
-
-
-def forget_turn(p4info: p4i.P4Info, entry: p4r.TableEntry) -> p4r.TableEntry:
-    """Return a default action that was kept over a restart, as a controller would write it then.
-
-    The registers say whose turn it is, and are lost. A controller that installs a plan on a switch
-    that was restarted says so with `any_tag`; without it the switch would refuse the workers of a
-    run that goes on.
-    """
-    called = entry.action.action
-    names = {
-        param.id: param.name
-        for action in p4info.actions
-        if action.preamble.id == called.action_id
-        for param in action.params
-    }
-    if _ANY_TAG not in names.values() or not any(
-        table.preamble.id == entry.table_id and table.preamble.alias == _TABLE
-        for table in p4info.tables
-    ):
-        return entry
-    copy = p4r.TableEntry()
-    copy.CopyFrom(entry)
-    for param in copy.action.action.params:
-        if names.get(param.param_id) == _ANY_TAG:
-            param.value = b"\x01"
-    return copy
-
-
 _PROGRAM, _NETWORK = "Program", "Network"
 
 
@@ -164,8 +133,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def switch(asked: ServiceOptions) -> None:
     """Run the embedded switch as a service.
 
-    It runs until SIGTERM or Ctrl-C. Controllers reach it over P4Runtime. With
-    --state it comes back with its tables when it is restarted.
+    It runs until SIGTERM or Ctrl-C. Controllers reach it over P4Runtime.
+    Restarted, it is empty until a controller installs a plan, such as
+    `switchgnn controller watch`.
     """
     options: SwitchOptions = asked
     if asked.network is not None:
@@ -173,5 +143,5 @@ def switch(asked: ServiceOptions) -> None:
     elif asked.name is not None:
         raise NetworkError("--name is that of a switch in a network file: add --network.")
     program = find_program(asked.program, asked.p4info)
-    if run_switch(options, program, forget_turn) is signal.SIGINT:
+    if run_switch(options, program) is signal.SIGINT:
         raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 """Lets ``python -m`` run the switch."""
 
-from switchgnn.softswitch.daemon.serving import app
+from switchgnn.softswitch.daemon import app
 
 app()

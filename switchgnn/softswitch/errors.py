@@ -44,10 +44,6 @@ class GrpcAddressError(SoftSwitchError):
     """The gRPC server cannot listen on the requested address."""
 
 
-class StateFileError(SoftSwitchError):
-    """A state file cannot be read or written, or a ready file not be written."""
-
-
 class RequestError(SoftSwitchError):
     """A controller's request is refused; ``code`` is a ``google.rpc.Code``."""
 

@@ -98,11 +98,6 @@ class EntryTable:
         del self._entries[key]
         self._ranked = None
 
-    def clear(self) -> None:
-        """Remove every entry."""
-        self._entries.clear()
-        self._ranked = None
-
     def lookup(self, key: tuple[int, ...]) -> Target | None:
         """Return the target of the entry that matches, if there is one."""
         if self._exact:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
-from switchgnn.host.direct import DirectTransport, Stream, visit_order
-from switchgnn.host.direct.stream import Driver
+from switchgnn.host.direct.outbox import visit_order
+from switchgnn.host.direct.stream import Driver, Stream
+from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.planner.direction import Direction
 from switchgnn.training.cache import SkippedRows
 from switchgnn.training.columns import Columns

@@ -22,7 +22,7 @@ from switchgnn.base.network_file import NETWORK, DescribedNetwork, interfaces, r
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
-from switchgnn.host.direct import DirectTransport
+from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.metrics import serving_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH

@@ -12,9 +12,9 @@ from torch import nn
 
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, run_task
-from switchgnn.host.direct import DirectTransport
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import USUAL_MTU
+from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.pace import Pace

@@ -14,7 +14,7 @@ from switchgnn.commands.switch import ProgramError, as_described, find_program
 from switchgnn.controller import P4RuntimeClient, program_cookie, read_counters
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SWITCHGNN
-from switchgnn.softswitch.daemon.serving import SwitchOptions
+from switchgnn.softswitch.daemon import SwitchOptions
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.network.usual import described_leaf_spine, described_star
@@ -98,8 +98,6 @@ def test_it_says_that_it_serves_and_ends_cleanly(tmp_path, number, code):
 
 def test_wrong_input_is_one_sentence(tmp_path, called):
     here, there = free_udp_addresses(2)
-    (tmp_path / "state").write_bytes(b"something else")
-    (tmp_path / "state").chmod(0o600)
     twice = f"1=udp:{here}:{there}"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -110,9 +108,7 @@ def test_wrong_input_is_one_sentence(tmp_path, called):
                 ("one=eth:lo", "--port", "one=eth:lo"),
                 ("Port 1 is given twice", "--port", twice, "--port", twice),
                 ("no.json", "--program", tmp_path / "no.json"),
-                ("nowhere", "--state", gone / "state"),
                 ("nowhere", "--ready-file", gone / "ready"),
-                ("not a state file", "--state", tmp_path / "state"),
                 *(
                     (wrong, "--grpc", wrong)
                     for wrong in ("127.0.0.1", "::", ":0", "localhost:http")

@@ -71,7 +71,6 @@ def test_the_embedded_switch_takes_the_options():
     assert len(ports) == len(options["port"])
     service = settings_of(SWITCH)["Service"]
     assert options["grpc"].startswith(f"unix:/run/{service['RuntimeDirectory'][0]}/")
-    assert Path(options["state"]).parent.name == service["StateDirectory"][0]
     assert service["Type"] == ["notify"]
 
 

@@ -20,7 +20,7 @@ from switchgnn.lab.experiments.figure import (
 )
 from switchgnn.lab.experiments.paper import FIGURES, find_figures
 from switchgnn.lab.experiments.table import csv_text, value_of
-from switchgnn.lab.simulator import LeafSpineOptions
+from switchgnn.lab.simulator.request import LeafSpineOptions
 from switchgnn.profiles import find_profile
 
 from .fake_points import result

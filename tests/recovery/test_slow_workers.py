@@ -7,8 +7,9 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import PROTOCOL as DIRECT
-from switchgnn.host.direct import DirectTransport, copy_schedules
+from switchgnn.host.direct import copy_schedules
+from switchgnn.host.direct.frames import PROTOCOL as DIRECT
+from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import exchange, parts_of, stations, wrong
 from tests.recovery.conftest import WORKERS

@@ -10,20 +10,15 @@ from switchgnn.base.native import find_compiler
 from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.host import Pace, pace
 from switchgnn.host.congestion import CongestionWindow
-from switchgnn.host.direct import Framing, copy_schedules, partial_schedules
-from switchgnn.host.direct.kinds import copies
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.direct.kinds import copies, copy_schedules, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.pace import RoundTrip
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator import (
-    LeafSpineOptions,
-    NetworkOptions,
-    host_setup,
-    plan_setup,
-    run_simulation,
-)
 from switchgnn.lab.simulator.compile import MODELS, find_wheel
-from switchgnn.lab.simulator.setup import boundary_of_plan
+from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup, plan_setup
+from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.build import build_resolved

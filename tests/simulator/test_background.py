@@ -7,14 +7,10 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LANES
-from switchgnn.lab.simulator import (
-    NetworkOptions,
-    SimulatorError,
-    host_setup,
-    plan_setup,
-    run_simulation,
-)
-from switchgnn.lab.simulator.simulation import HADOOP
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.setup import host_setup, plan_setup
+from switchgnn.lab.simulator.simulation import HADOOP, run_simulation
 from switchgnn.planner import build_plan, load_graph
 from tests.support.markers import full
 

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.lab.simulator import NetworkOptions, overlapped_seconds, run_simulation
+from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.setup import overlapped_seconds
+from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import load_graph
 from tests.planner.helpers import flow_of_packets
 

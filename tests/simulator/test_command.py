@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
-from switchgnn.lab.simulator import compute_seconds
+from switchgnn.lab.simulator.job import compute_seconds
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.g3 import g3
 

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator import NetworkOptions, SimulatorError, plan_setup, run_simulation
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.setup import plan_setup
+from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, PlannerError, build_plan
 from switchgnn.planner.lanes import fragment_lanes
 

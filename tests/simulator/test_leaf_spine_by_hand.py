@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.lab.simulator import (
-    LEAF,
-    SPINE,
-    LeafSpineOptions,
-    NetworkOptions,
-    SimulatorError,
-    host_setup,
-    run_simulation,
-)
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.setup import host_setup
+from switchgnn.lab.simulator.simulation import run_simulation
 
 from .scenes import (
     ACK,

@@ -12,18 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from switchgnn.host.direct import copy_schedules, rows_per_pair
+from switchgnn.host.direct.kinds import copy_schedules
+from switchgnn.host.direct.schedule import rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.lab.simulator import (
-    LEAF,
-    SPINE,
-    LeafSpineOptions,
-    NetworkOptions,
-    SimulatorError,
-    host_setup,
-    plan_setup,
-    run_simulation,
-)
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.setup import host_setup, plan_setup
+from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.costs.report import predict_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine

@@ -11,14 +11,10 @@ import pytest
 
 from switchgnn.host.hybrid import left_schedules
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator import (
-    NetworkOptions,
-    SimulatorError,
-    host_setup,
-    mixed_setup,
-    plan_setup,
-    run_simulation,
-)
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.setup import host_setup, mixed_setup, plan_setup
+from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph, write_plan
 from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between

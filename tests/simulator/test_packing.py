@@ -9,14 +9,10 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator import (
-    LeafSpineOptions,
-    NetworkOptions,
-    compute_seconds,
-    host_setup,
-    run_simulation,
-)
-from switchgnn.lab.simulator.setup import boundary_of_plan
+from switchgnn.lab.simulator.job import compute_seconds
+from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup
+from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.plan.files import write_plan

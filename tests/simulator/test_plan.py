@@ -7,14 +7,10 @@ import pytest
 
 from switchgnn.host.innetwork.exchange import expected_traffic
 from switchgnn.host.wire.header import LANES
-from switchgnn.lab.simulator import (
-    LeafSpineOptions,
-    NetworkOptions,
-    SimulatorError,
-    host_setup,
-    plan_setup,
-    run_simulation,
-)
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.setup import host_setup, plan_setup
+from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph
 
 from .scenes import FRAGMENT, PACKED, Row, Sent, copies_of_plan, scene

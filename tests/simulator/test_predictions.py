@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from switchgnn.host.direct.framing import Framing
-from switchgnn.lab.simulator import (
-    NetworkOptions,
-    host_setup,
-    mixed_setup,
-    plan_setup,
-    run_simulation,
-)
+from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.setup import host_setup, mixed_setup, plan_setup
+from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.build import build_resolved

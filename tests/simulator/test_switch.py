@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.lab.simulator import NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.compile import MODELS, compiled_models, find_wheel
-from switchgnn.lab.simulator.request import SimulateOptions
+from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.lab.simulator.request import NetworkOptions, SimulateOptions
 from switchgnn.lab.simulator.subject import make_subject
 from switchgnn.p4src import load_program
 from switchgnn.planner import PlannerError, build_plan, load_graph, write_plan

@@ -16,6 +16,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.testbeds.forkserver import NewForkserver
 from switchgnn.commands.application import COMMANDS
 from switchgnn.commands.shared.training import ENVIRONMENT
 from switchgnn.topologies.child import Child
@@ -24,7 +25,7 @@ from tests.support.gpu import cuda_missing
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
 
-_PRELOAD = (*(command.module for command in COMMANDS), "switchgnn.softswitch.daemon.serving")
+_PRELOAD = (*(command.module for command in COMMANDS), "switchgnn.softswitch.daemon")
 _ROOT = Path(__file__).parent.parent.parent
 # Optional imports of `switchgnn train`.
 _TRAINING = ("switchgnn.commands.train.steps",)
@@ -77,12 +78,8 @@ def forks_elsewhere(monkeypatch):
 
     Other tests have left threads of gRPC here, which end what is forked from this process.
     """
-    real = Forkserver.__init__
-
-    def with_a_process(self, preload=None, environment=None):
-        real(self, preload or _PRELOAD, environment)
-
-    monkeypatch.setattr(Forkserver, "__init__", with_a_process)
+    elsewhere = NewForkserver(_PRELOAD, {})
+    monkeypatch.setattr(Forkserver, "begin", lambda _, orders: elsewhere.begin(orders))
 
 
 @contextmanager
@@ -114,7 +111,7 @@ def _forkserver(_pid):
     training = _TRAINING if preloaded else ()
     # Some programs belong to the tests, and run in other folders.
     known = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-    made = Forkserver((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})
+    made = NewForkserver((*_PRELOAD, *training), {**ENVIRONMENT, "PYTHONPATH": known})
     with lasting():
         made.start()
     atexit.register(made.stop)

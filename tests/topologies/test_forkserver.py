@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.testbeds.forkserver import NewForkserver
 from switchgnn.topologies import child as child_module
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
-from switchgnn.topologies.forkserver import Forkserver
 from tests.support.processes import is_alive, run_program
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -37,7 +37,7 @@ if __name__ == "__main__":
 def forkserver(tmp_path, monkeypatch):
     (tmp_path / "planted_program.py").write_text(PROGRAM)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    with Forkserver(["planted_program"]) as made:
+    with NewForkserver(["planted_program"], {}) as made:
         yield made
 
 
@@ -89,9 +89,10 @@ PARENT = """
 import sys
 from contextlib import suppress
 from pathlib import Path
+from bench.testbeds.forkserver import NewForkserver
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.forkserver import Forkserver
-with Forkserver({preload}) as forkserver:
+with {kind} as forkserver:
     command = [sys.executable, "-m", "planted_program", {what!r}]
     log = Path({folder!r}, "log")
     options = {{"pipe": True, "environment": {{"COLOUR": "red"}}, "forkserver": forkserver}}
@@ -106,10 +107,10 @@ with Forkserver({preload}) as forkserver:
     forkserver.stop()
     print("stopped")
 """
-PRELOADS = [pytest.param(["planted_program"], id="new"), pytest.param(None, id="forked")]
+KINDS = ["NewForkserver(['planted_program'], {})", "Forkserver()"]
 
 
-def parent(tmp_path, preload, what):
+def parent(tmp_path, kind, what):
     """A process of its own that makes a forkserver: no thread of pytest is forked."""
     (tmp_path / "planted_program.py").write_text(PROGRAM)
     path = f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}"
@@ -117,9 +118,7 @@ def parent(tmp_path, preload, what):
         [
             sys.executable,
             "-c",
-            PARENT.format(
-                preload=preload, what=what, folder=str(tmp_path), seconds=seconds_here(60)
-            ),
+            PARENT.format(kind=kind, what=what, folder=str(tmp_path), seconds=seconds_here(60)),
         ],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
@@ -127,10 +126,10 @@ def parent(tmp_path, preload, what):
     )
 
 
-@pytest.mark.parametrize("preload", PRELOADS)
+@pytest.mark.parametrize("kind", KINDS, ids=["new", "forked"])
 @pytest.mark.parametrize("what", ["echo", "fail", "stay"])
-def test_a_forkserver_of_either_kind_serves_stops_and_ends(tmp_path, preload, what):
-    with parent(tmp_path, preload, what) as process:
+def test_a_forkserver_of_either_kind_serves_stops_and_ends(tmp_path, kind, what):
+    with parent(tmp_path, kind, what) as process:
         pid = int(process.stdout.readline())
         if what == "stay":
             assert is_alive(pid)

@@ -15,7 +15,10 @@ import torch_geometric.nn as pyg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.host.direct import Stream, binned_schedules, rows_per_pair, visit_order
+from switchgnn.host.direct import rows_per_pair
+from switchgnn.host.direct.kinds import binned_schedules
+from switchgnn.host.direct.outbox import visit_order
+from switchgnn.host.direct.stream import Stream
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, Kind
 from switchgnn.training.bins import (

@@ -1,6 +1,5 @@
 """The runner of `run` and `train`: build a network, install a plan, run workers, count."""
 
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +74,6 @@ Result = TypeVar("Result")
 _COMMON_HOST = "127.0.0.1"
 # A link without a limit is memory of this machine, with both ends in it.
 _MEMORY_BITS, _DELAY, _MEGA = 1e11, 20e-6, 1e6
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)

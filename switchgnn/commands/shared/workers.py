@@ -236,7 +236,7 @@ def _fail(children: Sequence[Child], worker: int) -> NoReturn:
 
 # The imports of the forked processes.
 _MODULES = (
-    "switchgnn.softswitch.daemon.serving",
+    "switchgnn.softswitch.daemon",
     "switchgnn.host.worker",
     "switchgnn.host.reduce.worker",
 )

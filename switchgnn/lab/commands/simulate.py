@@ -29,9 +29,17 @@ from switchgnn.commands.shared.options import (
 )
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import WIDEST
-from switchgnn.lab.simulator import BIN_SIZE, LEAF, LeafSpineOptions, NetworkOptions, SimulatorError
+from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.job import SimulateReport, simulate_job
-from switchgnn.lab.simulator.request import HOSTS_ALONE, SYSTEMS, SimulateOptions
+from switchgnn.lab.simulator.request import (
+    HOSTS_ALONE,
+    LEAF,
+    SYSTEMS,
+    LeafSpineOptions,
+    NetworkOptions,
+    SimulateOptions,
+)
+from switchgnn.lab.simulator.setup import BIN_SIZE
 from switchgnn.lab.simulator.subject import SimulatedSystem
 from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.planner.lanes import parse_lanes

@@ -10,8 +10,8 @@ from switchgnn.base.names import no_such
 from switchgnn.base.options import parse_bytes
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.simulator import BIN_SIZE, SPINE, LeafSpineOptions
-from switchgnn.lab.simulator.request import G3, HOSTS_ALONE
+from switchgnn.lab.simulator.request import G3, HOSTS_ALONE, SPINE, LeafSpineOptions
+from switchgnn.lab.simulator.setup import BIN_SIZE
 from switchgnn.profiles import find_profile
 
 # In a `where`: the smallest and the largest value at the scale.

@@ -26,8 +26,7 @@ from switchgnn.lab.experiments.figure import (
     Where,
     read_figure,
 )
-from switchgnn.lab.simulator import LeafSpineOptions
-from switchgnn.lab.simulator.request import BNS_GCN, G3, HOST_PARTIAL
+from switchgnn.lab.simulator.request import BNS_GCN, G3, HOST_PARTIAL, LeafSpineOptions
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import AUTO, BEST, PAPER
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import switchgnn
 from switchgnn.base.machine import version_of
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.lab.simulator import LEAF, SPINE
 from switchgnn.lab.simulator.compile import PACKAGE, compiled_models
-from switchgnn.lab.simulator.request import HOSTS_ALONE
+from switchgnn.lab.simulator.request import HOSTS_ALONE, LEAF, SPINE
 from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
 

@@ -16,9 +16,13 @@ from switchgnn.base.files import whole_file
 from switchgnn.base.options import shared_fields
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.simulator import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.job import simulate_job
-from switchgnn.lab.simulator.request import HOSTS_ALONE, SimulateOptions
+from switchgnn.lab.simulator.request import (
+    HOSTS_ALONE,
+    LeafSpineOptions,
+    NetworkOptions,
+    SimulateOptions,
+)
 from switchgnn.lab.simulator.subject import make_plan
 from switchgnn.planner import PARTITION_STRATEGIES, PlanRequest, load_graph, write_plan
 from switchgnn.planner.plan.banks import BANKS

@@ -8,7 +8,7 @@ from typing import Any
 
 from switchgnn.lab.experiments.figure import AXES, FASTEST, Cell, Claim, Figure, Ratio, select
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.simulator import overlapped_seconds
+from switchgnn.lab.simulator.setup import overlapped_seconds
 
 Result = Mapping[str, Any]
 Results = Mapping[SimulationPoint, Result]

@@ -146,10 +146,6 @@ class _NativeTable(EntryTable):
         self._switch.call("table_remove", self._number, self._place(key))
         self.notes.pop(key, None)
 
-    def clear(self) -> None:
-        self._switch.call("table_clear", self._number)
-        self.notes.clear()
-
     def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
         address = self.address(self._place(key)) + self._key_bytes
         (c_uint64 * 2).from_address(address)[:] = list(counts)

@@ -214,10 +214,7 @@ def aborting(context: grpc.ServicerContext) -> Iterator[None]:
 
 
 class P4RuntimeService:
-    """Serves one device; methods take serialized requests, and run in any thread.
-
-    ``changed`` is set after every change.
-    """
+    """Serves one device; methods take serialized requests, and run in any thread."""
 
     def __init__(
         self, device: Device, device_id: int, cpu_port: int | None, give: Give = GivenProgram
@@ -226,7 +223,6 @@ class P4RuntimeService:
         self._cpu_port = cpu_port
         self.arbiter = Arbiter(device_id)
         self.configs = PipelineConfigs(device, give)
-        self.changed = threading.Event()
         self._reads = threading.Semaphore(READS)
 
     def Capabilities(  # noqa: N802
@@ -245,7 +241,6 @@ class P4RuntimeService:
             request = p4.decoded(p4r.SetForwardingPipelineConfigRequest, data)
             self.arbiter.check_primary(request.device_id, request.election_id)
             self.configs.set(request)
-        self.changed.set()
         return p4r.SetForwardingPipelineConfigResponse()
 
     def GetForwardingPipelineConfig(  # noqa: N802
@@ -268,7 +263,6 @@ class P4RuntimeService:
             if message.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
                 raise p4.unimplemented("Only CONTINUE_ON_ERROR is supported.")
             errors = apply_updates(self._device, pipeline or self.configs.installed(), request)
-        self.changed.set()
         if errors is not None:
             _abort_with_details(context, errors)
         return p4r.WriteResponse()

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from switchgnn.host.direct import (
-    ScheduleError,
     copy_schedules,
     partial_schedules,
     read_schedule,
@@ -17,6 +16,7 @@ from switchgnn.host.direct import (
     schedule_file,
     write_schedule,
 )
+from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.host.direct.crew import random_case
 from tests.planner.helpers import STEADY, graphs

@@ -9,18 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host import FeatureError, Pace
-from switchgnn.host.direct import (
-    DirectError,
-    Framing,
-    Sampling,
-    SilentWorkerError,
-    binned_schedules,
-    copy_schedules,
-    partial_schedules,
-    rows_per_pair,
-    visit_order,
-)
+from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
+from switchgnn.host.direct.errors import DirectError, SilentWorkerError
 from switchgnn.host.direct.exchange import DirectExchange
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.direct.kinds import binned_schedules
+from switchgnn.host.direct.outbox import visit_order
+from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.wire.header import HEADER, HEADER_AT, KIND_AT, Kind
 from switchgnn.planner import Direction, graph_from_edges
 from tests.host.direct.crew import (

@@ -6,17 +6,12 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from switchgnn.host.direct import (
-    PROTOCOL,
-    DirectError,
-    DirectTransport,
-    Framing,
-    Sampling,
-    copy_schedules,
-    partial_schedules,
-    rows_per_pair,
-)
-from switchgnn.host.direct.framing import LARGEST_MTU
+from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
+from switchgnn.host.direct.errors import DirectError
+from switchgnn.host.direct.frames import PROTOCOL
+from switchgnn.host.direct.framing import LARGEST_MTU, Framing
+from switchgnn.host.direct.sampling import Sampling
+from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import FeatureError, LinkError, TransportError
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.pace import Pace

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from switchgnn.host.direct import PROTOCOL as DIRECT_PROTOCOL
+from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.hybrid import HybridTransport, left_schedules
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.transport import Operation, WorkerEnd

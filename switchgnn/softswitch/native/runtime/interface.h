@@ -113,7 +113,6 @@ u64 table_length(Switch* s, int table) { return s->program.tables[table]->record
 u64 table_stride(Switch* s, int table) { return s->program.tables[table]->records.stride; }
 // All records, valid until the table changes.
 u8* table_memory(Switch* s, int table) { return s->program.tables[table]->records.memory; }
-void table_clear(Switch* s, int table) { s->program.tables[table]->clear(); }
 void table_default(Switch* s, int table, i32 action, const u8* data, u64 size) {
     s->program.tables[table]->set_fallback(action, data, size);
 }

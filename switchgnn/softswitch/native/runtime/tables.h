@@ -72,11 +72,6 @@ struct Records {
         if (to != --used) memcpy(key(to), key(used), stride);
         if (room > 64 && used < room / 4) resize(room / 2);
     }
-    void clear() {
-        free(memory);
-        memory = nullptr;
-        used = room = 0;
-    }
 };
 
 template <class X> INLINE u64 mixed(const X& key) {
@@ -92,10 +87,9 @@ template <class X> INLINE u64 mixed(const X& key) {
 // store the hash, so that few records are compared.
 struct Index {
     struct Slot { u32 hash, number; };
-    std::vector<Slot> slots;
+    std::vector<Slot> slots = std::vector<Slot>(16, Slot{0, NOWHERE});
     size_t used = 0;
 
-    Index() { clear(); }
     template <class Same> INLINE u32 find_in(const Index& index, u64 hash, const Same& same) {
         const size_t mask = index.slots.size() - 1;
         for (size_t i = hash & mask;; i = (i + 1) & mask) {
@@ -138,10 +132,6 @@ struct Index {
         slots[i].number = NOWHERE;
     }
     void rename(u64 hash, u32 from, u32 to) { slots[at(hash, from)].number = to; }
-    void clear() {
-        std::vector<Slot>(16, Slot{0, NOWHERE}).swap(slots);
-        used = 0;
-    }
 };
 
 struct Table {
@@ -156,7 +146,6 @@ struct Table {
     virtual void added(u32) {}
     virtual void removed(u32) {}
     virtual void renamed(u32, u32) {}
-    virtual void cleared() {}
 
     void layout(size_t entry_bytes, bool counted) { records.layout(key_bytes(), counted, entry_bytes); }
     void set_fallback(i32 action, const u8* data, size_t size) {
@@ -188,11 +177,6 @@ struct Table {
             index.rename(hash(records.key(last)), last, number);
         }
         records.pop(number);
-    }
-    void clear() {
-        cleared();
-        index.clear();
-        records.clear();
     }
 };
 
@@ -254,7 +238,6 @@ template <int K> struct PrefixTable : Table {
         const size_t i = at(rank(records.key(n)));
         if (--lengths[i].entries == 0) lengths.erase(lengths.begin() + (long)i);
     }
-    void cleared() override { lengths.clear(); }
 };
 
 // Key: value, mask, low and high ends of ranges, and priority. The largest priority wins, then the
@@ -302,8 +285,4 @@ template <int K, class In> struct PriorityTable : Table {
         generation++;
     }
     void renamed(u32 from, u32 to) override { ranked[at(from)].number = to; }
-    void cleared() override {
-        ranked.clear();
-        generation++;
-    }
 };

@@ -7,28 +7,20 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryFile
 
 import typer
-from finsy.proto import p4i, p4r, rpc_code
-from google.protobuf.message import DecodeError
+from finsy.proto import p4r
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import whole_file
 from switchgnn.base.options import option, with_groups
-from switchgnn.softswitch.daemon.state_file import Keeper, explaining, open_state, unusable
-from switchgnn.softswitch.errors import PortError, RequestError, SoftSwitchError
+from switchgnn.softswitch.errors import PortError, SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend
-from switchgnn.softswitch.p4runtime.entities import apply_updates, read_request
-from switchgnn.softswitch.p4runtime.pipeline_config import (
-    Device,
-    InstalledPipeline,
-    PipelineConfigs,
-)
 from switchgnn.softswitch.p4runtime.server import P4RuntimeService, ServerTls, socket_path
 from switchgnn.softswitch.ports import DEFAULT_DEPTH, PortSpec, QueueSettings, parse_port
 from switchgnn.softswitch.switch import SoftSwitch
@@ -55,14 +47,6 @@ class SwitchOptions:
     )
     port: list[str] | None = option(
         _PORTS, "N=WHAT", "Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable."
-    )
-    state: Path | None = option(
-        _SERVICE,
-        "FILE",
-        "Keep the controllers' settings in this file, and restore them at the start.",
-    )
-    state_interval: float = option(
-        _SERVICE, "SECONDS", "Write a change after this delay at least.", default=1.0, min=0.0
     )
     ready_file: Path | None = option(
         _SERVICE, "FILE", "Write the P4Runtime address to this file while the switch serves."
@@ -184,85 +168,14 @@ def ready(address: str, path: Path | None) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def _explaining_ready(path: Path) -> AbstractContextManager[None]:
-    return explaining(f"Cannot write {path}", "choose another file (--ready-file)")
-
-
-_Set = p4r.SetForwardingPipelineConfigRequest
-
-# Changes a restored default action.
-Amend = Callable[[p4i.P4Info, p4r.TableEntry], p4r.TableEntry]
-
-
-@dataclass(frozen=True)
-class Restored:
-    """Numbers of restored table entries, and of multicast groups and clone sessions."""
-
-    entries: int
-    groups: int
-
-
-def load_config(configs: PipelineConfigs, config: p4r.ForwardingPipelineConfig) -> None:
-    """Install a program as a controller would."""
-    configs.set(_Set(action=_Set.VERIFY_AND_COMMIT, config=config))
-
-
-def restore(
-    path: Path, device: Device, configs: PipelineConfigs, amend: Amend | None = None
-) -> Restored | None:
-    """Restore a program and its entries from a file, before the switch serves."""
-    with open_state(path) as messages:
-        if messages is None:
-            return None
-        try:
-            config = p4r.ForwardingPipelineConfig.FromString(next(messages, b""))
-            if not config.p4_device_config:
-                return None
-            load_config(configs, config)
-            return _restore_entries(path, device, configs.installed(), messages, amend)
-        except DecodeError:
-            raise unusable(path, "it contains invalid P4Runtime messages") from None
-        except RequestError as error:
-            raise unusable(path, f"the switch refuses the program in it ({error})") from None
-
-
-def _restore_entries(
-    path: Path,
-    device: Device,
-    pipeline: InstalledPipeline,
-    messages: Iterator[bytes],
-    amend: Amend | None,
-) -> Restored:
-    # The file also has the initial entries that controllers may change.
-    for schema in pipeline.schema.tables.values():
-        if not schema.constant:
-            pipeline.state.tables[schema.name].clear()
-    entries = groups = 0
-    for message in messages:
-        entities = p4r.ReadResponse.FromString(message).entities
-        kinds = [entity.WhichOneof("entity") for entity in entities]
-        entries += kinds.count("table_entry")
-        groups += kinds.count("packet_replication_engine_entry")
-        if not set(kinds) <= _KINDS:
-            raise unusable(path, "it contains entities that controllers cannot set")
-        updates = [_update(entity, pipeline.config.p4info, amend) for entity in entities]
-        request = p4r.WriteRequest(updates=updates).SerializeToString()
-        errors = apply_updates(device, pipeline, read_request(pipeline, request)) or ()
-        for error in errors:
-            if error.canonical_code != rpc_code.OK:
-                raise unusable(path, f"the switch refuses an entry in it ({error.message})")
-    return Restored(entries, groups)
-
-
-_KINDS = {"table_entry", "packet_replication_engine_entry"}
-
-
-def _update(entity: p4r.Entity, p4info: p4i.P4Info, amend: Amend | None) -> p4r.Update:
-    if not entity.table_entry.is_default_action:
-        return p4r.Update(type=p4r.Update.INSERT, entity=entity)
-    if amend is not None:
-        entity = p4r.Entity(table_entry=amend(p4info, entity.table_entry))
-    return p4r.Update(type=p4r.Update.MODIFY, entity=entity)
+@contextmanager
+def _explaining_ready(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SoftSwitchError(
+            f"Cannot write {path}: {error.strerror or error}; choose another file (--ready-file)."
+        ) from None
 
 
 app = typer.Typer(add_completion=False)
@@ -280,32 +193,17 @@ def main(options: SwitchOptions) -> None:
 
 
 def run_switch(
-    options: SwitchOptions,
-    program: p4r.ForwardingPipelineConfig | None = None,
-    amend: Amend | None = None,
+    options: SwitchOptions, program: p4r.ForwardingPipelineConfig | None = None
 ) -> signal.Signals:
-    """Run a switch until SIGINT or SIGTERM.
-
-    `program` is installed if no state was kept; None: wait for a controller.
-    """
+    """Run a switch with a program until SIGINT or SIGTERM; None: wait for a controller's."""
     if options.grpc is None:
         raise SoftSwitchError("Give a P4Runtime address: --grpc unix:PATH or HOST:PORT.")
-    begun: list[Keeper] = []
 
     def prepare(service: P4RuntimeService) -> None:
-        configs, kept = service.configs, options.state
-        restored = None
-        if kept is not None:
-            # The keeper checks early whether the folder is writable.
-            begun.append(Keeper(kept, switch, configs, service.changed, options.state_interval))
-            restored = restore(kept, switch, configs, amend)
-        if restored is not None:
-            _say(
-                f"softswitch: restored {restored.entries:,} entries and {restored.groups:,} "
-                f"groups from {kept}"
-            )
-        elif program is not None:
-            load_config(configs, program)
+        if program is not None:
+            action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+            request = p4r.SetForwardingPipelineConfigRequest(action=action, config=program)
+            service.configs.set(request)
 
     with stop_signals() as wait:
         logging.basicConfig(
@@ -318,15 +216,11 @@ def run_switch(
         try:
             # All present objects stay: keep the garbage collector from visiting them.
             gc.freeze()
-            for keeper in begun:
-                keeper.start()
             _announce(switch, options)
             with ready(switch.grpc_address, options.ready_file):
                 number = wait()
         finally:
             ended = switch.stop()
-        for keeper in begun:
-            keeper.stop()
         if not ended:
             # The interpreter would wait for the threads of the remaining calls.
             sys.stdout.flush()

@@ -1,1 +1,0 @@
-"""The switch as a service: readiness, and tables kept over a restart."""
