@@ -257,7 +257,7 @@ def _block_strategies() -> str:
 
 def _partitions() -> str:
     names = ("metis", "metis-volume", "metis-boundary", "g3", "random")
-    best = "--strategy best --pools 1"
+    best = "--strategy best --pools 1 --rows 1"
     made = _plans(_facebook(32, "0.50", f"--partition {name} {best}") for name in names)
     return _table(
         "partition | most packets of a worker | mean | rows of `host`",

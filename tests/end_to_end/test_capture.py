@@ -15,7 +15,7 @@ from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
 WORKERS, FEATURES, ROUNDS = 3, 33, 2
-PLANNED = ("--workers", WORKERS, "--slots", 8, "--lanes", 32)
+PLANNED = ("--strategy", "paper", "--workers", WORKERS, "--slots", 8, "--lanes", 32)
 
 
 def chapters(folder):

@@ -243,7 +243,7 @@ class StrategyOptions:
         PLAN,
         "auto|N",
         "Put 1, 2, 4 or 8 rows into a frame, 256 numbers together; auto: the least time.",
-        shown="auto; 1 for paper, leaves and simulate",
+        shown="auto; 1 for paper and simulate",
     )
     pools: int | None = option(
         PLAN,
