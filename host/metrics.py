@@ -2,13 +2,12 @@
 
 import math
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from switchgnn.base.metrics import Metric, MetricKind, MetricsError, serve_metrics, values_by_name
-from switchgnn.base.tasks import EventWriter
+from switchgnn.base.tasks import EventWriter, repeating
 from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.transport import Transport
 
@@ -119,27 +118,13 @@ def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iter
     if not every:
         yield
         return
-    over = threading.Event()
 
     def send() -> None:
         events.write(METRICS_EVENT, values=metric_values(view))
 
-    def run() -> None:
-        while not over.wait(every):
-            try:
-                send()
-            except OSError:
-                # The parent is gone; the worker's next event fails, too.
-                return
-
     send()
-    thread = threading.Thread(target=run, name="metrics", daemon=True)
-    thread.start()
-    try:
+    with repeating(send, every, "metrics"):
         yield
-    finally:
-        over.set()
-        thread.join()
     send()
 
 

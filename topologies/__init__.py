@@ -2,7 +2,6 @@
 
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.topologies.choice import (
-    AUTO,
     FABRICS,
     BackgroundTraffic,
     FabricChoice,
@@ -19,7 +18,6 @@ from switchgnn.topologies.targets import Target, TlsFolder
 from switchgnn.topologies.topology import ETHERNET_MTU, Topology, cable_name
 
 __all__ = [
-    "AUTO",
     "ETHERNET_MTU",
     "FABRICS",
     "Backend",

@@ -8,7 +8,7 @@ import socket
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
@@ -196,15 +196,15 @@ def _of_names(network: DescribedNetwork) -> Iterator[str]:
 def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
     told = [(f"switch {switch.name}", vars(switch)) for switch in network.switches]
     told += [(f"worker {number}", vars(each)) for number, each in enumerate(network.workers)]
-    for who, fields in told:
-        for name in [name for name in _FORMS if name in fields]:
-            value, (pattern, form) = fields[name], _FORMS[name]
+    for who, given in told:
+        for name in [name for name in _FORMS if name in given]:
+            value, (pattern, form) = given[name], _FORMS[name]
             if name == "ports":
                 value = " ".join(map("=".join, value.items()))
             found = re.fullmatch(pattern, value)
             if found is None or not all(map(is_address, filter(None, found.groups()))):
                 yield f"{who} has the {name} {value!r}, which is not {form}"
-    named = [(who, Station(fields["mac"], fields["ip"])) for who, fields in told]
+    named = [(who, Station(given["mac"], given["ip"])) for who, given in told]
     for who, station in named:
         if not _is_ip(station.ip):
             yield f"the IP of {who}, {station.ip!r}, is not the IPv4 address of a station"
@@ -297,22 +297,10 @@ def read_network(path: Path) -> DescribedNetwork:
 
 def network_text(network: DescribedNetwork) -> str:
     """Return a network as TOML, without default values."""
-    blocks = [
-        _block("switches", switch, ("name", "grpc", "target", "mac", "ip", "device_id", "ports"))
-        + _tls_line(switch.tls)
-        for switch in network.switches
-    ]
-    names = ("switch", "port", "interface", "link", "mac", "ip", "gloo", "metrics")
-    blocks += [
-        f"# worker {number}\n"
-        + _block("workers", worker, names + (("processes",) if worker.processes > 1 else ()))
-        for number, worker in enumerate(network.workers)
-    ]
-    blocks += [
-        _block("cables", cable, ("leaf", "leaf_port", "spine", "spine_port"))
-        for cable in network.cables
-    ]
-    return "\n".join(blocks)
+    blocks = [_block("switches", switch) for switch in network.switches]
+    for number, worker in enumerate(network.workers):
+        blocks.append(f"# worker {number}\n" + _block("workers", worker))
+    return "\n".join([*blocks, *(_block("cables", cable) for cable in network.cables)])
 
 
 def _with_paths_from(switch: DescribedSwitch, folder: Path) -> DescribedSwitch:
@@ -328,23 +316,15 @@ def _with_paths_from(switch: DescribedSwitch, folder: Path) -> DescribedSwitch:
     )
 
 
-def _block(kind: str, record: object, names: tuple[str, ...]) -> str:
-    lines = [f"[[{kind}]]"]
-    for name in names:
-        value = getattr(record, name)
-        if value not in ("", 0, {}):
-            lines.append(f"{name} = {_value(value)}")
-    return "\n".join(lines) + "\n"
-
-
-def _tls_line(tls: TlsFiles | None) -> str:
-    if tls is None:
-        return ""
-    told = {"root": tls.root, "certificate": tls.certificate, "key": tls.key}
-    return f"tls = {_value({name: str(path) for name, path in told.items() if path})}\n"
+def _block(kind: str, record: DescribedSwitch | DescribedWorker | Cable) -> str:
+    usual = {each.name: each.default for each in fields(record)} | {"ports": {}}
+    told = ((name, value) for name, value in vars(record).items() if value != usual[name])
+    return "\n".join([f"[[{kind}]]", *(f"{name} = {_value(value)}" for name, value in told)]) + "\n"
 
 
 def _value(value: object) -> str:
+    if isinstance(value, TlsFiles):
+        value = {name: str(path) for name, path in vars(value).items() if path}
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items()) + " }"
     # JSON strings are TOML strings unless surrogates are escaped.

@@ -4,7 +4,8 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import IO, Any, TypeVar
 
 import msgspec
@@ -59,43 +60,41 @@ class EventWriter:
             self._stream.flush()
 
 
-class Heartbeat:
-    """Writes ALIVE every two seconds from its own thread. A context manager.
+@contextmanager
+def repeating(write: Callable[[], None], every: float, name: str) -> Iterator[None]:
+    """Write events every so many seconds during the block, in a thread of this name."""
+    over = threading.Event()
+
+    def run() -> None:
+        # Without a parent, the worker's next event fails as well.
+        with suppress(OSError):
+            while not over.wait(every):
+                write()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def heartbeat(events: EventWriter, every: float = _EVERY) -> AbstractContextManager[None]:
+    """Write ALIVE every two seconds during the block.
 
     It is silent while the other threads take no processor time, as in a process that hangs.
     """
+    known = time.process_time()
 
-    def __init__(self, events: EventWriter, every: float = _EVERY) -> None:
-        self._events = events
-        self._every = every
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
-
-    def __enter__(self) -> "Heartbeat":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        known = _work_of_others()
-        while not self._stop.wait(self._every):
-            work = _work_of_others()
-            if work - known < _LEAST_WORK:
-                continue
+    def beat() -> None:
+        nonlocal known
+        work = time.process_time() - time.thread_time()
+        if work - known >= _LEAST_WORK:
             known = work
-            try:
-                self._events.write(ALIVE)
-            except OSError:
-                # The parent is gone; the worker's next event fails as well.
-                return
+            events.write(ALIVE)
 
-
-def _work_of_others() -> float:
-    """Return the processor seconds of all other threads."""
-    return time.process_time() - time.thread_time()
+    return repeating(beat, every, "heartbeat")
 
 
 def run_task(kind: type[Task], line: str, work: Callable[[Task, EventWriter], None]) -> None:
@@ -104,7 +103,7 @@ def run_task(kind: type[Task], line: str, work: Callable[[Task, EventWriter], No
     An error with details is reported before other workers fail because this one ends.
     """
     events = EventWriter(sys.stdout)
-    with Heartbeat(events):
+    with heartbeat(events):
         try:
             work(task_from_json(kind, line), events)
         except SwitchGNNError as error:

@@ -1,7 +1,8 @@
 """Frames from pcap and pcapng files, gzipped or not: one, or several merged by time.
 
-Libraries' readers yield neither the original length of a frame nor its interface, or take a damaged
-file for one that ends. Formats: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03.
+Scapy's readers take a damaged file for one that ends, mix up the interfaces of several sections,
+ignore their offsets of time, and read blocks of any length into memory.
+Formats: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03.
 """
 
 import gzip

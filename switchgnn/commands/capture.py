@@ -4,7 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from pathlib import Path
@@ -36,15 +36,6 @@ from switchgnn.commands.shared.options import json_option
 from switchgnn.host.wire.header import Kind
 
 
-@dataclass
-class _PacketCounts:
-    kinds: Counter[str] = field(default_factory=Counter)
-    unsound: int = 0
-    hidden: int = 0
-    others: int = 0
-    links: int = 0
-
-
 class PacketPrinter:
     """Prints frames; `limit` counts packets, or blocks of a summary."""
 
@@ -53,7 +44,8 @@ class PacketPrinter:
     ) -> None:
         self._names, self._wanted, self._form, self._live = names, wanted, form, live
         self._summary = Summary()
-        self._counts = _PacketCounts()
+        self._kinds: Counter[str] = Counter()
+        self._unsound = self._hidden = self._others = self._links = 0
         self._begin: int | None = None
         self._printed = 0
 
@@ -62,18 +54,18 @@ class PacketPrinter:
         for captured in chain.from_iterable(map(frames_in, frames)):
             packet = decode(captured, self._names)
             if packet is None:
-                self._counts.others += bool(captured.frame)
-                self._counts.links += not captured.frame
+                self._others += bool(captured.frame)
+                self._links += not captured.frame
                 continue
             if self._begin is None:
                 self._begin = captured.time
             if not self._wanted.takes(packet):
-                self._counts.hidden += 1
+                self._hidden += 1
                 continue
             if packet.parsed is None or packet.problem is not None:
-                self._counts.unsound += 1
+                self._unsound += 1
             else:
-                self._counts.kinds[kind_name(packet.parsed.header)] += 1
+                self._kinds[kind_name(packet.parsed.header)] += 1
             if self._form.summary:
                 self._print_chapters(self._summary.note(packet))
             else:
@@ -85,20 +77,16 @@ class PacketPrinter:
         """Print the end of the summary, and the counts on standard error."""
         self._print_chapters(self._summary.rest())
         sys.stdout.flush()
-        counts = self._counts
-        kinds = ", ".join(
-            f"{counts.kinds[name]:,} {name}"
-            for name in (kind.name.lower() for kind in Kind)
-            if counts.kinds[name]
-        )
-        total = counts.kinds.total() + counts.unsound
+        names = (kind.name.lower() for kind in Kind)
+        kinds = ", ".join(f"{self._kinds[name]:,} {name}" for name in names if self._kinds[name])
+        total = self._kinds.total() + self._unsound
         words = f"{total:,} packet{'s' * (total != 1)}" + (f": {kinds}" if kinds else "")
         for number, what in (
-            (counts.unsound, "not sound"),
+            (self._unsound, "not sound"),
             (self._summary.late, "later than their block was printed"),
-            (counts.hidden, "of others than those asked for"),
-            (counts.others, f"frame{'s' * (counts.others > 1)} of other protocols"),
-            (counts.links, f"frame{'s' * (counts.links > 1)} of links that are not Ethernet"),
+            (self._hidden, "of others than those asked for"),
+            (self._others, f"frame{'s' * (self._others > 1)} of other protocols"),
+            (self._links, f"frame{'s' * (self._links > 1)} of links that are not Ethernet"),
             (dropped, "lost, as they came faster than they were read"),
         ):
             words += f"; {number:,} {what}" if number else ""

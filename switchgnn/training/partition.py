@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import read_bounded, reason_to_keep, replacing
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
@@ -326,16 +326,12 @@ def write_partitions(
         PlannerError: an assignment that does not fit; see partition_dataset.
     """
     target = Path(folder).resolve()
-    try:
+    with writing(target, "partitions ", DatasetError):
         if reason := reason_to_keep(target, "partitions", _is_ours):
             raise DatasetError(reason)
         with replacing(target) as new:
             for part in partition_dataset(data, assignment, per_machine, incoming=incoming):
                 _write(part, new)
-    except OSError as error:
-        raise DatasetError(
-            f"Cannot write partitions {folder}: {why_not_written(error, target)}."
-        ) from error
 
 
 def read_partition(folder: str | Path, worker: int) -> Partition:

@@ -25,10 +25,10 @@ from switchgnn.topologies.child import Child
 
 PROGRAM = """
 import os, signal, sys, threading, time
-from switchgnn.base.tasks import EventWriter, Heartbeat
+from switchgnn.base.tasks import EventWriter, heartbeat
 sys.stdin.readline()
 events = EventWriter(sys.stdout)
-with Heartbeat(events, every=0.05):
+with heartbeat(events, every=0.05):
     events.write("ready", pid=os.getpid())
     {does}
 events.write("finished")

@@ -80,7 +80,11 @@ MISTAKES = {
         lambda patch: test_closed_forms.test_a_star_takes_longer_the_later_its_centre_comes(10, 1),
     ),
     "the last sums of a unit stay on a shelf": ("shelf.sums < all && ", "", prediction),
-    "the strawman never takes a slot back": ("            ++free_[rows_[at].bank];\n", "", game),
+    "the strawman never takes a slot back": (
+        "if (!free_.empty()) ++free_[",
+        "if (false) ++free_[",
+        game,
+    ),
     "a sum stands for a feature, whatever the plan says": (
         "packet.count * FlightOf(passed_).PacketsPerSum()",
         "packet.count",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.full_disk import writing
 from switchgnn.planner import graph_from_edges
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import (
@@ -345,11 +345,8 @@ def write_dataset(data: Dataset, path: Path) -> None:
         "undirected": np.array(data.undirected),
     }
     arrays |= {name: getattr(data, name) for name in _SAME}
-    try:
-        with whole_file(path) as file:
-            file.write(pack_arrays(arrays))
-    except OSError as error:
-        raise DatasetError(f"Cannot write {path}: {why_not_written(error, path)}.") from error
+    with writing(path, refuse=DatasetError), whole_file(path) as file:
+        file.write(pack_arrays(arrays))
 
 
 def read_dataset(path: Path) -> Dataset:

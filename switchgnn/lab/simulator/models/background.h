@@ -101,9 +101,7 @@ class Flow : public Host {
     /// An acknowledgement has arrived at the sender.
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         congestion_.Measured(now - packet.asked);
-        if (!Confirm(packet.id)) {
-            return;
-        }
+        if (!Confirm(packet.id)) return;
         attempts_ = 0;
         congestion_.Marked(packet.ecn ? 1 : 0);
         congestion_.Acknowledged(1);
@@ -128,9 +126,7 @@ class Flow : public Host {
         }
         here_[packet.id] = true;
         bytes_arrived_ += packet.count;
-        if (--missing_ == 0) {
-            arrived_at_ = now;
-        }
+        if (--missing_ == 0) arrived_at_ = now;
     }
 
     const Drawn& What() const { return drawn_; }
@@ -182,9 +178,7 @@ class Flow : public Host {
     bool Confirm(uint32_t index) {
         const auto found = std::find_if(unconfirmed_.begin(), unconfirmed_.end(),
                                         [index](const auto& each) { return each.index == index; });
-        if (found == unconfirmed_.end()) {
-            return false;
-        }
+        if (found == unconfirmed_.end()) return false;
         unconfirmed_.erase(found);
         return true;
     }
@@ -198,9 +192,7 @@ class Flow : public Host {
         // Frames sent again go to the end, so this looks at each once.
         for (size_t left = unconfirmed_.size(); left > 0; --left) {
             const Unconfirmed first = unconfirmed_.front();
-            if (first.sent_at + patience > now) {
-                break;
-            }
+            if (first.sent_at + patience > now) break;
             unconfirmed_.pop_front();
             Send(first.index, now);
         }
@@ -265,9 +257,7 @@ class Background : public Alarm {
     }
 
     void Start(Picoseconds now) {
-        if (up_.size() > 1) {
-            Set(now + Gap());
-        }
+        if (up_.size() > 1) Set(now + Gap());
     }
 
     /// How long it runs before the exchange: long enough for its largest flows.
@@ -300,9 +290,7 @@ class Background : public Alarm {
             << ", \"window_cuts\": " << total(flows_, [](Each f) { return f.Cuts(); })
             << ", \"mean_slowdown\": " << (count ? sum / static_cast<double>(count) : 0)
             << ", \"high_slowdown\": " << (count ? slowdowns[high - 1] : 0);
-        if (trace) {
-            ReportFlows(out);
-        }
+        if (trace) ReportFlows(out);
     }
 
   private:
@@ -327,9 +315,7 @@ class Background : public Alarm {
 
     void Ring(Picoseconds now) override {
         ended_ = now;
-        if (over_() || Stuck()) {
-            return;
-        }
+        if (over_() || Stuck()) return;
         Begin(now);
         Set(now + Gap());
     }
@@ -348,9 +334,7 @@ class Background : public Alarm {
     }
 
     bool Stuck() {
-        if (flows_.size() % kStuckAfter != 0) {
-            return false;
-        }
+        if (flows_.size() % kStuckAfter != 0) return false;
         uint64_t frames = 0;
         for (size_t host = 0; host < up_.size(); ++host) {
             frames += up_[host]->Sent().frames + down_[host]->Sent().frames;

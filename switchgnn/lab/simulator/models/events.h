@@ -63,9 +63,7 @@ class Timer : public Alarm {
     void SetTo(Picoseconds at) {
         on_ = true;
         due_ = at;
-        if (!ringing_ || at < rings_at_) {
-            RingAt(at);
-        }
+        if (!ringing_ || at < rings_at_) RingAt(at);
     }
 
     void Stop() { on_ = false; }
@@ -82,9 +80,7 @@ class Timer : public Alarm {
             return;  // This ring was set before the time was brought forward.
         }
         ringing_ = false;
-        if (!on_) {
-            return;
-        }
+        if (!on_) return;
         if (now < due_) {
             RingAt(due_);
             return;
@@ -135,18 +131,14 @@ class Series : public Alarm {
     static constexpr size_t kMost = 1024;
 
     void Ring(Picoseconds now) override {
-        if (over_()) {
-            return;
-        }
+        if (over_()) return;
         samples_.push_back(look_(now));
         if (samples_.size() > 1 && ns3::Simulator::IsFinished()) {
             // No other event is left, and a further sample would hide that.
             return;
         }
         if (samples_.size() == kMost) {
-            for (size_t i = 0; i < kMost / 2; ++i) {
-                samples_[i] = samples_[2 * i];
-            }
+            for (size_t i = 0; i < kMost / 2; ++i) samples_[i] = samples_[2 * i];
             samples_.resize(kMost / 2);
             distance_ *= 2;
             Set(samples_.back().at + distance_);

@@ -218,9 +218,7 @@ class CompletingLeaf : public AddingLeaf {
   private:
     /// One contribution, one pass. If the sum is complete, it leaves in the same pass.
     void TakeFromSpine(const Packet& packet, Picoseconds now) override {
-        if (packet.ecn) {
-            marked_.insert(packet.id);
-        }
+        if (packet.ecn) marked_.insert(packet.id);
         ++slots_.tally.passes;
         Add(packet.id, packet, now);
     }
@@ -288,9 +286,7 @@ class Spine : public Switch {
 
   private:
     void Collect(const Packet& packet, Picoseconds now) {
-        if (!barriers_.Collect(packet, down_.size())) {
-            return;
-        }
+        if (!barriers_.Collect(packet, down_.size())) return;
         CheckComplete(packet.turn);
         barriers_.Pass(packet.turn);
         SendToAll({.kind = Kind::ADVANCE, .turn = packet.turn}, now);
@@ -346,9 +342,7 @@ class RelayingSpine : public Spine {
     /// Forward a worker's notice to the leaves that it is not attached to.
     void Notice(const Packet& notice, Picoseconds now) override {
         for (uint32_t leaf = 0; leaf < down_.size(); ++leaf) {
-            if (leaf != tier_.LeafOf(notice.worker)) {
-                down_[leaf]->Send(notice, now);
-            }
+            if (leaf != tier_.LeafOf(notice.worker)) down_[leaf]->Send(notice, now);
         }
     }
 };
@@ -467,12 +461,8 @@ class LeafSpine : public Fabric {
 
     Tally Count() const override {
         Tally all;
-        for (const AddingLeaf* leaf : adding_leaves_) {
-            Include(all, leaf->Count());
-        }
-        for (const AddingSpine* spine : adding_spines_) {
-            Include(all, spine->Count());
-        }
+        for (const AddingLeaf* leaf : adding_leaves_) Include(all, leaf->Count());
+        for (const AddingSpine* spine : adding_spines_) Include(all, spine->Count());
         return all;
     }
 

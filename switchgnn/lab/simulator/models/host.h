@@ -90,9 +90,7 @@ class Congestion {
     /// How many features may be sent now.
     uint32_t Allowance(uint64_t in_flight, Picoseconds now) {
         const uint32_t room = Room(in_flight);
-        if (!Paced() || room == 0) {
-            return room;
-        }
+        if (!Paced() || room == 0) return room;
         const auto since = static_cast<double>(now - last_refill_);
         tokens_ = refilled_ ? std::min(kBurst, tokens_ + since * FeaturesPerPicosecond()) : kBurst;
         refilled_ = true;
@@ -104,9 +102,7 @@ class Congestion {
 
     /// The time until the rate lets the next feature go; 0 when it is not the rate that limits.
     Picoseconds Wait(uint64_t in_flight) const {
-        if (!Paced() || tokens_ >= 1 || Room(in_flight) == 0) {
-            return 0;
-        }
+        if (!Paced() || tokens_ >= 1 || Room(in_flight) == 0) return 0;
         // Rounded up, or a fraction of a token would be missing at that time.
         return static_cast<Picoseconds>(std::ceil((1 - tokens_) / FeaturesPerPicosecond())) + 1;
     }
@@ -114,9 +110,7 @@ class Congestion {
     /// Take note of packets that came through; for each window of them adapt it.
     void Acknowledged(uint32_t features) {
         acknowledged_ += features;
-        if (!options_.congestion_control || acknowledged_ < window_) {
-            return;
-        }
+        if (!options_.congestion_control || acknowledged_ < window_) return;
         const double share = std::min(1.0, marked_ / acknowledged_);
         acknowledged_ = marked_ = 0;
         if (share > 0) {
@@ -136,9 +130,7 @@ class Congestion {
     /// Halve when packets did not arrive, unless the window is narrow.
     void Lost(Picoseconds now) {
         const bool soon = cut_ && now - last_cut_ < Smoothed();
-        if (!options_.congestion_control || soon || window_ <= options_.safe_window) {
-            return;
-        }
+        if (!options_.congestion_control || soon || window_ <= options_.safe_window) return;
         cut_ = true;
         last_cut_ = now;
         ++cuts_;
@@ -249,9 +241,7 @@ class Host : public Participant {
         while (const uint64_t left = Sendable()) {
             const uint32_t allowed = congestion_.Allowance(InFlight(), now);
             const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, allowed));
-            for (uint32_t i = 0; i < count; ++i) {
-                SendNext(now);
-            }
+            for (uint32_t i = 0; i < count; ++i) SendNext(now);
             congestion_.Sent(count);
             if (count == 0) {
                 PaceFrom(now);
@@ -275,9 +265,7 @@ class Host : public Participant {
     /// A higher rate brings the next packet forward.
     void PaceFrom(Picoseconds now) {
         const Picoseconds at = now + congestion_.Wait(InFlight());
-        if (at > now && (!pacer_->On() || at < pacer_->Due())) {
-            pacer_->SetTo(at);
-        }
+        if (at > now && (!pacer_->On() || at < pacer_->Due())) pacer_->SetTo(at);
     }
 
     ns3::Ptr<Timer> pacer_;

@@ -89,9 +89,7 @@ constexpr uint32_t FrameBytes(Kind kind) {
 }
 
 constexpr uint32_t FrameBytes(const Packet& packet) {
-    if (packet.bytes != 0) {
-        return packet.bytes;
-    }
+    if (packet.bytes != 0) return packet.bytes;
     return packet.kind == Kind::BACKGROUND ? packet.count : FrameBytes(packet.kind);
 }
 
@@ -266,16 +264,12 @@ class Link : public Alarm {
         Mark(packet, waiting);
         queue.packets.push_back(packet);
         queue.time += TimeOf(packet);
-        if (meter_) {
-            meter_->Busy(port_, free_at_ + queues_[0].time + queues_[1].time, now);
-        }
+        if (meter_) meter_->Busy(port_, free_at_ + queues_[0].time + queues_[1].time, now);
         Count& count = sent_[static_cast<size_t>(packet.kind)];
         ++count.frames;
         count.bytes += bytes;
         Begin(now);
-        if (!Pending()) {
-            Set(flying_.front().at);
-        }
+        if (!Pending()) Set(flying_.front().at);
     }
 
     const Count& Sent(Kind kind) const { return sent_[static_cast<size_t>(kind)]; }
@@ -315,9 +309,7 @@ class Link : public Alarm {
             end_.Receive(packet, port_, now);
         }
         Begin(now);
-        if (!flying_.empty() && !Pending()) {
-            Set(flying_.front().at);
-        }
+        if (!flying_.empty() && !Pending()) Set(flying_.front().at);
     }
 
     /// Let all frames begin whose turn has come.
@@ -361,9 +353,7 @@ class Link : public Alarm {
     /// Acknowledgements between hosts are not ECN-capable: they say whether their frames were
     /// marked.
     static bool Markable(const Packet& packet) {
-        if (packet.kind == Kind::BACKGROUND_ACK) {
-            return false;
-        }
+        if (packet.kind == Kind::BACKGROUND_ACK) return false;
         return packet.kind == Kind::FEATURE || packet.kind == Kind::BACKGROUND ||
                !packet.between_hosts;
     }

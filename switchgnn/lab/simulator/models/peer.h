@@ -62,33 +62,23 @@ class Resender {
     /// A frame that asks has been sent.
     void Sent(uint32_t index, uint16_t length, Picoseconds now) {
         open_[index] = {length, static_cast<uint8_t>((1U << length) - 1), now, 0};
-        if (!timer_->On()) {
-            timer_->SetTo(now + round_trip_.BackedOff(0));
-        }
+        if (!timer_->On()) timer_->SetTo(now + round_trip_.BackedOff(0));
     }
 
     Answer Take(const Packet& ack) {
         Answer answer;
         const auto found = open_.find(ack.group);
-        if (found == open_.end()) {
-            return answer;
-        }
+        if (found == open_.end()) return answer;
         Run& run = found->second;
         run.attempts = 0;
         answer.confirmed = std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing));
         run.missing &= ack.missing;
         // An answer to an earlier question says nothing about frames sent again since.
         for (uint16_t i = 0; i < run.length && ack.asked >= run.asked_at; ++i) {
-            if (run.missing >> i & 1) {
-                answer.lost.push_back(ack.group + 1 - run.length + i);
-            }
+            if (run.missing >> i & 1) answer.lost.push_back(ack.group + 1 - run.length + i);
         }
-        if (run.missing == 0) {
-            open_.erase(found);
-        }
-        if (open_.empty()) {
-            timer_->Stop();
-        }
+        if (run.missing == 0) open_.erase(found);
+        if (open_.empty()) timer_->Stop();
         return answer;
     }
 
@@ -175,9 +165,7 @@ class Peer : public Host {
         const Packet packet = FrameAt(sent_, now);
         ++sent_;
         up_->Send(packet, now);
-        if (resender_ && packet.echo) {
-            resender_->Sent(packet.group, packet.count, now);
-        }
+        if (resender_ && packet.echo) resender_->Sent(packet.group, packet.count, now);
     }
 
     uint64_t Sendable() const override { return to_.size() - sent_; }
@@ -191,9 +179,7 @@ class Peer : public Host {
         } else {
             ++tally_.repeated;
         }
-        if (packet.echo) {
-            Acknowledge(packet, now);
-        }
+        if (packet.echo) Acknowledge(packet, now);
     }
 
     /// An ACK says whether frames came marked, and is not marked itself.
@@ -258,9 +244,7 @@ class Peer : public Host {
     }
 
     void FinishIfThrough(Picoseconds now) {
-        if (!Finished() && awaited_ == 0 && confirmed_ == to_.size()) {
-            Finish(now);
-        }
+        if (!Finished() && awaited_ == 0 && confirmed_ == to_.size()) Finish(now);
     }
 
     std::span<const uint8_t> to_;

@@ -35,9 +35,7 @@ class Arrays {
         // Nothing cannot be mapped.
         void* start = bytes ? mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0) : nullptr;
         close(file);
-        if (start == MAP_FAILED) {
-            throw SimulationError("Cannot map the array " + name + ".");
-        }
+        if (start == MAP_FAILED) throw SimulationError("Cannot map the array " + name + ".");
         return {static_cast<const char*>(start), bytes};
     }
 

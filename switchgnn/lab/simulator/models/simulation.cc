@@ -27,9 +27,7 @@ uint64_t PeakMemory() {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;) {
         uint64_t kilobytes;
-        if (word == "VmHWM:" && status >> kilobytes) {
-            return kKilo * kilobytes;
-        }
+        if (word == "VmHWM:" && status >> kilobytes) return kKilo * kilobytes;
     }
     return 0;
 }
@@ -83,9 +81,7 @@ class Simulation {
         if (!Over()) {
             throw SimulationError("Nothing happens any more, but workers wait: the plan is wrong.");
         }
-        if (!background_) {
-            Close();
-        }
+        if (!background_) Close();
     }
 
     /// Write the measurements as one JSON object.
@@ -100,9 +96,7 @@ class Simulation {
         }
         const Tally tally = fabric_->Count();
         HostTally hosts;
-        for (const auto& host : hosts_) {
-            host->CountInto(hosts);
-        }
+        for (const auto& host : hosts_) host->CountInto(hosts);
         out << std::setprecision(15);
         out << "{\"events\": " << events_ << ", \"wall_seconds\": " << seconds_
             << ", \"peak_memory_bytes\": " << PeakMemory()
@@ -132,9 +126,7 @@ class Simulation {
   private:
     void AddHosts() {
         const bool between_hosts = options_.packed_frame_bytes != 0;
-        if (between_hosts) {
-            arrived_.emplace(arrays_.Get<uint64_t>("frame_indptr"));
-        }
+        if (between_hosts) arrived_.emplace(arrays_.Get<uint64_t>("frame_indptr"));
         for (uint32_t worker = 0; worker < options_.workers; ++worker) {
             if (!schedule_) {
                 hosts_.push_back(MakePeer(worker));
@@ -165,13 +157,9 @@ class Simulation {
     }
 
     void AddBackground() {
-        if (options_.background.load == 0) {
-            return;
-        }
+        if (options_.background.load == 0) return;
         const auto over = [this] {
-            if (!Over()) {
-                return false;
-            }
+            if (!Over()) return false;
             Close();
             return true;
         };
@@ -190,9 +178,7 @@ class Simulation {
                 ns3::Create<Link>(options_.down, bottom, worker, &fabric_->meter, trace_));
             hosts_[worker]->Attach(*up_.back());
             fabric_->Attach(worker, *down_.back());
-            if (background_) {
-                background_->Attach(*up_.back(), *down_.back());
-            }
+            if (background_) background_->Attach(*up_.back(), *down_.back());
         }
     }
 
@@ -200,9 +186,7 @@ class Simulation {
     void Open(Picoseconds now) {
         began_ = now;
         fabric_->meter.Forget();
-        for (const auto& host : hosts_) {
-            host->Start(now);
-        }
+        for (const auto& host : hosts_) host->Start(now);
         series_->Start(now);
     }
 

@@ -136,38 +136,26 @@ class Slots {
 
     /// A sum begins: the slot is taken with the first one in it.
     void Open(size_t at) {
-        if (open_[at / together_]++ != 0) {
-            return;
-        }
+        if (open_[at / together_]++ != 0) return;
         ++unfinished_[at / rows_of_pool_];
         tally.max_slots = std::max(tally.max_slots, ++tally.slots);
-        if (!free_.empty()) {
-            --free_[rows_[at].bank];
-        }
+        if (!free_.empty()) --free_[rows_[at].bank];
     }
 
     /// A sum is complete: the slot is free after the last one in it.
     void Close(size_t at) {
-        if (--open_[at / together_] != 0) {
-            return;
-        }
+        if (--open_[at / together_] != 0) return;
         --unfinished_[at / rows_of_pool_];
         --tally.slots;
-        if (!free_.empty()) {
-            ++free_[rows_[at].bank];
-        }
+        if (!free_.empty()) ++free_[rows_[at].bank];
     }
 
     /// A sum's `count` becomes all contributions in it.
     Fate AddPlanned(size_t at, uint16_t& count) {
         Row& row = rows_[at];
-        if (row.added == 0) {
-            Open(at);
-        }
+        if (row.added == 0) Open(at);
         row.added += count;
-        if (row.added < row.expected) {
-            return Fate::KEPT;
-        }
+        if (row.added < row.expected) return Fate::KEPT;
         if (row.added > row.expected) {
             throw SimulationError(
                 "A slot got more contributions than it expects: the plan is wrong.");
@@ -183,22 +171,16 @@ class Slots {
         Row& row = rows_[at];
         row.seen += count;
         const bool last = row.seen == row.expected;
-        if (last) {
-            row.seen = 0;
-        }
+        if (last) row.seen = 0;
         if (row.added != 0) {
             row.added += count;
-            if (!last) {
-                return Fate::KEPT;
-            }
+            if (!last) return Fate::KEPT;
             count = row.added;
             row.added = 0;
             Close(at);
             return Fate::COMPLETED;
         }
-        if (open_[at / together_] == 0 && free_[row.bank] == 0) {
-            return Fate::OVERFLOWED;
-        }
+        if (open_[at / together_] == 0 && free_[row.bank] == 0) return Fate::OVERFLOWED;
         if (last) {
             // It would give its slot back at once.
             return Fate::COMPLETED;
@@ -238,9 +220,7 @@ class Barriers {
     bool Collect(const Packet& packet, size_t there) {
         CheckTurn(packet);
         uint32_t& done = done_[packet.turn % done_.size()];
-        if (++done < there) {
-            return false;
-        }
+        if (++done < there) return false;
         done = 0;
         return true;
     }
@@ -262,9 +242,7 @@ class Outlet : public Alarm {
 
     void Add(const Packet& packet, uint32_t worker, Picoseconds at) {
         waiting_.push_back({packet, worker, at});
-        if (!Pending()) {
-            Set(at);
-        }
+        if (!Pending()) Set(at);
     }
 
   private:
@@ -280,9 +258,7 @@ class Outlet : public Alarm {
             waiting_.pop_front();
             send_(leaving.packet, leaving.worker, now);
         }
-        if (!waiting_.empty()) {
-            Set(waiting_.front().at);
-        }
+        if (!waiting_.empty()) Set(waiting_.front().at);
     }
 
     Send send_;
@@ -316,9 +292,7 @@ class Loop : public Alarm {
         }
         waiting_.push_back(circling);
         longest_ = std::max<uint64_t>(longest_, waiting_.size());
-        if (!Pending()) {
-            Set(free_at_);
-        }
+        if (!Pending()) Set(free_at_);
     }
 
     uint64_t Passes() const { return passes_; }
@@ -330,9 +304,7 @@ class Loop : public Alarm {
         const Circling next = waiting_.front();
         waiting_.pop_front();
         Serve(next, now);
-        if (!waiting_.empty()) {
-            Set(free_at_);
-        }
+        if (!waiting_.empty()) Set(free_at_);
     }
 
     void Serve(Circling circling, Picoseconds now) {
@@ -362,9 +334,7 @@ class Switch : public Receiver {
 
   protected:
     void SendToAll(const Packet& packet, Picoseconds now) {
-        for (Link* down : down_) {
-            down->Send(packet, now);
-        }
+        for (Link* down : down_) down->Send(packet, now);
     }
 
     std::vector<Link*> down_;
@@ -402,9 +372,7 @@ class AddingSwitch : public Switch {
                 Take(packet, now);
                 break;
             case Kind::DONE:
-                if (barriers_.Collect(packet, down_.size())) {
-                    Done(packet.turn, now);
-                }
+                if (barriers_.Collect(packet, down_.size())) Done(packet.turn, now);
                 break;
             case Kind::RECALL:
                 Recall(packet, now);
@@ -428,9 +396,7 @@ class AddingSwitch : public Switch {
     /// Send a packet on its way to a worker, or, for a sum, on the way to the worker that gets it.
     /// A sum stays in its slot while it is in a queue, and when it is lost.
     virtual void Send(const Packet& packet, uint32_t worker, Picoseconds now) {
-        if (packet.kind == Kind::SUM) {
-            slots_.Note(packet);
-        }
+        if (packet.kind == Kind::SUM) slots_.Note(packet);
         down_[worker]->Send(packet, now);
     }
 
@@ -443,9 +409,7 @@ class AddingSwitch : public Switch {
     /// Add a packet to a row. If that ends the pass, return whether something left.
     std::optional<bool> Add(uint32_t row, const Packet& packet, Picoseconds at) {
         std::optional<Packet> leaving = slots_.Add(row, packet);
-        if (!leaving) {
-            return std::nullopt;
-        }
+        if (!leaving) return std::nullopt;
         const uint32_t worker = slots_.WorkerOf(row);
         if (schedule_.rows > 1 && !Pack(*leaving, worker)) {
             slots_.Note(*leaving);
@@ -492,9 +456,7 @@ class AddingSwitch : public Switch {
         if (!circling.through) {
             left = Contribute(circling, at);
             circling.through = circling.left.empty();
-            if (!circling.through || (left && circling.packet.echo)) {
-                return true;
-            }
+            if (!circling.through || (left && circling.packet.echo)) return true;
         }
         if (circling.packet.echo) {
             const Packet& asks = circling.packet;
@@ -508,9 +470,7 @@ class AddingSwitch : public Switch {
     void Take(const Packet& packet, Picoseconds now) {
         barriers_.CheckTurn(packet);
         Circling circling{packet, schedule_.ContributionsOf(packet.id)};
-        if (Pass(circling, now)) {
-            loop_->Add(circling, now);
-        }
+        if (Pass(circling, now)) loop_->Add(circling, now);
     }
 
     /// Add until the pass ends; return whether something left.
@@ -521,9 +481,7 @@ class AddingSwitch : public Switch {
         for (const uint32_t word : circling.left) {
             ++used;
             left = Add(schedule_.RowOf(word, circling.packet.id), circling.packet, at);
-            if (left || word & Schedule::kLastOfPass) {
-                break;
-            }
+            if (left || word & Schedule::kLastOfPass) break;
         }
         circling.left = circling.left.subspan(used);
         return left.value_or(false);

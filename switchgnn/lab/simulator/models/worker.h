@@ -93,9 +93,7 @@ class Flight {
         std::vector<uint32_t> rows;
         const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
         for (uint64_t rank = 0; rank < count; ++rank) {
-            if (left_[rank] != 0) {
-                rows.push_back(schedule_.RowAt(worker_, block_, rank));
-            }
+            if (left_[rank] != 0) rows.push_back(schedule_.RowAt(worker_, block_, rank));
         }
         return rows;
     }
@@ -160,9 +158,7 @@ class Recaller {
     void Marked() { marked_ = true; }
     /// A sum came.
     void Heard(Picoseconds now) {
-        if (!waiting_) {
-            return;
-        }
+        if (!waiting_) return;
         attempts_ = in_vain_ = 0;
         quiet_since_ = now;
         AskNext(now);
@@ -192,19 +188,13 @@ class Recaller {
         quiet_since_ = now;
         to_ask_ = flight_.MissingRows();
         asked_ = 0;
-        for (int i = 0; i < kAtOnce; ++i) {
-            AskNext(now);
-        }
+        for (int i = 0; i < kAtOnce; ++i) AskNext(now);
         timer_->SetTo(Due(now));
     }
 
     void AskNext(Picoseconds now) {
-        while (asked_ < to_ask_.size() && !flight_.Misses(to_ask_[asked_])) {
-            ++asked_;
-        }
-        if (asked_ < to_ask_.size()) {
-            recall_(to_ask_[asked_++], now);
-        }
+        while (asked_ < to_ask_.size() && !flight_.Misses(to_ask_[asked_])) ++asked_;
+        if (asked_ < to_ask_.size()) recall_(to_ask_[asked_++], now);
     }
 
     /// The time that has passed shows how slow the others are.
@@ -276,9 +266,7 @@ class Worker : public Host {
     /// Of the oldest unit that has one.
     void SendNext(Picoseconds now) override {
         uint32_t turn = passed_;
-        while (FlightOf(turn).Sendable() == 0) {
-            ++turn;
-        }
+        while (FlightOf(turn).Sendable() == 0) ++turn;
         Send(FlightOf(turn).Next(now), now);
     }
 
@@ -291,9 +279,7 @@ class Worker : public Host {
 
     uint64_t Total(uint64_t (Flight::*number)() const) const {
         uint64_t total = 0;
-        for (const Flight& flight : flights_) {
-            total += (flight.*number)();
-        }
+        for (const Flight& flight : flights_) total += (flight.*number)();
         return total;
     }
 
@@ -309,13 +295,9 @@ class Worker : public Host {
             return;
         }
         const bool data = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
-        if (!packet.ecn || !data) {
-            return;
-        }
+        if (!packet.ecn || !data) return;
         ++untold_;
-        if (pace_.congestion_control) {
-            recallers_[PoolOf(packet.turn)].Marked();
-        }
+        if (pace_.congestion_control) recallers_[PoolOf(packet.turn)].Marked();
         if (!notified_ || now - last_notice_ >= congestion_.Smoothed()) {
             notified_ = true;
             last_notice_ = now;
@@ -327,9 +309,7 @@ class Worker : public Host {
 
     /// Begin the units whose pools have passed the barriers before them, once the exchange is open.
     void BeginSome(Picoseconds now) {
-        if (passed_ < schedule_.pools) {
-            return;
-        }
+        if (passed_ < schedule_.pools) return;
         if (passed_ == schedule_.Units() + schedule_.pools) {
             Finish(now);
             return;
