@@ -7,6 +7,7 @@ import heapq
 import random
 from collections import deque
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -18,6 +19,14 @@ from tests.host.addresses import SWITCH, addresses_of, station
 from tests.support.hand_clock import HandClock
 
 SESSION, PLAN = 3, 0xBEEF
+
+
+def largest_error(workers, exponent, bits=48):
+    """The largest error of docs/allreduce.md, before the rounding to float32."""
+    if bits == 32:
+        return workers**2 * Fraction(2) ** exponent / (2 * (2**31 - workers))
+    k, b = int(np.log2(workers)) + 1, 16 - int(np.ceil(np.log2(workers)))
+    return workers * Fraction(2) ** (exponent - 32 + k - b)
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """Streams of all workers over a model switch: sums, losses, restarts, and workers that end."""
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from switchgnn.host.innetwork.errors import (
     RoundMismatchError,
 )
 from switchgnn.host.reduce import frames
-from switchgnn.host.reduce.reduction import Call
+from switchgnn.host.reduce.reduction import Call, Reduction, StreamSettings
 from switchgnn.host.reduce.stream import ReduceStream, StreamStart
 from switchgnn.host.wire.header import Header, Kind
 from tests.host.addresses import addresses_of
@@ -25,6 +25,7 @@ from tests.host.reduce.switch_model import (
     ModelSwitch,
     Network,
     Weather,
+    largest_error,
     started_streams,
 )
 
@@ -77,8 +78,8 @@ def integers(generator, size):
 
 
 def floats(generator, size):
-    """Values of magnitudes that differ from group to group."""
-    exponents = generator.integers(-60, 60, -(-size // GROUP)).repeat(GROUP)[:size]
+    """Values of magnitudes that differ within a fragment, and from fragment to fragment."""
+    exponents = generator.integers(-60, 60, -(-size // 50)).repeat(50)[:size]
     return (generator.standard_normal(size) * 2.0**exponents).astype(np.float32)
 
 
@@ -96,33 +97,32 @@ def assert_integer_sums(reductions, values):
         assert np.array_equal(reduction.result, expected)
 
 
-def bound_of(workers, exponent, words):
-    """The largest error of docs/allreduce.md, before the rounding to float32."""
-    if words == 1:
-        return workers**2 * Fraction(2) ** exponent / (2 * (2**31 - workers))
-    return workers * Fraction(2) ** (exponent - 64 + 2 * workers.bit_length())
+def assert_float_sums(reductions, values, divisor=1, bits=48, slots=SLOTS):
+    """Within the bound of each fragment, and the rounding to float32.
 
-
-def assert_float_sums(reductions, values, divisor=1, words=2):
-    """Within the bound of each group, and the rounding to float32."""
-    workers, group = len(values), GROUP // words
+    The first slots / 2 fragments share scales where their codes would not fit in a frame.
+    """
+    workers, held = len(values), 8192 // bits
     first = reductions[0].result
+    ahead = min(slots // 2, -(-len(first) // held))
+    each = -(-ahead // (1 + 4 * (256 // workers)))
+    starts = [*range(0, ahead * held, max(1, each) * held), *range(ahead * held, len(first), held)]
     for reduction in reductions:
         assert reduction.done
         assert np.array_equal(reduction.result, first, equal_nan=True)
-    for start in range(0, len(first), group):
-        parts = np.array([each[start : start + group] for each in values], dtype=np.float64)
+    for start, end in pairwise([*starts, len(first)]):
+        parts = np.array([each[start:end] for each in values], dtype=np.float64)
         largest = np.abs(parts).max()
         exponent = -126 if largest == 0 else max(-126, int(np.ceil(np.log2(largest))))
-        bound = bound_of(workers, exponent, words) / divisor
+        bound = largest_error(workers, exponent, bits) / divisor
         exact = parts.sum(axis=0) / divisor
-        error = np.abs(first[start : start + group].astype(np.float64) - exact)
+        error = np.abs(first[start:end].astype(np.float64) - exact)
         rounding = np.abs(exact) * 2.0**-24 + 2.0**-150
         assert (error <= (float(bound) + rounding) * (1 + 2.0**-20)).all()
 
 
 KINDS = {"int32": (integers, assert_integer_sums), "float32": (floats, assert_float_sums)}
-ONE_WORD = partial(assert_float_sums, words=1)
+COARSE = partial(assert_float_sums, bits=32)
 
 
 @pytest.fixture(params=["native", "python"])
@@ -133,15 +133,15 @@ def parser(request, monkeypatch):
         pytest.skip("there is no compiler")
 
 
-@pytest.mark.parametrize("words", [1, 2])
+@pytest.mark.parametrize("bits", [32, 48])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.usefixtures("parser")
-def test_tensors_of_all_sizes_are_summed(workers, kind, words):
+def test_tensors_of_all_sizes_are_summed(workers, kind, bits):
     make, check = KINDS[kind]
     generator = np.random.default_rng(workers)
-    table = bench(workers, words=words)
-    check = ONE_WORD if (kind, words) == ("float32", 1) else check
+    table = bench(workers, bits=bits)
+    check = COARSE if (kind, bits) == ("float32", 32) else check
     queued = []
     for size in SIZES:
         values = tensors(generator, workers, size, make)
@@ -150,6 +150,39 @@ def test_tensors_of_all_sizes_are_summed(workers, kind, words):
     for reductions, values in queued:
         check(reductions, values)
     assert table.total("resent") == 0
+
+
+def test_first_fragments_share_scales_where_there_are_many_workers():
+    table = bench(40, 64)
+    values = tensors(np.random.default_rng(1), 40, 50 * 170, floats)
+    reductions = table.submit(values)
+    table.run()
+    assert_float_sums(reductions, values, slots=64)
+
+
+@pytest.mark.parametrize("size", [1, 170, 171, 14 * 170])
+def test_floats_take_two_round_trips(size):
+    """Their codes leave with the mark, and all that the window lets go after its sum."""
+    table, times = bench(2, 64), []
+
+    def note(up, worker, header):
+        if header.kind is Kind.REDUCE and not worker:
+            times.append(table.clock.seconds)
+        return False
+
+    table.network.lose = note
+    table.submit([np.ones(size, np.float32)] * 2)
+    table.run()
+    assert len(set(times)) == 2
+
+
+@pytest.mark.parametrize("size", [2**18, 10**6])
+def test_floats_take_three_quarters_of_two_words(size):
+    setting = StreamSettings(0, 8, 512, 48, None)
+    reduction = Reduction(512, np.ones(size, np.float32), setting, Call())
+    # A mark, and codes.
+    assert reduction.end - 512 == 2 + -(-size // 170)
+    assert reduction.end - 512 <= 0.76 * (1 + size / 128)
 
 
 WEATHERS = {
@@ -174,8 +207,7 @@ def test_bad_networks_change_no_sum(workers, weather, slots):
             queued.append((check, table.submit(values), values))
     table.run()
     for check, reductions, values in queued:
-        if slots == SLOTS or check is assert_integer_sums:
-            check(reductions, values)
+        check(reductions, values, **({} if check is assert_integer_sums else {"slots": slots}))
     assert table.total("wrong") == table.total("asked") == 0
 
 
@@ -521,7 +553,7 @@ def test_another_plan_is_refused():
         one_stream(Network(ModelSwitch(1, SLOTS)), plan_id=PLAN + 1).query()
 
 
-@pytest.mark.parametrize("slots", [0, 12])
+@pytest.mark.parametrize("slots", [0, 1, 12])
 def test_a_switch_without_slots_is_refused(slots):
     switch = ModelSwitch(1, SLOTS)
     switch.announced = slots
