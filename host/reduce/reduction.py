@@ -10,17 +10,8 @@ from numpy.typing import NDArray
 from switchgnn.base.array_types import Int32s
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import DisagreementError
+from switchgnn.host.reduce import scale
 from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, spans
-from switchgnn.host.reduce.scale import (
-    INTEGERS,
-    NO_CODE,
-    FragmentScales,
-    first_groups,
-    fragment_codes,
-    largest_codes,
-    numbers_of,
-    separate_codes,
-)
 from switchgnn.planner.lanes import LANES as WIDTHS
 
 # Types of tensors; all but int32 travel as float32.
@@ -107,19 +98,17 @@ class Reduction:
         self.result, self.timeout, self.done = np.empty_like(values), call.timeout, False
         self._values, self._setting, self._slots = values, setting, setting.slots
         self._whole = values.dtype == np.int32
-        self._held = LANES if self._whole else numbers_of(setting.bits)
+        self._held = LANES if self._whole else scale.numbers_of(setting.bits)
         self._divisor = setting.workers if call.average else 1
         fragments = -(-len(values) // self._held)
         self._distance = setting.slots // 2
         # This worker's, and after the sums that bring them the largest of all.
         self._codes = np.zeros(fragments + self._distance, dtype=np.uint8)
-        self._window, self._known = 0, fragments
+        self._window, self._each, self._known = 0, 1, fragments
         if not self._whole:
             self._window, self._known = min(fragments, self._distance), 0
-            self._codes[:fragments] = fragment_codes(
-                values, setting.workers, setting.slots, setting.bits
-            )
-        self._each = first_groups(self._window, setting.workers)
+            more = setting.workers, setting.slots, setting.bits
+            self._codes[:fragments], self._each = scale.fragment_codes(values, *more)
         self._first = begin + self._ahead
         self._data = self._first + (self._window > self._each)
         self.end = self._data + fragments
@@ -129,19 +118,18 @@ class Reduction:
 
         0: the first one cannot be written before the sum of an earlier one has come.
         """
-        if number < self._first:
-            frames.write(number, self.about.mark[np.newaxis], self._codes[:1])
-            return 1
+        setting = self._setting
         if number < self._data:
             own = self._codes[self._each : self._window : self._each]
-            lanes = separate_codes(own, self._setting.worker, self._setting.workers)
-            frames.write(number, lanes, NO_CODE)
+            lanes = scale.separate_codes(own, setting.worker, setting.workers)
+            mark = self.about.mark[np.newaxis]
+            frames.write(number, mark if number < self._first else lanes, self._codes[:1])
             return 1
         begin, end = self._alike(number, min(limit, self.end, self._data + self._known))
         if end <= begin:
             return 0
         values = self._values[begin * self._held : end * self._held].reshape(end - begin, -1)
-        lanes = self._scales(begin, end).quantise(values, self._setting.generator)
+        lanes = self._scales(begin, end).quantise(values, setting.generator)
         frames.write(number, lanes, self._codes[begin + self._distance : end + self._distance])
         return end - begin
 
@@ -174,7 +162,7 @@ class Reduction:
             part, largest = self._codes[:each], sums.codes[slot : slot + 1]
         else:
             part = self._codes[each : self._window]
-            largest = largest_codes(sums.lanes[slot], -(-len(part) // each), workers)
+            largest = scale.largest_codes(sums.lanes[slot], -(-len(part) // each), workers)
             largest = np.repeat(largest, each)[: len(part)]
         np.maximum(part, largest, out=part)
         if number + 1 == self._data:
@@ -189,8 +177,9 @@ class Reduction:
     def _scales(self, begin: int, end: int) -> Any:  # noqa: ANN401
         """Return the scales of some fragments."""
         if self._whole:
-            return INTEGERS
-        return FragmentScales(self._codes[begin:end], self._setting.workers, self._setting.bits)
+            return scale.INTEGERS
+        setting = self._setting
+        return scale.FragmentScales(self._codes[begin:end], setting.workers, setting.bits)
 
 
 class DescriptionExchange(Reduction):

@@ -3,17 +3,15 @@
 The scale of a fragment is a power of two that bounds its values at all workers; the switch returns
 the largest exponent code. With n workers and the exponent e, x becomes T = round(f x):
 
-- A number of 32 bits is T, with f = (2^31 - n) / (n 2^e).
-- A number of 48 bits has f = 2^(31 - k + b - e), with the least k for which 2^k > n, and the
-  largest b for which n (2^b - 1) < 2^16. floor(T / 2^b) is int32, T modulo 2^b uint16. A fragment
-  has the former of all its numbers, then the latter, two in a lane.
+- In 32 bits f is (2^31 - n) / (n 2^e).
+- In 48 bits f is 2^(31 - k + b - e), with the least k for which 2^k > n and the largest b for which
+  n (2^b - 1) < 2^16. A fragment has floor(T / 2^b) of all its numbers as int32, then T modulo 2^b
+  as uint16, two in a lane. No sum of n carries into its neighbour.
 
-No sum of n leaves its bits, so none carries into its neighbour. A sum is wrong by at most
-n / (2 f).
+A sum is wrong by at most n / (2 f).
 """
 
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
@@ -24,8 +22,6 @@ from switchgnn.host.reduce.frames import LANES
 PRECISE, COARSE = 48, 32
 # The code of a fragment with an infinity or NaN; its result is NaN throughout.
 NOT_FINITE = 255
-# Of fragments without floats.
-NO_CODE = np.zeros(1, dtype=np.uint8)
 # The exponent of code 0, which also stands for all smaller values.
 _LEAST_EXPONENT = -126
 _MAGNITUDE_BITS = np.uint32(0x7FFFFFFF)
@@ -49,8 +45,6 @@ def group_codes(values: Float32s, group: int) -> UInt8s:
     0: all magnitudes are at most 2^-126. From 1 to 254: the code is e + 126 for the smallest e with
     all magnitudes at most 2^e. NOT_FINITE: there is an infinity or NaN.
     """
-    if not len(values):
-        return np.zeros(0, dtype=np.uint8)
     starts = np.arange(0, len(values), group)
     with np.errstate(invalid="ignore"):  # a NaN remains one
         most, least = np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts)
@@ -61,19 +55,17 @@ def group_codes(values: Float32s, group: int) -> UInt8s:
     return codes
 
 
-def first_groups(fragments: int, workers: int) -> int:
-    """Return how many of a tensor's first fragments share a code, so that all codes fit."""
-    return max(1, -(-fragments // (1 + _LANE.itemsize * (LANES // workers))))
+def fragment_codes(values: Float32s, workers: int, slots: int, bits: int) -> tuple[UInt8s, int]:
+    """Return the code of each fragment, and how many of the first slots / 2 share one.
 
-
-def fragment_codes(values: Float32s, workers: int, slots: int, bits: int) -> UInt8s:
-    """Return the code of each fragment of values; groups of the first slots / 2 share theirs."""
+    Those of all groups but the first fit in one fragment for all workers.
+    """
     codes = group_codes(values, numbers_of(bits))
     first = codes[: slots // 2]
-    each = first_groups(len(first), workers)
+    each = max(1, -(-len(first) // (1 + _LANE.itemsize * (LANES // workers))))
     for start in range(0, len(first), each):
         first[start : start + each] = first[start : start + each].max()
-    return codes
+    return codes, each
 
 
 def separate_codes(codes: UInt8s, worker: int, workers: int) -> Int32s:
@@ -90,36 +82,27 @@ def largest_codes(lanes: Int32s, count: int, workers: int) -> UInt8s:
     return codes[:count]
 
 
-def lower_bits(workers: int) -> int:
-    """Return b, the bits in the lower part of a number of 48 bits."""
-    return 16 - (workers - 1).bit_length()
-
-
 @cache
-def _factors(workers: int, bits: int) -> Float64s:
-    """Return f of each code, steps per unit, float64[256]; NaN of NOT_FINITE."""
+def _steps(workers: int, bits: int) -> tuple[Float64s, float]:
+    """Return f of each code, float64[256], NaN of NOT_FINITE, and 2^b, 1 without lower parts."""
     bounds = np.ldexp(1.0, np.arange(NOT_FINITE + 1) + _LEAST_EXPONENT)
     bounds[NOT_FINITE] = np.nan
     if bits == COARSE:
-        return (2.0**31 - workers) / (workers * bounds)
-    return 2.0 ** (31 - workers.bit_length() + lower_bits(workers)) / bounds
+        return (2.0**31 - workers) / (workers * bounds), 1.0
+    base = 2.0 ** (16 - (workers - 1).bit_length())
+    return 2.0 ** (31 - workers.bit_length()) * base / bounds, base
 
 
-@dataclass(frozen=True, eq=False)
 class FragmentScales:
-    """The scales of fragments: the largest codes of n workers, uint8[F], for numbers of some bits.
+    """The scales of fragments of m numbers: the largest codes of n workers, uint8[F].
 
-    All these fragments have m numbers.
+    `factors`: f, steps per unit, float64[F, 1]; NaN if some value is not finite.
     """
 
-    codes: UInt8s
-    workers: int
-    bits: int = PRECISE
-
-    @cached_property
-    def factors(self) -> Float64s:
-        """f, steps per unit, float64[F, 1]; NaN if some value is not finite."""
-        return _factors(self.workers, self.bits)[self.codes, np.newaxis]
+    def __init__(self, codes: UInt8s, workers: int, bits: int = PRECISE) -> None:
+        factors, self._base = _steps(workers, bits)
+        self.codes, self._workers = codes, workers
+        self.factors: Float64s = factors[codes, np.newaxis]
 
     def quantise(self, values: Float32s, generator: np.random.Generator | None = None) -> Int32s:
         """Return the lanes of fragments, int32[F, k] in network order, for values, float32[F, m].
@@ -139,13 +122,13 @@ class FragmentScales:
             random = generator.integers(0, 1 << _RANDOM_BITS, steps.shape, dtype=np.uint16)
             # The difference is exact, so a whole number stays what it is.
             steps = whole + np.floor(steps - whole + (random + 0.5) * _RANDOM_STEP)
-        if self.bits == COARSE:
+        if self._base == 1:
             return steps.astype(_LANE)
-        m, base = values.shape[1], 2.0 ** lower_bits(self.workers)
+        m = values.shape[1]
         lanes = np.zeros((len(values), m + (m + 1) // 2), dtype=_LANE)
-        upper = steps * (1 / base)
+        upper = steps * (1 / self._base)
         lanes[:, :m] = np.floor(upper, out=upper)
-        upper *= base
+        upper *= self._base
         steps -= upper
         lanes.view(_HALF)[:, 2 * m : 3 * m] = steps
         return lanes
@@ -157,8 +140,8 @@ class FragmentScales:
         """
         m = out.shape[1]
         steps = sums[:, :m].astype(np.float64)
-        if self.bits != COARSE:
-            steps *= 2.0 ** lower_bits(self.workers)
+        if self._base != 1:
+            steps *= self._base
             steps += sums.view(_HALF)[:, 2 * m : 3 * m]
         steps *= 1 / (self.factors * divisor)
         # A sum beyond float32 is an infinity, as it is without a switch.
@@ -166,11 +149,8 @@ class FragmentScales:
             out[:] = steps
 
     def error_bounds(self, *, stochastic: bool = False) -> Float64s:
-        """Return the largest error of each fragment's sums before rounding to float32, float64[F].
-
-        NaN if some value is not finite.
-        """
-        return self.workers / self.factors[:, 0] / (1 if stochastic else 2)
+        """Return the largest error of sums, float64[F], before their rounding to float32."""
+        return self._workers / self.factors[:, 0] / (1 if stochastic else 2)
 
 
 class _IntegerScale:

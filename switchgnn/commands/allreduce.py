@@ -56,13 +56,7 @@ from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.links.faults import Faults
 from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.scale import (
-    COARSE,
-    PRECISE,
-    FragmentScales,
-    fragment_codes,
-    numbers_of,
-)
+from switchgnn.host.reduce import scale
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.transport import LinkConfig
@@ -88,7 +82,7 @@ class ReduceOptions(NetworkJob):
     rounds: int  # all-reduces of integers, and then as many of floats
     seed: int
     pace: Pace
-    bits: int = PRECISE  # of each float, 48 or 32
+    bits: int = scale.PRECISE  # of each float, 48 or 32
     gloo: bool = True  # whether to compare with Gloo where its packets go over the same links
 
 
@@ -264,9 +258,9 @@ def _compare_floats(options: ReduceOptions, sums: Float32s) -> tuple[float, floa
     tensors = _tensors(options, FLOATS)
     exact = reduce(np.add, tensors, np.zeros(options.elements, dtype=np.float64))
     shared = options.workers, reduce_slots(Layout.from_text(load_program().p4info)), options.bits
-    codes = np.max([fragment_codes(each, *shared) for each in tensors], axis=0)
-    bounds = FragmentScales(codes, options.workers, options.bits).error_bounds()
-    bounds = np.repeat(bounds, numbers_of(options.bits))[: options.elements]
+    codes = np.max([scale.fragment_codes(each, *shared)[0] for each in tensors], axis=0)
+    bounds = scale.FragmentScales(codes, options.workers, options.bits).error_bounds()
+    bounds = np.repeat(bounds, scale.numbers_of(options.bits))[: options.elements]
     bound = bounds + np.abs(exact) * _ROUNDING
     error = np.abs(sums - exact)
     worst = int(np.argmax(error / bound))
@@ -290,12 +284,6 @@ def _ring(options: ReduceOptions, wires: list[WireBytes] | None) -> int:
     return round(max(each.up + each.down for each in wires) / (2 * options.rounds))
 
 
-def _known(bits: int) -> int:
-    if bits not in (PRECISE, COARSE):
-        raise typer.BadParameter(f"{bits} is neither {PRECISE} nor {COARSE}")
-    return bits
-
-
 @dataclass(frozen=True, kw_only=True)
 class AllReduceCommandOptions:
     """The options of `switchgnn allreduce`."""
@@ -307,9 +295,7 @@ class AllReduceCommandOptions:
     rounds: int = option(
         DATA, "N", "Do N all-reduces of integers, then N of floats.", default=3, min=1
     )
-    bits: int = option(
-        DATA, "BITS", "Send each float in 48 or, coarse, 32 bits.", default=PRECISE, callback=_known
-    )
+    bits: int = option(DATA, "BITS", "Send each float in 48 or, coarse, 32 bits.", default=48)
     seed: int = seed_option("Draw the numbers from this seed.")
     network: FabricOptions
     limits: LimitOptions
@@ -336,6 +322,8 @@ class AllReduceCommandOptions:
                 f"A tensor of {size:,} bytes has no whole number of {NUMBER_BYTES} bytes each: "
                 "give --bytes as a multiple of 4."
             )
+        if self.bits not in (scale.PRECISE, scale.COARSE):
+            raise SwitchGNNError(f"Floats cannot take {self.bits} bits: give --bits as 48 or 32.")
         Faults.parse(self.faults)
         return ReduceOptions(
             **shared_fields(self, ReduceOptions)

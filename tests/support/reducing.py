@@ -128,12 +128,10 @@ class Job:
             assert np.array_equal(results[0], wrapped)
         else:
             error = np.abs(results[0] - exact)
-            assert (error <= self._bound() + np.abs(exact) * 2.0**-24).all()
-
-    def _bound(self):
-        """Return the error of a fragment with the largest exponent of all."""
-        exponent = int(np.ceil(np.log2(float(np.abs(self.values).max()))))
-        return float(largest_error(len(self.values), exponent))
+            # Of a fragment with the largest exponent of all.
+            exponent = int(np.ceil(np.log2(np.abs(self.values).max())))
+            bound = float(largest_error(len(self.values), exponent))
+            assert (error <= bound + np.abs(exact) * 2.0**-24).all()
 
 
 def check(jobs):
