@@ -1,7 +1,6 @@
 """Streams of all workers over a model switch: sums, losses, restarts, and workers that end."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from tests.host.reduce.switch_model import (
     Network,
     Weather,
     largest_error,
+    scaled_alike,
     started_streams,
 )
 
@@ -97,25 +97,18 @@ def assert_integer_sums(reductions, values, **_):
 
 
 def assert_float_sums(reductions, values, divisor=1, bits=48, slots=SLOTS):
-    """Within the bound of each fragment, and the rounding to float32.
-
-    The first slots / 2 fragments share scales where their codes would not fit in a frame.
-    """
-    workers, held = len(values), 8192 // bits
-    first = reductions[0].result
-    ahead = min(slots // 2, -(-len(first) // held))
-    each = -(-ahead // (1 + 4 * (256 // workers)))
-    starts = [*range(0, ahead * held, max(1, each) * held), *range(ahead * held, len(first), held)]
+    """Within the bound of each scale, and the rounding to float32."""
+    workers, first = len(values), reductions[0].result
     for reduction in reductions:
         assert reduction.done
         assert np.array_equal(reduction.result, first, equal_nan=True)
-    for start, end in pairwise([*starts, len(first)]):
-        parts = np.array([each[start:end] for each in values], dtype=np.float64)
+    for part in scaled_alike(len(first), workers, slots, bits):
+        parts = np.array([each[part] for each in values], dtype=np.float64)
         largest = np.abs(parts).max()
         exponent = -126 if largest == 0 else max(-126, int(np.ceil(np.log2(largest))))
         bound = largest_error(workers, exponent, bits) / divisor
         exact = parts.sum(axis=0) / divisor
-        error = np.abs(first[start:end].astype(np.float64) - exact)
+        error = np.abs(first[part].astype(np.float64) - exact)
         rounding = np.abs(exact) * 2.0**-24 + 2.0**-150
         assert (error <= (float(bound) + rounding) * (1 + 2.0**-20)).all()
 
@@ -170,10 +163,9 @@ def test_floats_take_two_round_trips(size):
 @pytest.mark.parametrize("size", [2**18, 10**6])
 def test_floats_take_three_quarters_of_two_words(size):
     setting = StreamSettings(0, 8, 512, 48, None)
-    reduction = Reduction(512, np.ones(size, np.float32), setting, Call())
-    # A mark, and codes.
-    assert reduction.end - 512 == 2 + -(-size // 170)
-    assert reduction.end - 512 <= 0.76 * (1 + size / 128)
+    frames = Reduction(0, np.ones(size, np.float32), setting, Call()).end
+    # A mark, and codes; with two words it was a mark and 128 floats in a frame.
+    assert 2 + -(-size // 170) == frames <= 0.76 * (1 + size / 128)
 
 
 WEATHERS = {

@@ -2,13 +2,12 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.header import Kind
-from tests.host.reduce.switch_model import largest_error
+from tests.host.reduce.switch_model import largest_error, scaled_alike
 from tests.simulation.checks.check import Check, PacketCheck
 from tests.simulation.checks.outcomes import RightParty
 from tests.simulation.scenario import TensorKind
@@ -35,12 +34,7 @@ def expected_floats(job, index):
     n, average = job.workers, job.tensors[index].kind is TensorKind.AVERAGE
     parts = np.stack([job.values(worker, index) for worker in range(n)]).astype(np.float64)
     values, errors = parts.sum(axis=0), np.zeros(parts.shape[1])
-    fragments = -(-parts.shape[1] // _FLOATS)
-    ahead = min(fragments, _SLOTS // 2)
-    each = max(1, -(-ahead // (1 + 4 * (_LANES // n))))
-    bounds = [*range(0, ahead, each), *range(ahead, fragments + 1)]
-    for begin, end in pairwise(bounds):
-        group = slice(begin * _FLOATS, end * _FLOATS)
+    for group in scaled_alike(parts.shape[1], n, _SLOTS):
         largest = float(np.abs(parts[:, group]).max())
         if not np.isfinite(largest):
             values[group] = np.nan
