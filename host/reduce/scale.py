@@ -125,12 +125,14 @@ class FragmentScales:
         if self._base == 1:
             return steps.astype(_LANE)
         m = values.shape[1]
-        lanes = np.zeros((len(values), m + (m + 1) // 2), dtype=_LANE)
+        lanes = np.empty((len(values), m + (m + 1) // 2), dtype=_LANE)
         upper = steps * (1 / self._base)
         lanes[:, :m] = np.floor(upper, out=upper)
         upper *= self._base
         steps -= upper
-        lanes.view(_HALF)[:, 2 * m : 3 * m] = steps
+        halves = lanes.view(_HALF)
+        halves[:, 2 * m : 3 * m] = steps
+        halves[:, 3 * m :] = 0
         return lanes
 
     def dequantise(self, sums: Int32s, out: Float32s, divisor: int = 1) -> None:
@@ -142,7 +144,7 @@ class FragmentScales:
         steps = sums[:, :m].astype(np.float64)
         if self._base != 1:
             steps *= self._base
-            steps += sums.view(_HALF)[:, 2 * m : 3 * m]
+            steps += sums.view(_HALF)[:, 2 * m : 3 * m].astype(np.uint16)
         steps *= 1 / (self.factors * divisor)
         # A sum beyond float32 is an infinity, as it is without a switch.
         with np.errstate(over="ignore"):
