@@ -11,6 +11,7 @@ from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.commands.allreduce import ReduceOptions, ReduceReport, run_allreduce
 from switchgnn.host.pace import Pace
+from switchgnn.host.reduce.scale import COARSE
 from switchgnn.host.registry import SWITCH
 from switchgnn.topologies import FabricKind, Target, usual_limits
 from switchgnn.topologies.mininet_fabric import mininet_missing
@@ -57,7 +58,7 @@ def _options(bandwidth: float | None, faults: str = "") -> ReduceOptions:
         rounds=_ROUNDS,
         seed=1,
         pace=Pace(window=limits.window),
-        words=1,
+        bits=COARSE,
         faults=faults,
     )
 

@@ -18,6 +18,7 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.reduction import SUM, Call
+from switchgnn.host.reduce.scale import PRECISE
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
@@ -78,7 +79,7 @@ def open_reduce_link(end: LinkConfig) -> Link:
 
 
 def reduce_stream(
-    end: LinkConfig, link: Link, *, pace: Pace, clock: Clock = SYSTEM_CLOCK, words: int = 2
+    end: LinkConfig, link: Link, *, pace: Pace, clock: Clock = SYSTEM_CLOCK, bits: int = PRECISE
 ) -> ReduceStream:
     """Return the stream of a worker over an open link; the arguments are as for ReduceStream."""
     manifest = read_manifest(end.plan_folder())
@@ -91,7 +92,7 @@ def reduce_stream(
         plan_id=manifest.number,
         pace=pace,
         clock=clock,
-        words=words,
+        bits=bits,
     )
 
 

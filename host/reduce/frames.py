@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from switchgnn.base.array_types import Int32s, Int64s
+from switchgnn.base.array_types import Int32s, Int64s, UInt8s
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import (
@@ -46,11 +46,6 @@ _FRAME = np.dtype(
         "itemsize": feature_frame_bytes(LANES),
     }
 )
-
-
-def fragments_of(values: int) -> int:
-    """Return how many fragments that many values take."""
-    return -(-values // LANES)
 
 
 def number_of(header: Header) -> int:
@@ -93,32 +88,28 @@ class FragmentFrames:
             for code in range(len(WIDTHS))
         ]
 
-    def write(self, number: int, lanes: Int32s, code: int) -> None:
-        """Write lanes, int32[k], as consecutive fragments; the last one as narrow as possible."""
-        full, rest = divmod(len(lanes), LANES)
-        rows = lanes[: full * LANES].reshape(full, LANES)
+    def write(self, number: int, rows: Int32s, codes: UInt8s) -> None:
+        """Write lanes, int32[F, k], as consecutive fragments, as narrow as possible; uint8[F]."""
+        lanes = rows.shape[1]
+        width = next(width for width, most in enumerate(WIDTHS) if most >= lanes)
         begin = 0
-        for slot, count in spans(number, full, self._slots):
-            self._lanes[slot : slot + count] = rows[begin : begin + count]
-            self._complete(number + begin, slice(slot, slot + count), _WIDEST, code)
+        for slot, count in spans(number, len(rows), self._slots):
+            at, part = slice(slot, slot + count), slice(begin, begin + count)
+            self._lanes[at, :lanes] = rows[part]
+            self._lanes[at, lanes:] = 0
+            self._complete(number + begin, at, width, codes[part])
             begin += count
-        if rest:
-            slot = number + full & self._slots - 1
-            width = next(width for width, most in enumerate(WIDTHS) if most >= rest)
-            self._lanes[slot, :rest] = lanes[full * LANES :]
-            self._lanes[slot, rest:] = 0
-            self._complete(number + full, slice(slot, slot + 1), width, code)
 
-    def _complete(self, number: int, slots: slice, width: int, code: int) -> None:
+    def _complete(self, number: int, slots: slice, width: int, codes: UInt8s) -> None:
         """Write all but the lanes of some frames of one width."""
         self._bytes[slots, :BODY_AT] = self._heads[width]
         headers = self._frames["header"][slots]
         numbers = np.arange(number, number + len(headers))
         headers["block_id"] = numbers & _BLOCK_MASK
         headers["number"] = self._upper | numbers >> _BLOCK_BITS
-        headers["feature_group"] = code
+        headers["feature_group"] = codes
         self.widths[slots] = width
-        self.codes[slots] = code
+        self.codes[slots] = codes
         sizes = None
         if width < _WIDEST:
             sizes = np.full(len(headers), feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from switchgnn.base.array_types import Int32s
 from switchgnn.host.errors import FeatureError
 from switchgnn.host.innetwork.errors import DisagreementError
-from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, fragments_of, spans
-from switchgnn.host.reduce.scale import INTEGERS, GroupScale, group_codes
+from switchgnn.host.reduce import scale
+from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, spans
 from switchgnn.host.wire.header import feature_frame_bytes
 from switchgnn.planner.lanes import LANES as WIDTHS
 
@@ -65,15 +65,16 @@ class DifferentMarksError(Exception):
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """What all tensors of a stream have in common.
+    """What all tensors of a worker's stream have in common.
 
-    `slots`: fragments of a group. `words`: int32 of each float, 2 or 1. `generator`: for stochastic
-    rounding; None: to the nearest.
+    `slots`: of the switch. `bits`: of each float, 48 or 32. `generator`: for stochastic rounding;
+    None: to the nearest.
     """
 
+    worker: int
     workers: int
     slots: int
-    words: int
+    bits: int
     generator: np.random.Generator | None
 
 
@@ -81,10 +82,9 @@ class Reduction:
     """The sum of one tensor over all workers, while it goes through the stream.
 
     The fragment ahead of its data has the mark of its description. All workers see if the sum of
-    the marks is not that of equal ones. The fragments of as many as the switch has slots are a
-    group. Each group of floats has its scale. The code of the next group's exponent is sent with
-    every fragment of a group, that of the first group with the fragment ahead. A fragment is sent
-    after the sum of the one that was in its slot before, so the scale is known by then.
+    the marks is not that of equal ones. Each fragment of floats has its scale, and carries the
+    exponent code for the fragment half of the slots later, which is sent after this one's sum. The
+    codes of the first fragments go ahead of the data: with the mark, and in a fragment of codes.
 
     `begin`, `end`: its first fragment, and the one after its last. `result`: the sums, as long as
     the tensor; complete when `done`.
@@ -99,79 +99,88 @@ class Reduction:
         self.result, self.timeout, self.done = np.empty_like(values), call.timeout, False
         self._values, self._setting, self._slots = values, setting, setting.slots
         self._whole = values.dtype == np.int32
-        self._words = 1 if self._whole else setting.words
+        self._held = LANES if self._whole else scale.numbers_of(setting.bits)
         self._divisor = setting.workers if call.average else 1
-        self._data = begin + self._ahead
-        self.end = self._data + fragments_of(len(values) * self._words)
-        self._scales: dict[int, GroupScale] = {}
-        self._codes: dict[int, int] = {}
+        fragments = -(-len(values) // self._held)
+        self._distance = setting.slots // 2
+        # This worker's, and after the sums that bring them the largest of all.
+        self._codes = np.zeros(fragments + self._distance, dtype=np.uint8)
+        self._window, self._each, self._known = 0, 1, fragments
+        if not self._whole:
+            self._window, self._known = min(fragments, self._distance), 0
+            more = setting.workers, setting.slots, setting.bits
+            self._codes[:fragments], self._each = scale.fragment_codes(values, *more)
+        self._first = begin + self._ahead
+        self._data = self._first + (self._window > self._each)
+        self.end = self._data + fragments
 
     def write(self, frames: FragmentFrames, number: int, limit: int) -> int:
         """Write fragments from ``number`` on, below ``limit``; return how many.
 
         0: the first one cannot be written before the sum of an earlier one has come.
         """
+        setting = self._setting
         if number < self._data:
-            frames.write(number, self.about.mark, self._code(0))
+            own = self._codes[self._each : self._window : self._each]
+            lanes = scale.separate_codes(own, setting.worker, setting.workers)
+            mark = self.about.mark[np.newaxis]
+            frames.write(number, mark if number < self._first else lanes, self._codes[:1])
             return 1
-        group, limit = self._group(number, limit)
-        scale = INTEGERS if self._whole else self._scales.get(group)
-        if scale is None:
+        begin, end = self._alike(number, min(limit, self.end, self._data + self._known))
+        if end <= begin:
             return 0
-        lanes = scale.quantise(
-            self._values[self._values_of(number, limit)], self._setting.generator
-        )
-        frames.write(number, lanes, self._code(group + 1))
-        return limit - number
+        values = self._values[begin * self._held : end * self._held].reshape(end - begin, -1)
+        lanes = self._scales(begin, end).quantise(values, setting.generator)
+        frames.write(number, lanes, self._codes[begin + self._distance : end + self._distance])
+        return end - begin
 
     def take(self, sums: SumRing, number: int, limit: int) -> None:
         """Take the sums of all fragments from ``number`` on, below ``limit`` and its own end."""
-        if number < self._data:
-            marks = sums.lanes[number & self._slots - 1, :_MARK]
-            # Modulo 2^32, as the switch adds.
-            if (marks != self.about.mark * _NUMBER.type(self._setting.workers)).any():
-                raise DifferentMarksError
-            self._learn(0, sums, number)
-            number += 1
         limit = min(limit, self.end)
+        while number < min(limit, self._data):
+            self._take_ahead(sums, number)
+            number += 1
         while number < limit:
-            group, group_limit = self._group(number, limit)
-            self._learn(group + 1, sums, number)
-            scale = INTEGERS if self._whole else self._scales[group]
-            for slot, count in spans(number, group_limit - number, self._slots):
-                values = self._values_of(number, number + count)
-                words = (values.stop - values.start) * self._words
-                lanes = sums.lanes[slot : slot + count].reshape(-1)[:words]
-                scale.dequantise(lanes, self.result[values], self._divisor)
-                number += count
+            begin, end = self._alike(number, limit)
+            for slot, count in spans(number, end - begin, self._slots):
+                begin, at = begin + count, begin
+                later = self._codes[at + self._distance : begin + self._distance]
+                np.maximum(later, sums.codes[slot : slot + count], out=later)
+                out = self.result[at * self._held : begin * self._held].reshape(count, -1)
+                lanes = sums.lanes[slot : slot + count]
+                self._scales(at, begin).dequantise(lanes, out, self._divisor)
+            self._known = max(self._known, end + self._distance)
+            number = self._data + end
         self.done = number == self.end
 
-    def _values_of(self, number: int, limit: int) -> slice:
-        """Return where the values of some fragments are."""
-        held = LANES // self._words
-        begin = (number - self._data) * held
-        return slice(begin, min(len(self._values), begin + (limit - number) * held))
+    def _take_ahead(self, sums: SumRing, number: int) -> None:
+        """Take the sum of the marks, or that of the codes."""
+        slot, each, workers = number & self._slots - 1, self._each, self._setting.workers
+        if number < self._first:
+            # Modulo 2^32, as the switch adds.
+            if (sums.lanes[slot, :_MARK] != self.about.mark * _NUMBER.type(workers)).any():
+                raise DifferentMarksError
+            part, largest = self._codes[:each], sums.codes[slot : slot + 1]
+        else:
+            part = self._codes[each : self._window]
+            largest = scale.largest_codes(sums.lanes[slot], -(-len(part) // each), workers)
+            largest = np.repeat(largest, each)[: len(part)]
+        np.maximum(part, largest, out=part)
+        if number + 1 == self._data:
+            self._known = max(self._known, self._window)
 
-    def _group(self, number: int, limit: int) -> tuple[int, int]:
-        """Return the group of a fragment, and where it or the limit ends."""
-        group = (number - self._data) // self._slots
-        return group, min(limit, self.end, self._data + (group + 1) * self._slots)
+    def _alike(self, number: int, limit: int) -> tuple[int, int]:
+        """Return fragments as indices in the data; all have as many numbers as the first one."""
+        begin, full = number - self._data, len(self._values) // self._held
+        end = limit - self._data
+        return begin, min(end, full) if begin < full else end
 
-    def _code(self, group: int) -> int:
-        """Return this worker's code for a group; 0 after the last one, and of integers."""
-        code = self._codes.get(group)
-        if code is None:
-            size = self._slots * LANES // self._words
-            values = self._values[group * size : (group + 1) * size]
-            code = 0 if self._whole or not len(values) else int(group_codes(values, size)[0])
-            self._codes[group] = code
-        return code
-
-    def _learn(self, group: int, sums: SumRing, number: int) -> None:
-        """Take the scale of a group from a sum of the group before."""
-        if group not in self._scales:
-            code = int(sums.codes[number & self._slots - 1])
-            self._scales[group] = GroupScale(code, self._setting.workers, self._words)
+    def _scales(self, begin: int, end: int) -> Any:  # noqa: ANN401
+        """Return the scales of some fragments."""
+        if self._whole:
+            return scale.INTEGERS
+        setting = self._setting
+        return scale.FragmentScales(self._codes[begin:end], setting.workers, setting.bits)
 
 
 class DescriptionExchange(Reduction):
@@ -179,9 +188,9 @@ class DescriptionExchange(Reduction):
 
     _ahead = 0
 
-    def __init__(self, begin: int, own: Reduction, worker: int, setting: StreamSettings) -> None:
+    def __init__(self, begin: int, own: Reduction, setting: StreamSettings) -> None:
         lanes = np.zeros((setting.workers, _BITS.itemsize // _NUMBER.itemsize), dtype=np.int32)
-        lanes[worker] = np.array([own.about.bits], dtype=_BITS).view(_NUMBER)
+        lanes[setting.worker] = np.array([own.about.bits], dtype=_BITS).view(_NUMBER)
         super().__init__(begin, lanes.reshape(-1), setting, Call(timeout=own.timeout))
 
     def take(self, sums: SumRing, number: int, limit: int) -> None:
@@ -198,11 +207,16 @@ class DescriptionExchange(Reduction):
         )
 
 
-def frames_of_floats(numbers: int, words: int) -> tuple[int, int]:
+def frames_of_floats(
+    numbers: int, workers: int, slots: int, bits: int = scale.PRECISE
+) -> tuple[int, int]:
     """Return the frames that carry that many floats, and their bytes, each way."""
-    full, rest = divmod(numbers * words, LANES)
-    widths = [*WIDTHS[:1], *[LANES] * full, *[-(-rest // WIDTHS[0]) * WIDTHS[0]] * bool(rest)]
-    return len(widths), sum(map(feature_frame_bytes, widths))
+    full, rest = divmod(numbers, scale.numbers_of(bits))
+    window = min(full + (rest > 0), slots // 2)
+    codes = -(-window // scale.first_groups(window, workers)) - 1
+    ahead = [_MARK, *[workers * -(-codes // _NUMBER.itemsize)] * (codes > 0)]
+    lanes = [*ahead, *[LANES] * full, *[-(-rest * bits // 32)] * (rest > 0)]
+    return len(lanes), sum(feature_frame_bytes(-(-each // _MARK) * _MARK) for each in lanes)
 
 
 def check_tensor(values: NDArray[Any]) -> None:

@@ -1,34 +1,42 @@
-"""float32 to fixed point and back, with a scale for each group of a tensor.
+"""float32 to fixed point and back, with a scale for each fragment of a tensor.
 
-The scale of a group is a power of two that bounds its values at all workers. Each worker sends the
-code of the next group's exponent with every fragment, and the switch returns the largest one.
-With n workers and the exponent e, x becomes one word or two, none of whose sums can leave int32:
+The scale of a fragment is a power of two that bounds its values at all workers; the switch returns
+the largest exponent code. With n workers and the exponent e, x becomes T = round(f x):
 
-- One word is round(f x) with f = (2^31 - n) / (n 2^e). A sum is wrong by at most n / (2 f).
-- Two words are q = round(f x) and round(2^s (f x - q)), with the least k for which 2^k > n,
-  f = 2^(31 - k - e) and s = 32 - k. As f is a power of two, f x - q is exact. A sum is wrong by at
-  most n / (2 f 2^s).
+- In 32 bits f is (2^31 - n) / (n 2^e).
+- In 48 bits f is 2^(31 - k + b - e), with the least k for which 2^k > n and the largest b for which
+  n (2^b - 1) < 2^16. A fragment has floor(T / 2^b) of all its numbers as int32, then T modulo 2^b
+  as uint16, two in a lane. No sum of n carries into its neighbour.
+
+A sum is wrong by at most n / (2 f).
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 
-from switchgnn.base.array_types import Float32s, Int32s, UInt8s
+from switchgnn.base.array_types import Float32s, Float64s, Int32s, UInt8s
+from switchgnn.host.reduce.frames import LANES
 
-# The code of a group with an infinity or NaN; its result is NaN throughout.
+# The bits of a number.
+PRECISE, COARSE = 48, 32
+# The code of a fragment with an infinity or NaN; its result is NaN throughout.
 NOT_FINITE = 255
 # The exponent of code 0, which also stands for all smaller values.
 _LEAST_EXPONENT = -126
 _MAGNITUDE_BITS = np.uint32(0x7FFFFFFF)
-_MANTISSA_BITS = 23
-_MANTISSA = (1 << _MANTISSA_BITS) - 1
-_INFINITY_BITS = 0x7F800000
-# Of the random numbers that are added before rounding down. With as few bits the sum with a number
-# below 2^31 is exact enough not to reach the next integer.
+_MANTISSA_BITS = np.uint32(23)
+_MANTISSA = np.uint32((1 << 23) - 1)
+_INFINITY_BITS = np.uint32(0x7F800000)
+_LANE, _HALF = np.dtype(">i4"), np.dtype(">u2")
+# Of the random numbers that are added before rounding down.
 _RANDOM_BITS = 16
 _RANDOM_STEP = 2.0**-_RANDOM_BITS
+
+
+def numbers_of(bits: int) -> int:
+    """Return how many numbers of 48 or 32 bits a fragment has: 170 or 256."""
+    return LANES * 32 // bits
 
 
 def group_codes(values: Float32s, group: int) -> UInt8s:
@@ -37,93 +45,119 @@ def group_codes(values: Float32s, group: int) -> UInt8s:
     0: all magnitudes are at most 2^-126. From 1 to 254: the code is e + 126 for the smallest e with
     all magnitudes at most 2^e. NOT_FINITE: there is an infinity or NaN.
     """
-    bits = values.view(np.uint32)
-    starts = range(0, len(bits), group)
-    # The bits of non-negative floats compare like integers.
-    largest = [int((bits[start : start + group] & _MAGNITUDE_BITS).max()) for start in starts]
-    return np.array([_code(each) for each in largest], dtype=np.uint8)
-
-
-def _code(bits: int) -> int:
-    """Return the code for the float32 bits of the largest magnitude."""
-    if bits >= _INFINITY_BITS:
-        return NOT_FINITE
+    starts = np.arange(0, len(values), group)
+    with np.errstate(invalid="ignore"):  # a NaN remains one
+        most, least = np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts)
+        bits = np.maximum(most, -least).view(np.uint32) & _MAGNITUDE_BITS
     # Rounded up to a power of two, the bits are a biased exponent.
-    return max(0, (bits + _MANTISSA >> _MANTISSA_BITS) - 1)
+    codes: UInt8s = (np.maximum(bits + _MANTISSA >> _MANTISSA_BITS, 1) - 1).astype(np.uint8)
+    codes[bits >= _INFINITY_BITS] = NOT_FINITE
+    return codes
 
 
-@dataclass(frozen=True)
-class GroupScale:
-    """The scale of one group: the largest exponent code of n workers, for 1 or 2 words a number."""
+def fragment_codes(values: Float32s, workers: int, slots: int, bits: int) -> tuple[UInt8s, int]:
+    """Return the code of each fragment, and how many of the first slots / 2 share one.
 
-    code: int
-    workers: int
-    words: int = 1
+    Those of all groups but the first fit in one fragment for all workers.
+    """
+    codes = group_codes(values, numbers_of(bits))
+    first = codes[: slots // 2]
+    each = first_groups(len(first), workers)
+    for start in range(0, len(first), each):
+        first[start : start + each] = first[start : start + each].max()
+    return codes, each
 
-    @property
-    def finite(self) -> bool:
-        """Whether all values of all workers are finite."""
-        return self.code != NOT_FINITE
 
-    @property
-    def bound(self) -> float:
-        """2^e, which no magnitude exceeds; infinity if some value is not finite."""
-        return 2.0 ** (self.code + _LEAST_EXPONENT) if self.finite else float("inf")
+def first_groups(window: int, workers: int) -> int:
+    """Return how many of the fragments of a window share a code."""
+    return max(1, -(-window // (1 + _LANE.itemsize * (LANES // workers))))
 
-    @cached_property
-    def factor(self) -> float:
-        """f, steps of the first word per unit; 0 if some value is not finite."""
-        if self.words == 1:
-            return (2.0**31 - self.workers) / (self.workers * self.bound)
-        return 2.0 ** (31 - self.workers.bit_length()) / self.bound
 
-    @property
-    def finer(self) -> float:
-        """2^s, steps of the last word per step of the first one."""
-        return 1.0 if self.words == 1 else 2.0 ** (32 - self.workers.bit_length())
+def separate_codes(codes: UInt8s, worker: int, workers: int) -> Int32s:
+    """Return codes, uint8[G], in a worker's lanes of int32[1, k]; those of the others are 0."""
+    lanes = np.zeros((workers, -(-len(codes) // _LANE.itemsize)), dtype=_LANE)
+    lanes.view(np.uint8)[worker, : len(codes)] = codes
+    return lanes.reshape(1, -1)
+
+
+def largest_codes(lanes: Int32s, count: int, workers: int) -> UInt8s:
+    """Return the largest codes of all workers, uint8[count], from the sum of their lanes."""
+    each = -(-count // _LANE.itemsize)
+    codes: UInt8s = lanes[: workers * each].view(np.uint8).reshape(workers, -1).max(axis=0)
+    return codes[:count]
+
+
+@cache
+def _steps(workers: int, bits: int) -> tuple[Float64s, float]:
+    """Return f of each code, float64[256], NaN of NOT_FINITE, and 2^b, 1 without lower parts."""
+    bounds = np.ldexp(1.0, np.arange(NOT_FINITE + 1) + _LEAST_EXPONENT)
+    bounds[NOT_FINITE] = np.nan
+    if bits == COARSE:
+        return (2.0**31 - workers) / (workers * bounds), 1.0
+    base = 2.0 ** (16 - (workers - 1).bit_length())
+    return 2.0 ** (31 - workers.bit_length()) * base / bounds, base
+
+
+class FragmentScales:
+    """The scales of fragments of m numbers: the largest codes of n workers, uint8[F].
+
+    `factors`: f, steps per unit, float64[F, 1]; NaN if some value is not finite.
+    """
+
+    def __init__(self, codes: UInt8s, workers: int, bits: int = PRECISE) -> None:
+        factors, self._base = _steps(workers, bits)
+        self.codes, self._workers = codes, workers
+        self.factors: Float64s = factors[codes, np.newaxis]
 
     def quantise(self, values: Float32s, generator: np.random.Generator | None = None) -> Int32s:
-        """Return the words of each value in turn, int32; 0 if a value of the group is not finite.
+        """Return the lanes of fragments, int32[F, k] in network order, for values, float32[F, m].
 
-        With a generator the last word is rounded up or down at random so that the mean is right.
+        0 if some value is not finite. With a generator values are rounded up or down at random so
+        that the mean is right.
         """
-        words = np.zeros((len(values), self.words), dtype=np.int32)
-        if self.finite:
-            steps = np.multiply(values, self.factor, dtype=np.float64)
-            if self.words > 1:
-                words[:, 0] = whole = np.rint(steps)
-                steps -= whole
-                steps *= self.finer
-            if generator is None:
-                np.rint(steps, out=steps)
-            else:
-                random = generator.integers(0, 1 << _RANDOM_BITS, len(steps), dtype=np.uint16)
-                steps += (random + 0.5) * _RANDOM_STEP
-                np.floor(steps, out=steps)
-            words[:, -1] = steps
-        return words.reshape(-1)
+        with np.errstate(invalid="ignore"):
+            steps = values.astype(np.float64)
+        steps *= self.factors
+        if NOT_FINITE in self.codes.tobytes():
+            steps[self.codes == NOT_FINITE] = 0
+        if generator is None:
+            np.rint(steps, out=steps)
+        else:
+            whole = np.floor(steps)
+            random = generator.integers(0, 1 << _RANDOM_BITS, steps.shape, dtype=np.uint16)
+            # The difference is exact, so a whole number stays what it is.
+            steps = whole + np.floor(steps - whole + (random + 0.5) * _RANDOM_STEP)
+        if self._base == 1:
+            return steps.astype(_LANE)
+        m = values.shape[1]
+        lanes = np.empty((len(values), m + (m + 1) // 2), dtype=_LANE)
+        upper = steps * (1 / self._base)
+        lanes[:, :m] = np.floor(upper, out=upper)
+        upper *= self._base
+        steps -= upper
+        halves = lanes.view(_HALF)
+        halves[:, 2 * m : 3 * m] = steps
+        halves[:, 3 * m :] = 0
+        return lanes
 
     def dequantise(self, sums: Int32s, out: Float32s, divisor: int = 1) -> None:
-        """Write sums, int32[k · words], in units; NaN if some value is not finite.
+        """Write sums, int32[F, 256] in network order, in units, float32[F, m].
 
-        The sums may have any byte order. `divisor`: the number of workers for an average.
+        NaN if some value is not finite. `divisor`: the number of workers for an average.
         """
-        if not self.finite:
-            out.fill(np.nan)
-            return
-        words = sums.reshape(-1, self.words)
-        steps = words[:, -1] / self.finer
-        if self.words > 1:
-            steps += words[:, 0]
+        m = out.shape[1]
+        steps = sums[:, :m].astype(np.float64)
+        if self._base != 1:
+            steps *= self._base
+            steps += sums.view(_HALF)[:, 2 * m : 3 * m].astype(np.uint16)
+        steps *= 1 / (self.factors * divisor)
         # A sum beyond float32 is an infinity, as it is without a switch.
         with np.errstate(over="ignore"):
-            np.divide(steps, self.factor * divisor, out=out, casting="unsafe")
+            out[:] = steps
 
-    def error_bound(self, *, stochastic: bool = False) -> float:
-        """Return the largest error of a sum, before its rounding to float32."""
-        if not self.finite:
-            return 0.0
-        return self.workers / (self.factor * self.finer) / (1 if stochastic else 2)
+    def error_bounds(self, *, stochastic: bool = False) -> Float64s:
+        """Return the largest error of sums, float64[F], before their rounding to float32."""
+        return self._workers / self.factors[:, 0] / (1 if stochastic else 2)
 
 
 class _IntegerScale:
@@ -134,6 +168,7 @@ class _IntegerScale:
 
     def dequantise(self, sums: Int32s, out: Int32s, divisor: int = 1) -> None:
         # Quotients are exact enough in float64, and rounded towards 0.
+        sums = sums[:, : out.shape[1]]
         out[:] = sums if divisor == 1 else sums / divisor
 
 

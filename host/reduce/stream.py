@@ -28,6 +28,7 @@ from switchgnn.host.reduce.reduction import (
     StreamSettings,
     check_tensor,
 )
+from switchgnn.host.reduce.scale import PRECISE
 from switchgnn.host.reduce.timeout import SumTimeout
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch
@@ -101,9 +102,8 @@ class ReduceStream:
     same fragment: the largest ``StreamStart.first``.
 
     `session`: the number that the install of the plan returned. `plan_id`: the first 32 bits of the
-    plan's digest. `pace`: its window counts fragments. `clock`: of the link. `words`: int32 of each
-    float, 2 or 1: exact to float32's rounding, or half as many bytes. `generator`: for stochastic
-    rounding; None: to the nearest.
+    plan's digest. `pace`: its window counts fragments. `clock`: of the link. `bits`: of each
+    float, 48 or, coarse, 32. `generator`: for stochastic rounding; None: to the nearest.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class ReduceStream:
         plan_id: int,
         pace: Pace | None = None,
         clock: Clock = SYSTEM_CLOCK,
-        words: int = 2,
+        bits: int = PRECISE,
         generator: np.random.Generator | None = None,
     ) -> None:
         self.counters = ReduceCounters()
@@ -125,7 +125,7 @@ class ReduceStream:
         self._worker, self._workers = worker, workers
         self._session, self._plan_id = session & SESSION_MASK, plan_id
         self._pace = pace or Pace()
-        self._words, self._generator = words, generator
+        self._bits, self._generator = bits, generator
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
         self._opening: StreamStart | None = None
         self._flow: _Flow | None = None
@@ -145,7 +145,7 @@ class ReduceStream:
         self._opening = None
         opening = self._ask_opening()
         slots = opening.slots
-        if slots < 1 or slots & slots - 1:
+        if slots < 2 or slots & slots - 1:
             raise InNetworkError(
                 f"The switch on {self._link.name} has {slots} slots for all-reduces: install a "
                 "program that reduces, with a power of two of them."
@@ -177,7 +177,7 @@ class ReduceStream:
         pipeline = FragmentPipeline(
             self._link, frames, sums, timers=timers, congestion=congestion, first=number
         )
-        setting = StreamSettings(self._workers, slots, self._words, self._generator)
+        setting = StreamSettings(self._worker, self._workers, slots, self._bits, self._generator)
         self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 
     @property
@@ -332,7 +332,7 @@ class ReduceStream:
         """
         own, begin = flow.pipeline.first, flow.pipeline.base + max(1, flow.slots // 2)
         self.start(begin)
-        exchange = DescriptionExchange(begin, own, self._worker, flow.setting)
+        exchange = DescriptionExchange(begin, own, flow.setting)
         self._started().pipeline.append(exchange)
 
     def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:

@@ -35,7 +35,7 @@ class AllReduceTask:
     elements: int  # Numbers of a tensor.
     rounds: int  # All-reduces of integers, and then as many of floats.
     seed: int
-    words: int  # Int32 of each float, 2 or 1.
+    bits: int  # Of each float, 48 or 32.
     output: Path  # The safetensors file with the last sums.
     pace: Pace
 
@@ -60,7 +60,7 @@ def run(line: str) -> None:
 
 def _reduce(task: AllReduceTask, events: EventWriter) -> None:
     with open_reduce_link(task.config) as link:
-        stream = reduce_stream(task.config, link, pace=task.pace, words=task.words)
+        stream = reduce_stream(task.config, link, pace=task.pace, bits=task.bits)
         # In a new session no fragment is older than the slots.
         stream.start(stream.query().slots)
         with Reducer(stream) as reducer:

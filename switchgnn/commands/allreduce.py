@@ -56,8 +56,7 @@ from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.links.faults import Faults
 from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.frames import LANES
-from switchgnn.host.reduce.scale import GroupScale, group_codes
+from switchgnn.host.reduce import scale
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.transport import LinkConfig
@@ -83,7 +82,7 @@ class ReduceOptions(NetworkJob):
     rounds: int  # all-reduces of integers, and then as many of floats
     seed: int
     pace: Pace
-    words: int = 2  # int32 of each float, 2 or 1
+    bits: int = scale.PRECISE  # of each float, 48 or 32
     gloo: bool = True  # whether to compare with Gloo where its packets go over the same links
 
 
@@ -257,11 +256,11 @@ def _compare_floats(options: ReduceOptions, sums: Float32s) -> tuple[float, floa
     """Return the error that comes closest to its bound, that bound, and whether all are within."""
     tensors = _tensors(options, FLOATS)
     exact = reduce(np.add, tensors, np.zeros(options.elements, dtype=np.float64))
-    group = reduce_slots(Layout.from_text(load_program().p4info)) * LANES // options.words
-    codes = np.max([group_codes(each, group) for each in tensors], axis=0)
-    scales = [GroupScale(int(code), options.workers, options.words) for code in codes]
-    bounds = [scale.error_bound() for scale in scales]
-    bound = np.repeat(bounds, group)[: options.elements] + np.abs(exact) * _ROUNDING
+    shared = options.workers, reduce_slots(Layout.from_text(load_program().p4info)), options.bits
+    codes = np.max([scale.fragment_codes(each, *shared)[0] for each in tensors], axis=0)
+    bounds = scale.FragmentScales(codes, options.workers, options.bits).error_bounds()
+    bounds = np.repeat(bounds, scale.numbers_of(options.bits))[: options.elements]
+    bound = bounds + np.abs(exact) * _ROUNDING
     error = np.abs(sums - exact)
     worst = int(np.argmax(error / bound))
     return float(error[worst]), float(bound[worst]), bool((error <= bound).all())
@@ -295,9 +294,7 @@ class AllReduceCommandOptions:
     rounds: int = option(
         DATA, "N", "Do N all-reduces of integers, then N of floats.", default=3, min=1
     )
-    words: int = option(
-        DATA, "N", "Send each float as N int32; 1 is coarse.", default=2, min=1, max=2
-    )
+    bits: int = option(DATA, "BITS", "Send each float in 48 or, coarse, 32 bits.", default=48)
     seed: int = seed_option("Draw the numbers from this seed.")
     network: FabricOptions
     limits: LimitOptions
@@ -324,6 +321,8 @@ class AllReduceCommandOptions:
                 f"A tensor of {size:,} bytes has no whole number of {NUMBER_BYTES} bytes each: "
                 "give --bytes as a multiple of 4."
             )
+        if self.bits not in (scale.PRECISE, scale.COARSE):
+            raise SwitchGNNError(f"Floats cannot take {self.bits} bits: give --bits as 48 or 32.")
         Faults.parse(self.faults)
         return ReduceOptions(
             **shared_fields(self, ReduceOptions)

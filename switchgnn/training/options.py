@@ -138,9 +138,9 @@ class ReduceBy(str, Enum):
     GLOO = "gloo"
 
     @property
-    def words(self) -> int:
-        """How many int32 the switch adds for each number; 0: none."""
-        return {ReduceBy.SWITCH: 2, ReduceBy.SWITCH_32: 1}.get(self, 0)
+    def bits(self) -> int:
+        """How many bits each number takes on its way to the switch; 0: none goes there."""
+        return {ReduceBy.SWITCH: 48, ReduceBy.SWITCH_32: 32}.get(self, 0)
 
 
 def _number(value: float) -> float:

@@ -155,9 +155,9 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         machine = stack.enter_context(local_processes(partition, ranks, task.pace))
         pace_gloo(config.link)
         end, reducer = _end(task, partition), None
-        if task.reduce.words and end.workers > 1 and not task.seat:
+        if task.reduce.bits and end.workers > 1 and not task.seat:
             leaders = None if machine is None else machine.leaders
-            switch = stack.enter_context(switch_sums(end, task.reduce.words, leaders))
+            switch = stack.enter_context(switch_sums(end, task.reduce.bits, leaders))
             end, reducer = switch.end, switch.reducer
         kind = transport_kind(task.transport)
         transport = stack.enter_context(opened(kind.open, end, partition, machine))
@@ -219,17 +219,17 @@ class SwitchSums:
 
 @contextmanager
 def switch_sums(
-    end: WorkerEnd, words: int, group: dist.ProcessGroup | None = None
+    end: WorkerEnd, bits: int, group: dist.ProcessGroup | None = None
 ) -> Iterator[SwitchSums]:
     """Share the link of a worker between neighbour sums and all-reduces, for the block.
 
     The workers agree on the first fragment in their process group, or that of their leaders.
 
-    `words`: int32 of each number, 2 or 1.
+    `bits`: of each number, 48 or 32.
     """
     sums, reduces = split_link(end.open_link(PROTOCOL, DIRECT_PROTOCOL), kinds_from(Kind.REDUCE))
     with sums, reduces:
-        stream = reduce_stream(end, reduces, pace=end.pace, clock=end.clock, words=words)
+        stream = reduce_stream(end, reduces, pace=end.pace, clock=end.clock, bits=bits)
         first = torch.tensor([stream.query().first])
         with collective():
             dist.all_reduce(first, dist.ReduceOp.MAX, group)

@@ -73,6 +73,7 @@ CASES = {
     "switchgnn launch --faults w9.loss=0.1 FILE": "w9",
     "switchgnn launch --target bmv2 FILE": "simple_switch_grpc is not on the PATH",
     "switchgnn allreduce --bytes 5": "no whole number of 4 bytes",
+    "switchgnn allreduce --bits 40": "give --bits as 48 or 32",
     "switchgnn allreduce --bytes 4EB": "Cannot read --bytes 4EB",
     "switchgnn allreduce --faults loss=2": "loss",
     "switchgnn.train nothing": "nothing holds no job",

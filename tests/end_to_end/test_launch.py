@@ -35,8 +35,8 @@ def losses_of(*words, backend):
         # 20 steps with a bucket of gradients and a loss, and how DDP begins.
         arrays, size, unit, seconds = CARRIED.search(carried).groups()
         assert 40 <= int(arrays) <= 45
-        # Two words of 520 weights and a loss, up and down, in each of the steps.
-        assert 1 < float(size) * {"kB": 1e3, "MB": 1e6}[unit] / (20 * 2 * 8 * 521) < 2
+        # 48 bits of 520 weights and a loss, up and down, in each of the steps.
+        assert 1 < float(size) * {"kB": 1e3, "MB": 1e6}[unit] / (20 * 2 * 6 * 521) < 2
         assert 0 < float(seconds) < seconds_here(100)
     # PyTorch may warn, too.
     lines = [line for line in result.stdout.splitlines() if "[W" not in line]

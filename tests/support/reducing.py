@@ -10,10 +10,11 @@ from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.header import Kind
+from tests.host.reduce.switch_model import largest_error
 from tests.support.fabrics import JOIN_SECONDS, PATIENT, Team, added_up
 from tests.support.speed import pace_here, seconds_here
 
-# All but one are no multiples of a frame's 256 numbers; more fragments than slots.
+# Also whole frames of 256 integers or 170 floats; more fragments than slots.
 SIZES = (1, 257, 20_001, 8, 60_000, 512, 700)
 
 
@@ -127,13 +128,10 @@ class Job:
             assert np.array_equal(results[0], wrapped)
         else:
             error = np.abs(results[0] - exact)
-            assert (error <= self._bound() + np.abs(exact) * 2.0**-24).all()
-
-    def _bound(self):
-        """Return n 2^(e - 64 + 2 k) of two words, with the largest e of any group."""
-        workers, largest = len(self.values), float(np.abs(self.values).max())
-        exponent = int(np.ceil(np.log2(largest)))
-        return workers * 2.0 ** (exponent - 64 + 2 * workers.bit_length())
+            # Of a fragment with the largest exponent of all.
+            exponent = int(np.ceil(np.log2(np.abs(self.values).max())))
+            bound = float(largest_error(len(self.values), exponent))
+            assert (error <= bound + np.abs(exact) * 2.0**-24).all()
 
 
 def check(jobs):

@@ -354,16 +354,16 @@ def test_a_worker_that_computes_for_longer_than_the_patience_is_waited_for(soak)
     assert outcome.seconds > 2 * CALM.patience
 
 
-def test_the_bound_of_floats_is_that_of_their_group():
-    """Two groups: one of ones, one of a thousandth; the second one has a NaN at one worker."""
-    size = 512 * 128
+def test_the_bound_of_floats_is_that_of_their_fragment():
+    """Fragments of ones, of thousandths, and one with a NaN at one worker."""
+    size = 300 * 170
     values = np.concatenate([np.full(size, 1.0), np.full(size, 0.001), [np.nan]])
     tensors = (Tensor(len(values), TensorKind.FLOAT32),)
     job = ReduceJob(1, (1,), tensors, 3, mock.Mock(), 0, mock.Mock())
     with mock.patch.object(ReduceJob, "values", lambda *_: values.astype(np.float32)):
         right = expected_floats(job, 0)
-    assert right.errors[0] == pytest.approx(3 * 2.0**-60 + 3 * 2.0**-24, rel=1e-14)
-    small = 3 * 2.0**-69 + 3 * float(np.float32(0.001)) * 2.0**-24
+    assert right.errors[0] == pytest.approx(3 * 2.0**-44 + 3 * 2.0**-24, rel=1e-14)
+    small = 3 * 2.0**-53 + 3 * float(np.float32(0.001)) * 2.0**-24
     assert right.errors[size] == pytest.approx(small, rel=1e-14)
     assert np.isnan(right.values[-1])
     assert not np.isnan(right.values[:-1]).any()

@@ -156,8 +156,8 @@ class TransportOptions:
     reduce: ReduceBy | None = option(
         EXCHANGE,
         None,
-        "What adds up the gradients: switch, exact to float32's rounding, switch-32 with half the "
-        f"bytes and errors of 32 bits, or gloo; the switch goes with --transport {SWITCH.name}.",
+        "What adds up the gradients: switch, with 48 bits of each number, switch-32, with 32 and "
+        f"less precise, or gloo; the switch goes with --transport {SWITCH.name}.",
         shown=f"{SWITCH.name} with that transport, for {AUTO.name} the predicted faster of both",
     )
 
@@ -165,7 +165,7 @@ class TransportOptions:
         """Return the transports in their order."""
         chosen = [_KINDS[name] for name in self.transport or [DEFAULT.name]]
         by = self.reduce
-        if by and by.words and not all(each.in_switch for each in chosen):
+        if by and by.bits and not all(each.in_switch for each in chosen):
             raise SwitchGNNError(
                 f"--reduce {by.value} is for --transport {SWITCH.name} alone: over the "
                 "others the switch adds up no gradients."

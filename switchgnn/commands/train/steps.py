@@ -38,6 +38,8 @@ from switchgnn.commands.shared.workers import (
 )
 from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
+from switchgnn.controller.controls.banks import reduce_slots
+from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.host_baseline import Exchanges, host_traffic
 from switchgnn.host.metrics import metrics_address
@@ -81,7 +83,6 @@ from switchgnn.training.data.weights import told_cost
 from switchgnn.training.gradients import TCP_PAYLOAD
 from switchgnn.training.layers.models import build_model, exchanged_widths
 from switchgnn.training.layers.pyg_layers import templates_removed
-from switchgnn.training.options import ReduceBy
 from switchgnn.training.partition import split_machines, write_partitions
 from switchgnn.training.worker import TrainTask
 
@@ -356,7 +357,8 @@ def switch_reduces_faster(job: TrainJob, data: Dataset) -> bool:
     numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
     on, workers = job.network_on(job.choose_fabric().target), job.workers
     rate, cores, steps = on.bits_per_second / _BITS, on.cores or workers, 2 * (workers - 1)
-    frames, size = frames_of_floats(numbers, ReduceBy.SWITCH.words)
+    slots = reduce_slots(Layout.from_text(job.program.p4info))
+    frames, size = frames_of_floats(numbers, workers, slots)
     work = workers * frames * (2 * on.host_frame + on.switch_frame) / cores
     passes = workers * frames / (on.passes_per_second or np.inf)
     sent = steps * numbers / workers * _FLOAT_BYTES / TCP_PAYLOAD

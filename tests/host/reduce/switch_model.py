@@ -7,6 +7,8 @@ import heapq
 import random
 from collections import deque
 from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,6 +20,23 @@ from tests.host.addresses import SWITCH, addresses_of, station
 from tests.support.hand_clock import HandClock
 
 SESSION, PLAN = 3, 0xBEEF
+
+
+def largest_error(workers, exponent, bits=48):
+    """The largest error of docs/allreduce.md, before the rounding to float32."""
+    if bits == 32:
+        return workers**2 * Fraction(2) ** exponent / (2 * (2**31 - workers))
+    k, b = int(np.log2(workers)) + 1, 16 - int(np.ceil(np.log2(workers)))
+    return workers * Fraction(2) ** (exponent - 32 + k - b)
+
+
+def scaled_alike(size, workers, slots, bits=48):
+    """The slices of a tensor that have one scale each, as docs/allreduce.md has them."""
+    held = 8192 // bits
+    ahead = min(slots // 2, -(-size // held))
+    each = max(1, -(-ahead // (1 + 4 * (256 // workers))))
+    begins = [at * held for at in (*range(0, ahead, each), *range(ahead, -(-size // held)))]
+    return [slice(*ends) for ends in pairwise([*begins, size])]
 
 
 @dataclass

@@ -14,6 +14,11 @@ def fragment_frames():
     return FragmentFrames(addresses_of(WORKER), WORKER, SESSION, SLOTS)
 
 
+def write(frames, number, lanes, code):
+    rows = np.atleast_2d(lanes).astype(np.int32)
+    frames.write(number, rows, np.full(len(rows), code, dtype=np.uint8))
+
+
 def expected(number, width, code, *, resend=False):
     return Header(
         Kind.REDUCE,
@@ -36,10 +41,11 @@ def lanes_in(frame):
 def test_frames_carry_lanes_in_the_order_of_their_numbers(first):
     frames, wire = fragment_frames(), Recorder()
     values = np.random.default_rng(1).integers(-(2**31), 2**31, 5 * 256, dtype=np.int32)
-    frames.write(first, values, 200)
+    codes = np.arange(200, 205, dtype=np.uint8)
+    frames.write(first, values.reshape(5, 256), codes)
     frames.send(wire, first, 5)
     for index, frame in enumerate(wire.frames):
-        assert unpack_header(frame) == expected(first + index, 31, 200)
+        assert unpack_header(frame) == expected(first + index, 31, 200 + index)
         assert lanes_in(frame) == values[256 * index : 256 * index + 256].tolist()
     assert len(wire.frames) == 5
 
@@ -51,9 +57,10 @@ WIDTHS = [(1, 0), (8, 0), (9, 1), (16, 1), (17, 2), (33, 4), (128, 15), (129, 16
 def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, width):
     frames, wire = fragment_frames(), Recorder()
     # What is left of earlier fragments must not leave again.
-    frames.write(8, np.full(SLOTS * 256, -1, dtype=np.int32), 255)
-    frames.write(16, np.arange(256 + rest, dtype=np.int32), 3)
-    frames.write(18, np.full(256, 5, dtype=np.int32), 4)
+    write(frames, 8, np.full((SLOTS, 256), -1), 255)
+    write(frames, 16, np.arange(256), 3)
+    write(frames, 17, np.arange(256, 256 + rest), 3)
+    write(frames, 18, np.full(256, 5), 4)
     frames.send(wire, 16, 3)
     codes = [(16, 31, 3), (17, width, 3), (18, 31, 4)]
     assert list(map(unpack_header, wire.frames)) == [expected(*each) for each in codes]
@@ -64,17 +71,18 @@ def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, wid
 
 def test_a_question_is_the_same_fragment_with_resend():
     frames = fragment_frames()
-    frames.write(8, np.arange(300, dtype=np.int32), 9)
-    for number, width in ((8, 31), (9, 5)):
+    write(frames, 8, np.arange(256), 9)
+    write(frames, 9, np.arange(44), 8)
+    for number, width, code in ((8, 31, 9), (9, 5, 8)):
         asking = frames.question(number)
-        assert unpack_header(asking) == expected(number, width, 9, resend=True)
-        assert lanes_in(asking)[:2] == [(number - 8) * 256, (number - 8) * 256 + 1]
+        assert unpack_header(asking) == expected(number, width, code, resend=True)
+        assert lanes_in(asking)[:44] == [*range(44)]
 
 
 def test_sums_are_held_until_their_slot_is_used_again():
     frames = fragment_frames()
     sums = SumRing(frames, 3, SESSION, 16)
-    frames.write(16, np.zeros(300, dtype=np.int32), 9)
+    write(frames, 17, np.zeros(44), 9)
     sums.await_sums(16, 2)
     total = expected(17, 5, 50)._replace(kind=Kind.REDUCED, src_id=0, count=3)
     frame = addresses_of(WORKER).frame(total.pack(np.arange(48, dtype=">i4").tobytes()))

@@ -1,4 +1,4 @@
-"""Codes, scales and rounding of groups, against exact arithmetic."""
+"""Codes, scales and rounding of fragments, against exact arithmetic."""
 
 from fractions import Fraction
 
@@ -7,11 +7,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from switchgnn.host.reduce.scale import NOT_FINITE, GroupScale, group_codes
+from switchgnn.host.reduce import scale
+from switchgnn.host.reduce.scale import NOT_FINITE, FragmentScales, group_codes
+from tests.host.reduce.switch_model import largest_error
 
+F32 = np.float32
 WORKERS = (1, 2, 3, 5, 8, 16, 127, 128)
 float_bits = st.integers(0, 2**32 - 1)
-MOST = 2**31
 
 
 def floats(*bits):
@@ -26,7 +28,8 @@ def code_by_definition(values):
     return next(code for code in range(255) if largest <= Fraction(2) ** (code - 126))
 
 
-@given(st.lists(float_bits, min_size=1, max_size=20), st.integers(1, 7))
+@given(st.lists(float_bits, max_size=20), st.integers(1, 7))
+@example([], 4)
 @example([0, 0x80000000], 1)
 @example([1, 0x007FFFFF, 0x00800000, 0x00800001], 1)
 @example([0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001], 1)
@@ -38,27 +41,36 @@ def test_codes_are_the_smallest_that_bound_a_group(bits, group):
     assert group_codes(values, group).tolist() == list(map(code_by_definition, parts))
 
 
-def test_no_values_have_no_groups():
-    assert len(group_codes(np.zeros(0, dtype=np.float32), 4)) == 0
+def added(lanes, times):
+    """The sum of equal contributions, as the switch adds: modulo 2^32."""
+    sums = np.zeros((len(lanes), 256), dtype=">u4")
+    sums[:, : lanes.shape[1]] = lanes.view(">u4").astype(np.uint32) * np.uint32(times)
+    return sums.view(">i4")
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("words", [1, 2])
-@pytest.mark.parametrize("stochastic", [False, True])
-def test_sums_of_the_largest_words_stay_in_the_range(workers, words, stochastic):
-    """Also with the numbers that a generator draws least and most.
+def units(scales, sums, numbers, divisor=1):
+    out = np.zeros((len(scales.codes), numbers), dtype=np.float32)
+    scales.dequantise(sums, out, divisor)
+    return out
 
-    The second word is largest half of a step of the first one above or below a whole number.
-    """
-    generators = [Constant(0), Constant(2**16 - 1)] if stochastic else [None]
-    for code in range(255):
-        scale = GroupScale(code, workers, words)
-        for size in (2.0 ** (code - 126), 0.5 / scale.factor, 1.5 / scale.factor):
-            value = np.float32(min(size, float(np.finfo(np.float32).max)))
-            for generator in generators:
-                steps = scale.quantise(np.array([value, -value]), generator).astype(object)
-                assert all(-MOST <= step * workers < MOST for step in steps)
-                assert size < scale.bound or steps[0] > 0 > steps[words]
+
+@pytest.mark.parametrize("bits", [32, 48])
+@pytest.mark.parametrize("workers", range(1, 129))
+def test_no_part_of_a_sum_carries_or_wraps(workers, bits):
+    """A part that is largest at all workers, beside one that is smallest, at every scale."""
+    codes = np.arange(60, 240, dtype=np.uint8)
+    scales, most = FragmentScales(codes, workers, bits), 2.0 ** (codes - 126.0)
+    step = 2.0 ** (workers.bit_length() - 31.0) * most
+    lower = step * (1 - 2.0 ** -(16 - (workers - 1).bit_length()))
+    # The lower parts are 0, all ones, 0, all ones, as step - lower is the least number.
+    given = [most, lower, -most, lower - step, -most, most - lower, step - most, most]
+    values = np.array(given, dtype=F32).T
+    for number in (None, 0, 2**16 - 1):
+        lanes = scales.quantise(values, None if number is None else Constant(number))
+        exact = values.astype(np.float64) * workers
+        error = np.abs(units(scales, added(lanes, workers), 8) - exact)
+        bounds = scales.error_bounds(stochastic=True)[:, np.newaxis] + np.abs(exact) * 2.0**-24
+        assert (error <= bounds).all()
 
 
 class Constant:
@@ -72,91 +84,75 @@ class Constant:
         return np.full(size, self.number, dtype=dtype)
 
 
-@given(st.sampled_from(WORKERS), st.data(), st.sampled_from([1, 2]), st.booleans())
-def test_sums_are_within_the_bound(workers, data, words, stochastic):
+def test_lanes_have_the_upper_parts_and_then_the_lower_ones():
+    """Of 8 workers: 28 bits and 13."""
+    scales = FragmentScales(np.array([126], np.uint8), 8)
+    steps = [1 << 40, -(1 << 40), -1, 8193, 8191]
+    lanes = scales.quantise(np.array([steps], dtype=F32) / F32(2**40))
+    lower = [0 << 16 | 0, 8191 << 16 | 1, 8191 << 16]
+    assert lanes[0].tolist() == [1 << 27, -(1 << 27), -1, 1, 0, *lower]
+
+
+@given(st.sampled_from(WORKERS), st.data(), st.sampled_from([32, 48]), st.booleans())
+def test_sums_are_within_the_bound(workers, data, bits, stochastic):
+    """Also of small numbers in a fragment with large ones."""
     finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
-    row = st.lists(finite, min_size=3, max_size=3)
-    values = [np.array(data.draw(row), dtype=np.float32) for _ in range(workers)]
-    scale = GroupScale(max(int(group_codes(each, 3)[0]) for each in values), workers, words)
+    row = st.lists(finite, min_size=6, max_size=6)
+    values = np.array([data.draw(row) for _ in range(workers)], dtype=F32)
+    codes = np.max([group_codes(each, 3) for each in values], axis=0)
+    scales = FragmentScales(codes, workers, bits)
     generator = np.random.default_rng(workers) if stochastic else None
-    total = sum(scale.quantise(each, generator).astype(object) for each in values)
-    result = np.zeros(3, dtype=np.float32)
-    scale.dequantise(np.array(total, dtype=np.int32), result)
-    bound = Fraction(scale.error_bound(stochastic=stochastic))
-    for index, found in enumerate(result):
-        exact = sum(Fraction(float(each[index])) for each in values)
-        if not np.isfinite(found):
-            assert abs(exact) + bound > Fraction(float(np.finfo(np.float32).max))
-            continue
-        rounding = abs(exact) * Fraction(1, 2**23) + Fraction(1, 2**149)
-        assert abs(Fraction(float(found)) - exact) <= bound * (1 + Fraction(1, 2**20)) + rounding
-
-
-def exponent_of(value):
-    """The least e with a magnitude of at most 2^e, as docs/allreduce.md has it."""
-    return next(e for e in range(-126, 129) if abs(Fraction(float(value))) <= Fraction(2) ** e)
-
-
-@pytest.mark.parametrize("workers", WORKERS)
-def test_two_words_are_exact_to_the_rounding_of_float32(workers):
-    """Where magnitudes of one group are 2^-60 to 2^60, for all that are not far below the largest.
-
-    A sum of float32 in any order is off by more.
-    """
-    generator = np.random.default_rng(workers)
-    values = generator.standard_normal((workers, 4000)) * 2.0 ** generator.integers(-60, 61, 4000)
-    values = values.astype(np.float32)
-    scale = GroupScale(max(int(group_codes(each, 4000)[0]) for each in values), workers, words=2)
-    words = np.sum([scale.quantise(each) for each in values], axis=0, dtype=np.int64)
-    found = np.zeros(4000, dtype=np.float32)
-    scale.dequantise(words.astype(">i4"), found)
-    exponent, k = exponent_of(np.abs(values).max()), workers.bit_length()
-    bound = workers * Fraction(2) ** (exponent - 64 + 2 * k)
-    above = 0
+    lanes = [scales.quantise(each.reshape(2, 3), generator) for each in values]
+    total = np.sum(lanes, axis=0, dtype=np.int64).astype(">i4")
+    found = units(scales, added(total, 1), 3).reshape(-1)
     for index, result in enumerate(found):
         exact = sum(Fraction(float(each)) for each in values[:, index])
-        error = abs(Fraction(float(result)) - exact)
-        # Half of the last index, and float64's roundings.
-        half = Fraction(float(np.spacing(np.float32(abs(exact))))) / 2
-        assert error <= bound + half * (1 + Fraction(1, 2**20))
-        above += bound < half
-    # The magnitudes of the upper 40 - 3 k bits.
-    assert above > 4000 * (40 - 3 * k) / 121 * 0.8
+        bound = largest_error(workers, int(codes[index // 3]) - 126, bits) * (1 + stochastic)
+        assert scales.error_bounds(stochastic=stochastic)[index // 3] == pytest.approx(float(bound))
+        if not np.isfinite(result):
+            assert abs(exact) + bound > Fraction(float(np.finfo(F32).max))
+            continue
+        rounding = abs(exact) * Fraction(1, 2**23) + Fraction(1, 2**149)
+        assert abs(Fraction(float(result)) - exact) <= bound * (1 + Fraction(1, 2**20)) + rounding
 
 
-@pytest.mark.parametrize("words", [1, 2])
-def test_stochastic_rounding_has_the_right_mean(words):
-    scale, generator = GroupScale(126, 1, words), np.random.default_rng(1)
-    value = np.full(200_000, 0.3 / (scale.factor * scale.finer), dtype=np.float32)
-    steps = scale.quantise(value, generator)[words - 1 :: words]
+@pytest.mark.parametrize("bits", [32, 48])
+def test_stochastic_rounding_has_the_right_mean(bits):
+    scales, generator = FragmentScales(np.array([126], np.uint8), 1, bits), np.random.default_rng(1)
+    value = np.full((1, 200_000), 0.3 / scales.factors, dtype=F32)
+    lanes = scales.quantise(value, generator)
+    steps = lanes[0] if bits == 32 else lanes.view(">u2")[0, 400_000:]
     assert set(steps.tolist()) == {0, 1}
     assert abs(steps.mean() - 0.3) < 0.01
 
 
-def test_whole_numbers_of_steps_are_never_rounded_away():
-    scale = GroupScale(126, 1)
-    values = (np.arange(-4, 5) / scale.factor).astype(np.float32)
-    exact = np.rint(values.astype(np.float64) * scale.factor)
-    near = np.abs(values.astype(np.float64) * scale.factor - exact) < 2**-18
+@pytest.mark.parametrize("bits", [32, 48])
+def test_whole_numbers_of_steps_are_never_rounded_away(bits):
+    scales = FragmentScales(np.array([126], np.uint8), 1, bits)
+    values = np.append(np.arange(-4, 5) / scales.factors, [[-1.0]], axis=1).astype(F32)
     for number in (0, 2**16 - 1):
-        steps = scale.quantise(values, Constant(number))
-        assert (steps[near] == exact[near]).all()
+        assert (scales.quantise(values, Constant(number)) == scales.quantise(values)).all()
 
 
-def test_groups_with_nan_become_nan_and_send_zeros():
-    for words in (1, 2):
-        scale = GroupScale(NOT_FINITE, 3, words)
-        assert scale.quantise(floats(0x7FC00000, 0x3F800000)).tolist() == words * [0, 0]
-        result = np.zeros(2, dtype=np.float32)
-        scale.dequantise(np.arange(2 * words, dtype=">i4"), result)
-        assert np.isnan(result).all()
+@pytest.mark.parametrize("bits", [32, 48])
+def test_fragments_with_nan_become_nan_and_send_zeros(bits):
+    scales = FragmentScales(np.array([NOT_FINITE, 127], np.uint8), 3, bits)
+    values = floats(0x7FC00000, 0x7F800001, 0x7F800000, 0x3F800000, 0x3F800000, 0).reshape(2, 3)
+    lanes = scales.quantise(values)
+    assert (lanes[0].tolist(), bool(lanes[1].any())) == ([0] * lanes.shape[1], True)
+    assert np.isnan(units(scales, added(lanes, 1), 3)).tolist() == [[True] * 3, [False] * 3]
 
 
 def test_an_average_is_divided_before_it_is_rounded():
-    scale = GroupScale(126 + 127, 3)
-    value = np.array([2.0**127], dtype=np.float32)
-    result = np.zeros(1, dtype=np.float32)
-    scale.dequantise(scale.quantise(value) * np.int32(3), result, divisor=3)
-    assert result[0] == pytest.approx(2.0**127, rel=1e-7)
-    scale.dequantise(scale.quantise(value) * np.int32(3), result)
-    assert result[0] == np.inf
+    scales = FragmentScales(np.array([126 + 127], np.uint8), 3)
+    sums = added(scales.quantise(np.array([[2.0**127]], dtype=F32)), 3)
+    assert units(scales, sums, 1, divisor=3)[0, 0] == F32(2.0**127)
+    assert units(scales, sums, 1)[0, 0] == np.inf
+
+
+@pytest.mark.parametrize("workers", range(1, 129))
+def test_one_fragment_holds_the_codes_of_all_workers(workers):
+    """Those of 256 fragments but the first group's."""
+    _, each = scale.fragment_codes(np.zeros(256 * 170, dtype=F32), workers, 512, 48)
+    codes = np.zeros(-(-256 // each) - 1, dtype=np.uint8)
+    assert scale.separate_codes(codes, 0, workers).size <= 256

@@ -1,8 +1,6 @@
 """Streams of all workers over a model switch: sums, losses, restarts, and workers that end."""
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +23,8 @@ from tests.host.reduce.switch_model import (
     ModelSwitch,
     Network,
     Weather,
+    largest_error,
+    scaled_alike,
     started_streams,
 )
 
@@ -77,8 +77,8 @@ def integers(generator, size):
 
 
 def floats(generator, size):
-    """Values of magnitudes that differ from group to group."""
-    exponents = generator.integers(-60, 60, -(-size // GROUP)).repeat(GROUP)[:size]
+    """Values of magnitudes that differ within a fragment, and from fragment to fragment."""
+    exponents = generator.integers(-60, 60, -(-size // 50)).repeat(50)[:size]
     return (generator.standard_normal(size) * 2.0**exponents).astype(np.float32)
 
 
@@ -86,7 +86,7 @@ def tensors(generator, workers, size, kind):
     return [kind(generator, size) for _ in range(workers)]
 
 
-def assert_integer_sums(reductions, values):
+def assert_integer_sums(reductions, values, **_):
     expected = np.array(values).astype(object).sum(axis=0)
     expected = np.array([(int(each) + 2**31) % 2**32 - 2**31 for each in expected])
     for reduction in reductions:
@@ -96,33 +96,24 @@ def assert_integer_sums(reductions, values):
         assert np.array_equal(reduction.result, expected)
 
 
-def bound_of(workers, exponent, words):
-    """The largest error of docs/allreduce.md, before the rounding to float32."""
-    if words == 1:
-        return workers**2 * Fraction(2) ** exponent / (2 * (2**31 - workers))
-    return workers * Fraction(2) ** (exponent - 64 + 2 * workers.bit_length())
-
-
-def assert_float_sums(reductions, values, divisor=1, words=2):
-    """Within the bound of each group, and the rounding to float32."""
-    workers, group = len(values), GROUP // words
-    first = reductions[0].result
+def assert_float_sums(reductions, values, divisor=1, bits=48, slots=SLOTS):
+    """Within the bound of each scale, and the rounding to float32."""
+    workers, first = len(values), reductions[0].result
     for reduction in reductions:
         assert reduction.done
         assert np.array_equal(reduction.result, first, equal_nan=True)
-    for start in range(0, len(first), group):
-        parts = np.array([each[start : start + group] for each in values], dtype=np.float64)
+    for part in scaled_alike(len(first), workers, slots, bits):
+        parts = np.array([each[part] for each in values], dtype=np.float64)
         largest = np.abs(parts).max()
         exponent = -126 if largest == 0 else max(-126, int(np.ceil(np.log2(largest))))
-        bound = bound_of(workers, exponent, words) / divisor
+        bound = largest_error(workers, exponent, bits) / divisor
         exact = parts.sum(axis=0) / divisor
-        error = np.abs(first[start : start + group].astype(np.float64) - exact)
+        error = np.abs(first[part].astype(np.float64) - exact)
         rounding = np.abs(exact) * 2.0**-24 + 2.0**-150
         assert (error <= (float(bound) + rounding) * (1 + 2.0**-20)).all()
 
 
 KINDS = {"int32": (integers, assert_integer_sums), "float32": (floats, assert_float_sums)}
-ONE_WORD = partial(assert_float_sums, words=1)
 
 
 @pytest.fixture(params=["native", "python"])
@@ -133,29 +124,46 @@ def parser(request, monkeypatch):
         pytest.skip("there is no compiler")
 
 
-@pytest.mark.parametrize("words", [1, 2])
+@pytest.mark.parametrize("bits", [32, 48])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.usefixtures("parser")
-def test_tensors_of_all_sizes_are_summed(workers, kind, words):
+def test_tensors_of_all_sizes_are_summed(workers, kind, bits):
     make, check = KINDS[kind]
     generator = np.random.default_rng(workers)
-    table = bench(workers, words=words)
-    check = ONE_WORD if (kind, words) == ("float32", 1) else check
+    table = bench(workers, bits=bits)
     queued = []
     for size in SIZES:
         values = tensors(generator, workers, size, make)
         queued.append((table.submit(values), values))
     table.run()
     for reductions, values in queued:
-        check(reductions, values)
+        check(reductions, values, bits=bits)
     assert table.total("resent") == 0
 
 
-@pytest.mark.parametrize("words", [1, 2])
-@pytest.mark.parametrize("size", SIZES)
-def test_the_frames_of_floats_are_known_before(monkeypatch, size, words):
-    table, sent = bench(1, words=words), []
+def test_first_fragments_share_scales_where_there_are_many_workers():
+    table = bench(40, 64)
+    values = tensors(np.random.default_rng(1), 40, 50 * 170, floats)
+    reductions = table.submit(values)
+    table.run()
+    assert_float_sums(reductions, values, slots=64)
+
+
+@pytest.mark.parametrize("size", [1, 170, 171, 14 * 170])
+def test_floats_take_two_round_trips(size):
+    """Their codes leave with the mark, and all that the window lets go after its sum."""
+    table, sent = bench(2, 64, pace=replace(PACE, congestion_control=False)), set()
+    table.network.lose = lambda *crossing: sent.add((*crossing, table.clock.seconds))
+    table.submit([np.ones(size, np.float32)] * 2)
+    table.run()
+    assert len({at for _, _, header, at in sent if header.kind is Kind.REDUCE}) == 2
+
+
+@pytest.mark.parametrize("bits", [32, 48])
+@pytest.mark.parametrize("size", [*SIZES, 50 * 170])
+def test_the_frames_of_floats_are_known_before(monkeypatch, size, bits):
+    table, sent = bench(1, 64, bits=bits), []
     send = table.network.send
 
     def count(worker, frame, *, up):
@@ -165,7 +173,15 @@ def test_the_frames_of_floats_are_known_before(monkeypatch, size, words):
     monkeypatch.setattr(table.network, "send", count)
     table.submit([np.ones(size, dtype=np.float32)])
     table.run()
-    assert frames_of_floats(size, words) == (len(sent), sum(sent))
+    assert frames_of_floats(size, 1, 64, bits) == (len(sent), sum(sent))
+
+
+@pytest.mark.parametrize("size", [2**18, 10**6])
+def test_floats_take_three_quarters_of_two_words(size):
+    frames, _ = frames_of_floats(size, 8, 512)
+    # A mark, and codes.
+    assert frames == 2 + -(-size // 170)
+    assert frames <= 0.76 * (1 + size / 128)
 
 
 WEATHERS = {
@@ -190,8 +206,7 @@ def test_bad_networks_change_no_sum(workers, weather, slots):
             queued.append((check, table.submit(values), values))
     table.run()
     for check, reductions, values in queued:
-        if slots == SLOTS or check is assert_integer_sums:
-            check(reductions, values)
+        check(reductions, values, slots=slots)
     assert table.total("wrong") == table.total("asked") == 0
 
 
@@ -537,7 +552,7 @@ def test_another_plan_is_refused():
         one_stream(Network(ModelSwitch(1, SLOTS)), plan_id=PLAN + 1).query()
 
 
-@pytest.mark.parametrize("slots", [0, 12])
+@pytest.mark.parametrize("slots", [0, 1, 12])
 def test_a_switch_without_slots_is_refused(slots):
     switch = ModelSwitch(1, SLOTS)
     switch.announced = slots

@@ -7,12 +7,13 @@ import numpy as np
 
 from switchgnn.host.errors import HostError
 from switchgnn.host.wire.header import Kind
+from tests.host.reduce.switch_model import largest_error, scaled_alike
 from tests.simulation.checks.check import Check, PacketCheck
 from tests.simulation.checks.outcomes import RightParty
 from tests.simulation.scenario import TensorKind
 
 # REDUCE_SLOTS of headers.p4, and the integers and floats of a fragment.
-_SLOTS, _LANES, _FLOATS = 512, 256, 128
+_SLOTS, _LANES, _FLOATS = 512, 256, 170
 _LEAST_EXPONENT = -126
 _BLOCK_BITS = 16
 
@@ -29,19 +30,18 @@ class Expected:
 
 
 def expected_floats(job, index):
-    """Return the result of an all-reduce of floats by the formulas of docs/protocol.md."""
+    """Return the result of an all-reduce of floats by the formulas of docs/allreduce.md."""
     n, average = job.workers, job.tensors[index].kind is TensorKind.AVERAGE
     parts = np.stack([job.values(worker, index) for worker in range(n)]).astype(np.float64)
     values, errors = parts.sum(axis=0), np.zeros(parts.shape[1])
-    for begin in range(0, parts.shape[1], _SLOTS * _FLOATS):
-        group = slice(begin, begin + _SLOTS * _FLOATS)
+    for group in scaled_alike(parts.shape[1], n, _SLOTS):
         largest = float(np.abs(parts[:, group]).max())
         if not np.isfinite(largest):
             values[group] = np.nan
             continue
         mantissa, exponent = np.frexp(largest)
         exponent = max(_LEAST_EXPONENT, int(exponent) - (mantissa == 0.5))
-        errors[group] = n * 2.0 ** (exponent - 64 + 2 * n.bit_length())
+        errors[group] = float(largest_error(n, exponent))
     if average:
         values, errors = values / n, errors / n
     # And the rounding of the result to float32.
@@ -93,11 +93,12 @@ class ReducedExact(Check):
         return ~np.where(np.isnan(right.values), np.isnan(reduced.values), near)
 
     def _add_up(self, name, counters):
-        """Compare counters with the fragments of all tensors, of which each has a query first."""
-        fragments = sum(
-            1 - -tensor.elements // (_LANES if tensor.kind is TensorKind.INT32 else _FLOATS)
-            for tensor in self.scene.reduces.tensors
-        )
+        """Compare counters with the fragments of all tensors, after a mark and codes."""
+        fragments = 0
+        for tensor in self.scene.reduces.tensors:
+            whole = tensor.kind is TensorKind.INT32
+            data = -(-tensor.elements // (_LANES if whole else _FLOATS))
+            fragments += 1 + (data > 1 and not whole) + data
         if (counters.sent, counters.sums) != (fragments, fragments):
             self.scene.violated(
                 "all-reduces add up",

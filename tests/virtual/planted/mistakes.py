@@ -246,8 +246,8 @@ MISTAKES = (
         (
             "scale_without_workers",
             2,
-            "31 - self.workers.bit",
-            "31 - (self.workers - 1).bit",
+            "31 - workers.bit",
+            "31 - (workers - 1).bit",
             REDUCES,
         ),
     ),
