@@ -36,7 +36,7 @@ _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
 # The bytes of a TCP segment on Ethernet over those of its frame.
 TCP_PAYLOAD = 1448 / 1514
 _TCP = (socket.AF_INET, socket.SOCK_STREAM)
-_SO_MAX_PACING_RATE = 47  # of asm-generic/socket.h; Python has no name for it
+_SO_MAX_PACING_RATE = 47  # of Linux; Python has no name for it
 # A difference below this share of the average number is due to the rounding of other processors.
 _ROUNDING = 0.01
 

@@ -17,7 +17,7 @@ from switchgnn.commands.shared.config_file import ConfigError
 from switchgnn.commands.train.command import app as train_app
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
-from switchgnn.planner.presets import KNOWN, PRESETS, PlanRequest
+from switchgnn.planner.presets import KNOWN, PRESETS
 from switchgnn.training.data.load import DATASETS
 from switchgnn.training.options import MODELS
 
@@ -224,8 +224,7 @@ def test_strategies_are_listed_and_completed(name):
     for part, names in {**KNOWN, "strategy": PRESETS}.items():
         assert ", ".join(names) in text
         assert set(completed(name, f"--{part}")) == set(names)
-    # One default of all commands, of jobs and of benchmarks.
-    assert re.search(rf"--strategy.*?\[default: \(?{PlanRequest().preset}\b", text, re.DOTALL)
+    assert re.search(r"--strategy.*?\[default: \(?best\b", text, re.DOTALL)
 
 
 def test_what_train_takes_is_listed_and_completed():

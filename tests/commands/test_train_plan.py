@@ -212,7 +212,7 @@ def test_auto_adds_up_where_it_is_faster(monkeypatch, dense, bandwidth, workers,
     assert train.switch_reduces_faster(job, dense) == faster
 
 
-@pytest.mark.parametrize("preset", [PlanRequest().preset, "auto", "paper"])
+@pytest.mark.parametrize("preset", ["best", "auto", "paper"])
 def test_the_papers_plan_is_a_transport_whatever_the_strategy(preset, dense):
     def planned(name, preset):
         job = job_of(preset=preset)
