@@ -56,15 +56,12 @@ def group_codes(values: Float32s, group: int) -> UInt8s:
 
 
 def fragment_codes(values: Float32s, workers: int, slots: int, bits: int) -> tuple[UInt8s, int]:
-    """Return the code of each fragment, and how many of the first slots / 2 share one.
-
-    Those of all groups but the first fit in one fragment for all workers.
-    """
+    """Return the code of each fragment, and how many of the first slots / 2 share one to fit."""
     codes = group_codes(values, numbers_of(bits))
     first = codes[: slots // 2]
     each = first_groups(len(first), workers)
-    for start in range(0, len(first), each):
-        first[start : start + each] = first[start : start + each].max()
+    largest = np.maximum.reduceat(first, np.arange(0, len(first), each))
+    first[:] = np.repeat(largest, each)[: len(first)]
     return codes, each
 
 
