@@ -11,7 +11,6 @@ from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.commands.allreduce import ReduceOptions, ReduceReport, run_allreduce
 from switchgnn.host.pace import Pace
-from switchgnn.host.reduce.scale import COARSE
 from switchgnn.host.registry import SWITCH
 from switchgnn.topologies import FabricKind, Target, usual_limits
 from switchgnn.topologies.mininet_fabric import mininet_missing
@@ -23,7 +22,7 @@ OWN_NAMESPACE = False
 _BYTES = 4_000_000
 _BANDWIDTH = 20.0
 _ROUNDS = 2
-_BYTES_OFF, _SHAPED, _UNSHAPED = 0.6, 0.62, 1.0
+_BYTES_OFF, _SHAPED, _UNSHAPED = 0.92, 0.8, 1.0
 _LOSS, _RATE = 0.01, 0.6
 # The data set of `make run`, unless another is given.
 _GRAPH = "digits"
@@ -58,7 +57,6 @@ def _options(bandwidth: float | None, faults: str = "") -> ReduceOptions:
         rounds=_ROUNDS,
         seed=1,
         pace=Pace(window=limits.window),
-        bits=COARSE,
         faults=faults,
     )
 

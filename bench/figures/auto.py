@@ -1,6 +1,7 @@
 """Epochs over what `--transport auto` takes, compared with the best transport of each graph."""
 
 from collections.abc import Iterator
+from itertools import product
 
 from bench.line import Goal, ResultLine
 from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_training
@@ -18,31 +19,33 @@ _CASES: tuple[tuple[str, int | None], ...] = (
     *(("random:2000:20000:1", None), ("random:1000:100000:1", None)),
     *(("random:4000:200000:1", None), ("digits:80", 1024), ("random:1000:100000:1", 512)),
 )
-_BANDWIDTH = 20.0
+_BANDWIDTHS = (None, 20.0, 100.0)
 _EPOCHS, _LAYERS, _HIDDEN = 10, 3, 64
-_RATIO = 1.1
+_RATIO = 1.05
 _KINDS = (SWITCH, HOST_PARTIAL, HOST)
 missing = lacks_training
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:
     """Train on each graph over each transport that `auto` may take."""
-    for graph, slots in _CASES:
-        yield _compared(settings, graph, slots)
-    if settings.data is not None:
-        yield _compared(settings, str(settings.data), None)
+    cases = _CASES if settings.data is None else (*_CASES, (str(settings.data), None))
+    for (graph, slots), bandwidth in product(cases, _BANDWIDTHS):
+        yield _compared(settings, graph, slots, bandwidth)
 
 
-def _compared(settings: Settings, graph: str, slots: int | None) -> ResultLine:
+def _compared(
+    settings: Settings, graph: str, slots: int | None, bandwidth: float | None
+) -> ResultLine:
     setting = TrainingSetting(
         *(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK),
-        *(_BANDWIDTH, _LAYERS, _HIDDEN, slots),
+        *(bandwidth, _LAYERS, _HIDDEN, slots),
     )
     others = [kind.name for kind in _KINDS]
     trainings = Trainings(settings, setting, [AUTO, *others])
     best = min(others, key=lambda name: trainings.epoch_seconds(name).median)
     taken, fastest = (trainings.epoch_seconds(name) for name in (AUTO, best))
-    what = f"{graph}, {WORKERS} workers, {_LAYERS} layers of {_HIDDEN}, {_BANDWIDTH:g} Mbit/s"
+    links = "no limit" if bandwidth is None else f"{bandwidth:g} Mbit/s"
+    what = f"{graph}, {WORKERS} workers, {_LAYERS} layers of {_HIDDEN}, {links}"
     if slots is not None:
         what += f", {slots} slots"
     chosen = trainings.reports[AUTO][0].transport

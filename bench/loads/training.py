@@ -90,9 +90,12 @@ def _copies(data: "Dataset") -> str:
 
 
 def train_over(setting: TrainingSetting, data: "Dataset", transport: str) -> "TrainReport":
-    """Train over a transport, or over that which `auto` chooses."""
-    make = {AUTO: lambda: auto_job(setting, data)}
-    return train(make.get(transport, lambda: job_of(setting, transport))(), data)
+    """Train over a transport, or over that which `auto` chooses, as `train` does by default."""
+    from switchgnn.commands.train.steps import predicted_reduce  # noqa: PLC0415
+
+    job = auto_job(setting, data) if transport == AUTO else job_of(setting, transport)
+    by = predicted_reduce(job, data)
+    return train(replace(job, task=replace(job.task, reduce=by)), data)
 
 
 def train(job: "TrainJob", data: "Dataset") -> "TrainReport":

@@ -209,7 +209,7 @@ def test_an_assignment_counts_over_every_transport(transport, folder):
 def test_auto_adds_up_where_it_is_faster(monkeypatch, dense, bandwidth, workers, size, faster):
     monkeypatch.setattr(train, "frames_of_floats", lambda n, *_: (n // 128, size * n))
     job = replace(job_of(bandwidth=bandwidth, hidden=512), workers=workers)
-    assert train.switch_reduces_faster(job, dense) == faster
+    assert train.predicted_reduce(job, dense).value == ("switch" if faster else "gloo")
 
 
 @pytest.mark.parametrize("preset", ["best", "auto", "paper"])

@@ -33,7 +33,7 @@ from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.topologies.forkserver import Forkserver
 from switchgnn.training.data.load import NEED_PYTORCH, check_name
-from switchgnn.training.options import ReduceBy, TrainingOptions, check_device
+from switchgnn.training.options import TrainingOptions, check_device
 from switchgnn.training.partition import machines_of
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _train_over(
     forkserver: Forkserver,
     observer: RunObserver,
 ) -> TrainReport:
-    from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
+    from switchgnn.commands.train.steps import predicted_reduce, run_training  # noqa: PLC0415
 
     name, output, auto = transport.name, asked.output, transport is AUTO
     job = replace(job, task=replace(job.task, transport=SWITCH.name if auto else name))
@@ -228,7 +228,9 @@ def _train_over(
         if auto:
             job, predicted = _decided(asked, job, data, shown, forkserver)
             reached.takes(job.task.transport)
-        job = replace(job, task=replace(job.task, reduce=_reduce_by(asked, job, data, auto=auto)))
+        named = asked.over.reduce if job.transport.in_switch else None
+        by = named or predicted_reduce(job, data)
+        job = replace(job, task=replace(job.task, reduce=by))
 
         def listen(event: dict[str, Any]) -> None:
             for listener in listeners:
@@ -247,18 +249,6 @@ def _train_over(
         )
     saving = asked.training.compression.named or None
     return replace(report, predicted_seconds=predicted, compression=saving)
-
-
-def _reduce_by(
-    asked: TrainCommandOptions, job: "TrainJob", data: "Dataset", *, auto: bool
-) -> ReduceBy:
-    from switchgnn.commands.train.steps import switch_reduces_faster  # noqa: PLC0415
-
-    if not job.transport.in_switch:
-        return ReduceBy.GLOO
-    if asked.over.reduce is not None:
-        return asked.over.reduce
-    return ReduceBy.SWITCH if not auto or switch_reduces_faster(job, data) else ReduceBy.GLOO
 
 
 def _decided(

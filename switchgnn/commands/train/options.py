@@ -158,7 +158,7 @@ class TransportOptions:
         None,
         "What adds up the gradients: switch, with 48 bits of each number, switch-32, with 32 and "
         f"less precise, or gloo; the switch goes with --transport {SWITCH.name}.",
-        shown=f"{SWITCH.name} with that transport, for {AUTO.name} the predicted faster of both",
+        shown="the one predicted to be faster",
     )
 
     def chosen(self) -> list[TransportKind]:

@@ -83,6 +83,7 @@ from switchgnn.training.data.weights import told_cost
 from switchgnn.training.gradients import TCP_PAYLOAD
 from switchgnn.training.layers.models import build_model, exchanged_widths
 from switchgnn.training.layers.pyg_layers import templates_removed
+from switchgnn.training.options import ReduceBy
 from switchgnn.training.partition import split_machines, write_partitions
 from switchgnn.training.worker import TrainTask
 
@@ -346,12 +347,14 @@ class MachineForecast(StarForecast):
         return float(max(transfer, processors / (network.cores or self.workers)))
 
 
-def switch_reduces_faster(job: TrainJob, data: Dataset) -> bool:
-    """Predict whether the switch adds the gradients up in less time than Gloo's ring.
+def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
+    """Choose what adds up the gradients faster, the switch or Gloo's ring.
 
     The switch's frames travel up and down at once, after those with the marks. In the ring each
     worker sends an n-th of the numbers 2 (n - 1) times. Workers and switch share processors.
     """
+    if not job.transport.in_switch:
+        return ReduceBy.GLOO
     with templates_removed():
         model = build_model(job.task.training.model, data.features.shape[1], data.classes)
     numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
@@ -363,7 +366,8 @@ def switch_reduces_faster(job: TrainJob, data: Dataset) -> bool:
     passes = workers * frames / (on.passes_per_second or np.inf)
     sent = steps * numbers / workers * _FLOAT_BYTES / TCP_PAYLOAD
     switch = 2 * on.barrier + max(size / rate, work, passes)
-    return switch < steps * on.delay + max(sent / rate, steps * workers * _RING_STEP / cores)
+    ring = steps * on.delay + max(sent / rate, steps * workers * _RING_STEP / cores)
+    return ReduceBy.SWITCH if switch < ring else ReduceBy.GLOO
 
 
 def _why(made: AutoPlan, chosen: TransportKind) -> str:
