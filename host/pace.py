@@ -12,6 +12,11 @@ _MOST_OFTEN = 0.02
 _TRIES_WEIGHT = 0.25
 # Answered questions back off only up to 8 time-outs.
 _ATTEMPTS_WHEN_ANSWERED = 3
+# Answers to three later questions show a loss, or to one a quarter of a round trip later; where
+# answers overtake each other, up to 8 times as much.
+_OVERTAKEN_BY, _MOST_REORDERING = 3, 8
+# Least time before a tail is probed, as a share of the shortest time-out.
+_PROBE_SHARE = 1 / 16
 
 
 class RoundTrip:
@@ -25,6 +30,7 @@ class RoundTrip:
         self._smoothed: float | None = None
         self._deviation = 0.0
         self._tries = 1.0
+        self._reordering = 1
 
     @property
     def smoothed(self) -> float:
@@ -43,6 +49,23 @@ class RoundTrip:
             return max(_INITIAL, self._shortest)
         return min(LONGEST_TIMEOUT, max(self._shortest, self._smoothed + 4 * self._deviation))
 
+    def probe(self, attempts: int = 0, legs: int = 1) -> float:
+        """Return the seconds after which the last question is repeated (RFC 8985, 7.2)."""
+        if self._smoothed is None:
+            return self.backed_off(attempts, legs)
+        usual = self._smoothed + max(self._smoothed, 4 * self._deviation)
+        first = min(self.timeout, max(_PROBE_SHARE * self._shortest, usual))
+        return float(min(self.longest(legs), first * 2 ** min(attempts, 10)))
+
+    def overtaken(self, times: int, seconds: float) -> bool:
+        """Return whether answers to later questions, by up to `seconds`, show a loss (RFC 8985)."""
+        late = seconds > self._reordering * self.smoothed / 4
+        return late or times >= _OVERTAKEN_BY * self._reordering
+
+    def not_lost(self) -> None:
+        """Note that a question was answered after all, so answers overtake each other."""
+        self._reordering = min(2 * self._reordering, _MOST_REORDERING)
+
     def longest(self, legs: int = 1) -> float:
         """Return the longest time between two repetitions of a question, in seconds.
 
@@ -55,12 +78,9 @@ class RoundTrip:
         """Count how many times a question was asked until it was answered."""
         self._tries += _TRIES_WEIGHT * (tries - self._tries)
 
-    def backed_off(self, attempts: int, *, bounded: bool = True, legs: int = 1) -> float:
+    def backed_off(self, attempts: int, legs: int = 1) -> float:
         """Double the time-out with each attempt, within bounds."""
-        timeout = self.timeout
-        if not bounded and self._smoothed is not None:
-            timeout = min(timeout, self._smoothed + 4 * self._deviation)
-        return float(min(self.longest(legs), timeout * 2 ** min(attempts, 10)))
+        return float(min(self.longest(legs), self.timeout * 2 ** min(attempts, 10)))
 
     def answered(self, attempts: int) -> int:
         """Return the attempts to back off from after the answer "not yet".

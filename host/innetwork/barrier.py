@@ -60,6 +60,7 @@ class Meeting:
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
+        self.asked_at, self._began = float("-inf"), endpoint.clock.now()
         # For an answer of the switch.
         self.deadline = endpoint.clock.now() + self._pace.timeout
 
@@ -69,10 +70,15 @@ class Meeting:
 
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
-        self.repeat_at = now + min(
-            self._round_trip.backed_off(self._attempts), self._pace.heartbeat_interval
-        )
-        self._counters.barriers_repeated += self._attempts > 0
+        self._counters.barriers_repeated += self.asked_at > 0
+        self.asked_at = now
+        wait = self._round_trip.probe(self._attempts)
+        if not self._round_trip.known:
+            wait = min(wait, self._pace.shortest_timeout * 2**self._attempts)
+        if self._signs.awaited:
+            # The switch has the `done`; only its `advance` may be lost.
+            wait = max(wait, min(_SHARE * (now - self._began), self._round_trip.backed_off(3)))
+        self.repeat_at = now + min(wait, self._pace.heartbeat_interval)
         self._attempts += 1
         self._unanswered += 1
 
@@ -80,9 +86,11 @@ class Meeting:
         """Take an answer without a refusal."""
         if self._unanswered > 0:
             self._round_trip.took(self._unanswered)
+        if self._unanswered == 1 and not self._round_trip.known:
+            self._round_trip.measured(now - self.asked_at)
         self._unanswered = 0
         if header.kind is Kind.WAITING:
-            self._attempts = self._round_trip.answered(self._attempts)
+            self._attempts = 0
             self._signs.take(barrier.workers, barrier.heartbeats or 0, now)
             if self._signs.awaited:
                 self.deadline = now + self._pace.timeout
@@ -90,6 +98,8 @@ class Meeting:
             self.answer = header, barrier
 
 
+# A worker asks again after this share of its wait, if the switch has its `done`.
+_SHARE = 0.125
 # The bits of the largest finite float32.
 _LARGEST_FLOAT = 0x7F7FFFFF
 # The plan id of a switch without a plan.
@@ -176,6 +186,13 @@ class Barrier:
             if meeting is not None and meeting.answer is not None:
                 self._link.send(self._done(meeting))
                 self._endpoint.counters.barriers_repeated += 1
+
+    def overtaken(self, unit: Unit) -> None:
+        """Ask again, once per round trip: a packet of a later unit shows a barrier to be passed."""
+        for meeting in self.pending:
+            if pool_of(meeting.unit.fragment) == pool_of(unit.fragment):
+                again = meeting.asked_at + self._endpoint.round_trip.smoothed
+                meeting.repeat_at = min(meeting.repeat_at, again)
 
     def heed(self, header: Header, frame: memoryview) -> bool:
         """Take an answer; return whether it was awaited."""

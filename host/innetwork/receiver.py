@@ -63,8 +63,8 @@ _FETCH_SHARE = 0.5
 _FETCH_TIMEOUT_SHARE = 0.5
 # Unanswered questions, at most.
 _AT_ONCE = 16
-# Sums to ask for when one comes on request.
-_NEXT = 2
+# So few sums are more likely lost than still awaited by the switch, and are asked for together.
+_FEW = 4
 # A feature owed for less than this share of the longest time is not late.
 _LATE_SHARE = 0.5
 # States of a sum: received; awaited; awaited, but not to be taken by a fast path.
@@ -131,7 +131,6 @@ class SumReceiver:
         self._recalled_at: dict[int, float] = {}
         self._unanswered: set[int] = set()
         self._lossy = False
-        self._marked = False
         self._quiet_since = 0.0
         self._began = began
         self._grew_at = began
@@ -225,8 +224,8 @@ class SumReceiver:
         self._counters.sums_received += 1
         self._finish(index, lanes, now)
         if header.is_fetch:
-            self._lossy = True
-            self._ask_some(min(_NEXT, _AT_ONCE - len(self._unanswered)))
+            self._lossy, self._too_early = True, 0
+            self._ask_some(_AT_ONCE - len(self._unanswered))
         else:
             self._grew_at = now
         return True
@@ -236,11 +235,12 @@ class SumReceiver:
         index = self._schedule.receive_index.get(header.dst_id)
         if index is None:
             return False
+        # Once for all that were asked for together.
+        self._too_early += self._in_vain
         self._note_answer(index)
         self._recalled_at.pop(index, None)
         if not self._awaited[index]:
             return False
-        self._too_early += 1
         self._attempts = self._round_trip.answered(self._attempts)
         doubt = self._doubt(index)
         if doubt.fetching:
@@ -304,14 +304,6 @@ class SumReceiver:
             if not doubt.awaited:
                 self._add_up(index, now)
 
-    def note_mark(self) -> None:
-        """Note that the queue to this worker was long.
-
-        Missing packets are then lost in it rather than late, and the lower bound of the time-out,
-        which is for slow software, does not apply.
-        """
-        self._marked = self._endpoint.pace.congestion_control
-
     def ask_for_what_is_late(self, now: float) -> bool:
         """Recall or fetch if nothing has come for a while; return whether that was so."""
         if self._quiet_since == 0.0:
@@ -325,7 +317,7 @@ class SumReceiver:
         self._turns = deque(index for index in turns if self._awaited[index])
         self._late = len(self._turns)
         self._unanswered.clear()
-        self._ask_some(_AT_ONCE if self._in_earnest else 1)
+        self._ask_some(_AT_ONCE if self._in_earnest or self._left <= _FEW else 1)
         return True
 
     @property
@@ -351,10 +343,10 @@ class SumReceiver:
         legs = 2 if self._wanted else int(self._in_vain)
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
         # A lost sum is noticed at once; only answers show that others are slow.
-        share = min(share, self._round_trip.timeout * (1 << min(self._too_early, 10)))
-        queue = self._sum_trip.timeout if self._sum_trip.known else 0.0
-        own = self._round_trip.backed_off(self._attempts, bounded=not self._marked, legs=legs)
-        return max(share, queue, own)
+        share = min(share, self._round_trip.probe(self._too_early, legs))
+        queue = self._sum_trip.probe() if self._sum_trip.known else 0.0
+        wait = self._round_trip.backed_off if self._wanted else self._round_trip.probe
+        return max(share, queue, wait(self._attempts, legs))
 
     def _ask(self, index: int) -> int:
         doubt = self._doubt(index)

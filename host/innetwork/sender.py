@@ -29,6 +29,8 @@ class FeatureSender:
         self._accepted = [0] * groups
         self._sent = 0
         self._confirmed = 0
+        # Answers to later questions than the last one about each group.
+        self._overtaken = [0] * groups
         self._nothing_late_before = 0.0
         self._again: deque[int] = deque()
         self._first_asked: dict[int, float] = {}
@@ -95,14 +97,22 @@ class FeatureSender:
             # (RFC 3708). If a later question was answered before, the network has duplicated it.
             if (seconds := self._doubtful.pop(group, None)) is not None:
                 self._round_trip.measured(seconds)
+            elif self._first_asked.pop(group, 0.0):
+                self._round_trip.not_lost()
             return False
         size = self._size(group)
-        if self._attempts[group] == 0 and (asked_at := self._asked_at[group]):
-            self._round_trip.measured(now - asked_at)
-            self._answered = max(self._answered, (asked_at, group))
+        if asked_at := self._asked_at[group]:
+            if self._attempts[group] == 0:
+                self._round_trip.measured(now - asked_at)
+                self._answered = max(self._answered, (asked_at, group))
+            self._ask_if_overtaken(group, now)
         if count < size:
-            self._repeat(group)
-            self._congestion.lost(now)
+            self._repeat(group, now)
+            # A queue that overflows drops many in a row.
+            if 2 * (size - count) >= self._group_size:
+                self._congestion.lost(now)
+            else:
+                self._congestion.marked(size - count)
             news = count > self._accepted[group]
             self._accepted[group] = count
             return news
@@ -118,39 +128,59 @@ class FeatureSender:
         """Ask again about groups whose acknowledgement is overdue."""
         if now < self._nothing_late_before:
             return
-        self._nothing_late_before = now + self._round_trip.timeout
-        for group in range(self._first(), len(self._accepted)):
-            if group not in self._waiting:
-                continue
-            last = group * self._group_size + self._size(group) - 1
-            if last >= self._sent:
-                return
-            due = self._asked_at[group] + self._round_trip.backed_off(self._attempts[group])
+        self._nothing_late_before = now + self._round_trip.probe()
+        asked = self._asked(len(self._accepted))
+        # The last question is repeated first: its answer shows which earlier ones were lost.
+        last = max(asked, key=lambda group: (self._asked_at[group], group), default=-1)
+        for group in asked:
+            wait = self._round_trip.probe if group == last else self._round_trip.backed_off
+            # An answer ends the backing off.
+            attempts = max(0, self._attempts[group] - (self._accepted[group] > 0))
+            due = self._asked_at[group] + wait(attempts)
             if now > due:
-                if self._attempts[group] == 0:
-                    self._first_asked[group] = self._asked_at[group]
-                self._attempts[group] += 1
-                self._asked_at[group] = now
-                self._link.send(self._rows.frame(last))
-                self._counters.probes += 1
+                self._ask(group, now)
             else:
                 self._nothing_late_before = min(self._nothing_late_before, due)
 
     def next_timer(self, now: float) -> float:
-        """Return the seconds until something is overdue."""
+        """Return the seconds until something may be overdue."""
+        return max(0.0, self._nothing_late_before - now)
+
+    def _ask_if_overtaken(self, group: int, now: float) -> None:
+        """Ask again about groups that the answer of a later question shows lost (RFC 8985, 6.2)."""
+        asked_at, again = self._asked_at[group], self._attempts[group] > 0
+        # The answer may be that to an earlier question.
+        if again and now - asked_at < self._round_trip.smoothed / 2:
+            return
+        for other in self._asked(len(self._accepted) if again else group):
+            if (self._asked_at[other], other) < (asked_at, group):
+                self._overtaken[other] += 1
+                later = asked_at - self._asked_at[other]
+                if self._round_trip.overtaken(self._overtaken[other], later):
+                    self._ask(other, now)
+
+    def _asked(self, end: int) -> list[int]:
+        """Return the groups below `end` that were asked about and are not acknowledged."""
         first = self._first()
-        if not self._waiting or self._asked_at[first] == 0.0:
-            return self._round_trip.timeout
-        due = self._asked_at[first] + self._round_trip.backed_off(self._attempts[first])
-        return max(0.0, due - now)
+        groups = range(first, min(end, first + _GROUPS_APART))
+        return [group for group in groups if group in self._waiting and self._asked_at[group]]
+
+    def _ask(self, group: int, now: float) -> None:
+        if self._attempts[group] == 0:
+            self._first_asked[group] = self._asked_at[group]
+        self._attempts[group] += 1
+        self._asked_at[group], self._overtaken[group] = now, 0
+        self._link.send(self._rows.frame(group * self._group_size + self._size(group) - 1))
+        self._counters.probes += 1
 
     def _first(self) -> int:
         while self._waiting and self._first_waiting not in self._waiting:
             self._first_waiting += 1
         return self._first_waiting
 
-    def _repeat(self, group: int) -> None:
-        self._attempts[group] += 1
+    def _repeat(self, group: int, now: float) -> None:
+        self._attempts[group] = 1
+        self._asked_at[group], self._overtaken[group] = now, 0
         first = group * self._group_size
         indices = range(first, first + self._size(group))
         queued = set(self._again)
@@ -158,6 +188,7 @@ class FeatureSender:
 
     def _note_asked(self, first: int, end: int, now: float) -> None:
         """Record when the groups that end among these features were sent."""
+        self._nothing_late_before = min(self._nothing_late_before, now + self._round_trip.probe())
         size = self._group_size
         asked = range(first // size, end // size + (end == self._total and end % size > 0))
         for group in asked:

@@ -26,6 +26,7 @@ from switchgnn.host.wire.header import OPENING_BLOCK, Header, Kind, Unit, pool_o
 from switchgnn.host.wire.native import FastPaths, SumFastPath, native_frames
 
 _NAMED_AT_MOST = 10
+_SHORTEST_WAIT = 0.0001  # In seconds.
 _OF_UNITS = (Kind.SUM, Kind.FEATURE, Kind.ACK, Kind.MISSING)
 # Called with the share of the oldest unit that is done, between 0 and 1.
 ShareListener = Callable[[float], None]
@@ -75,8 +76,6 @@ class _InFlight:
 
     def take(self, header: Header, frame: memoryview, now: float) -> bool:
         """Process a packet of this unit; return whether it is progress."""
-        if header.ecn and header.kind in (Kind.SUM, Kind.FEATURE):
-            self.receiver.note_mark()
         if header.kind is Kind.SUM:
             return self.receiver.take_sum(header, frame, now)
         if header.kind is Kind.FEATURE:
@@ -163,7 +162,7 @@ class UnitExchange:
             for unit in self._in_flight:
                 unit.sender.repeat_what_is_late(now)
             late = False
-            if unfinished is not None and self._open and unfinished.sender.done:
+            if unfinished is not None and self._open and unfinished.sender.all_sent:
                 late = unfinished.receiver.ask_for_what_is_late(now)
             # Others may wait for it at any barrier, also while this worker only waits.
             if late or now > heartbeat_at:
@@ -280,9 +279,9 @@ class UnitExchange:
             if not unit.sender.done:
                 timer = min(timer, unit.sender.next_timer(now))
         unfinished = self._unfinished()
-        if unfinished is not None and self._open and unfinished.sender.done:
+        if unfinished is not None and self._open and unfinished.sender.all_sent:
             timer = min(timer, unfinished.receiver.next_timer(now))
-        return max(0.001, min(timer, self._endpoint.congestion.wait() or timer))
+        return max(_SHORTEST_WAIT, min(timer, self._endpoint.congestion.wait() or timer))
 
     def _take_batch(self, batch: FrameBatch, now: float) -> bool:
         news, left = False, range(batch.first, batch.count)
@@ -314,6 +313,7 @@ class UnitExchange:
         if unit is None:
             if header.kind in (Kind.SUM, Kind.FEATURE) and header.unit.order > self._newest.order:
                 self._inbox.keep(packet)
+                self._barrier.overtaken(header.unit)
             else:
                 self._counters.late += 1
             return False

@@ -3,6 +3,7 @@
 Also all packets of an earlier session.
 """
 
+import re
 from collections import Counter
 from dataclasses import asdict, replace
 from functools import partial
@@ -12,10 +13,11 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.host.innetwork.fixed_point import Foresight
+from switchgnn.host.wire.header import Kind
 from switchgnn.planner.direction import Direction
 from tests.simulation.checks import scales
-from tests.simulation.checks.check import Check
-from tests.simulation.scenario import IncidentRates, Scenario
+from tests.simulation.checks.check import Check, kind_in
+from tests.simulation.scenario import Fault, FaultKind, IncidentRates, Scenario
 
 # As on running switches, in tests/recovery.
 STAR = Scenario(seed=1, graph="karate", workers=4, slots=16, width=33, rounds=3, patience=30.0)
@@ -144,5 +146,51 @@ def test_packets_of_an_earlier_session_are_ignored(soak, scene):
         for name, frames in again.kept.items()
         if name.startswith("w") and name.endswith(".down")
         for frame in frames
+        # Hosts read the answers of other sessions at barriers.
+        if kind_in(frame) != Kind.WAITING
     ]
     assert counters[1]["foreign"] == len(of_workers) > 0
+
+
+class LastDone(Check):
+    """Notes when the last worker has done its exchange."""
+
+    def done(self, done):
+        self.at = self.scene.scheduler.seconds
+
+
+def timed(soak, scenario, **changes):
+    """Return the seconds until all workers have done the exchanges, and the outcome."""
+    last = LastDone()
+    outcome = soak.run(replace(scenario, **changes), beside=[last], keeps_trace=True)
+    assert outcome.violations == outcome.errors == ()
+    return last.at, outcome
+
+
+def last_frames(trace):
+    """Return line, number and kind of the last frame of each kind of a block on each line."""
+    numbers, last = Counter(), {}
+    for words in map(str.split, trace):
+        if len(words) == 5 and re.fullmatch(r"w\d+[.](up|down)", words[1]):
+            numbers[words[1]] += 1
+            block, kind = int(words[4][16:20], 16), Kind(int(words[4][25], 16))
+            if block and kind is not Kind.WAITING:
+                last[words[1], kind] = numbers[words[1]]
+    return [(line, number, kind) for (line, kind), number in last.items()]
+
+
+# Of the simulated lines without jitter, and of a worker that takes long to wake.
+ROUND_TRIP, FEW = (2 * 50 + 60) * 1e-6, 6
+
+
+@on_each_topology
+def test_a_frame_lost_at_the_tail_costs_a_few_round_trips(soak, scene):
+    scenario = replace(scene, rounds=1, jitter=0)
+    without, outcome = timed(soak, scenario)
+    late, kinds = {}, set()
+    for line, number, kind in last_frames(outcome.trace):
+        took, _ = timed(soak, scenario, faults=(Fault(FaultKind.LOSS, line, number),))
+        kinds.add(kind)
+        late[line, kind.name] = (took - without) / ROUND_TRIP
+    assert kinds == {Kind.FEATURE, Kind.SUM, Kind.ACK, Kind.DONE, Kind.ADVANCE}
+    assert {where: trips for where, trips in late.items() if trips > FEW} == {}

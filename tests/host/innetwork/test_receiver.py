@@ -82,7 +82,7 @@ def test_one_is_asked_for_first(asking):
     assert len(asking.time_out()) == AT_ONCE
 
 
-def test_a_lost_sum_lets_two_more_be_asked_for(asking):
+def test_a_lost_sum_lets_the_others_be_asked_for(asking):
     out = list(asking.time_out())
     most, asked = 0, set()
     while out:

@@ -276,6 +276,19 @@ def test_an_answer_without_a_question_tells_nothing():
     assert talk.round_trip.timeout == before
 
 
+def test_three_later_answers_show_a_loss_and_twice_as_many_after_an_error():
+    endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=64, congestion_control=False))
+    endpoint.round_trip.measured(0.005)
+    needed = []
+    for probes in (1, 2):
+        sender = FeatureSender(endpoint, rows_of(64))
+        sender.send_some(1.0, 0)
+        answered = (each for each in range(1, 8) if sender.take_ack(each, 8, 1.002))
+        needed.append(next(each for each in answered if endpoint.counters.probes == probes))
+        assert [sender.take_ack(0, 8, 1.003) for _ in range(2)] == [True, False]
+    assert needed == [3, 6]
+
+
 PACE = Pace(timeout=20.0)
 
 
