@@ -50,8 +50,10 @@ from switchgnn.topologies import (
     FABRICS,
     Backend,
     BackgroundTraffic,
+    Bmv2Log,
     Fabric,
     FabricChoice,
+    FabricError,
     Target,
     TlsFolder,
     Topology,
@@ -91,6 +93,7 @@ class NetworkJob:
     leaf_spine: LeafSpine | None = None  # None for a star around one switch
     # what embedded switches run the program as; None: as the environment says
     backend: Backend | None = None
+    bmv2_log: Bmv2Log = Bmv2Log.OFF
     # the address and the port where worker 0 serves metrics; None: no metrics
     metrics: tuple[str, int] | None = None
     faults: str = ""  # what to inject on links and cables, as `Faults.parse` takes it
@@ -106,7 +109,10 @@ class NetworkJob:
         cables_with_faults(self)
         if self.tls is not None:
             TlsFolder(self.tls.absolute()).check()
-        return choose(self.target, self.fabric, self.backend)
+        choice = choose(self.target, self.fabric, self.backend)
+        if self.bmv2_log is not Bmv2Log.OFF and choice.target is not Target.BMV2:
+            raise FabricError("--bmv2-log is for BMv2 only: add --target bmv2, or leave it out.")
+        return choice
 
 
 @dataclass(frozen=True)
@@ -222,6 +228,7 @@ def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[R
         bandwidth=job.bandwidth,
         tls=TlsFolder(job.tls.absolute()) if job.tls else None,
         backend=job.backend,
+        bmv2_log=job.bmv2_log,
         mtu=workers.mtu,
     )
 
