@@ -9,7 +9,6 @@ from itertools import product, starmap
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.commands.shared.console import naming_who_releases
 from switchgnn.commands.shared.live import NOBODY, RunObserver
@@ -41,7 +40,6 @@ from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import Program
 from switchgnn.planner import PlanRequest, read_manifest
-from switchgnn.planner.lanes import WIDEST_ANSWER, fits_switch
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
@@ -289,12 +287,6 @@ def shares_of(
 ) -> list[Share]:
     """Return the part of the plan that each switch serves, in order."""
     manifest = read_manifest(plan)
-    lanes, rows = manifest.lanes, manifest.rows
-    if topology.target is Target.BMV2 and not fits_switch(lanes, rows, WIDEST_ANSWER):
-        raise SwitchGNNError(
-            f"BMv2 cannot make a packet more than 512 bytes longer, as frames of {rows} x {lanes} "
-            f"numbers need: give --lanes {WIDEST_ANSWER} --rows 1, or --target embedded."
-        )
     if parts is None:
         plans = [load_plan(plan)]
     else:
