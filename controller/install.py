@@ -38,7 +38,13 @@ from switchgnn.controller.errors import (
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
-from switchgnn.controller.target import Progress, SwitchInstall, refuse_other_plan, verify
+from switchgnn.controller.target import (
+    Progress,
+    SwitchInstall,
+    refuse_growth,
+    refuse_other_plan,
+    verify,
+)
 from switchgnn.p4src import Program
 
 
@@ -186,6 +192,8 @@ def install_each(
     states = [desired.of(share) for share in shares]
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]
+        for client, share in zip(clients, shares, strict=True):
+            refuse_growth(client, share.plan.manifest)
         team = _Team([SwitchInstall(client, program, layout, clock) for client in clients], pool)
         table = Session(layout)
         try:

@@ -23,9 +23,11 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import Request
 from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.p4src import Program
+from switchgnn.planner.lanes import WIDEST_ANSWER, fits_switch
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest, read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.manifest import Manifest
 
 Progress = Callable[[str, int, int], None]
 """Called with a switch's address, the updates written so far, and all of them."""
@@ -202,6 +204,17 @@ def served_plan(client: P4RuntimeClient) -> int:
     except (errors.OtherProgramError, TypeError):
         # Another program, or a version with another session entry.
         return 0
+
+
+def refuse_growth(client: P4RuntimeClient, manifest: Manifest) -> None:
+    """Refuse frames that would abort BMv2; of other switches only the embedded one is known."""
+    lanes, rows = manifest.lanes, manifest.rows
+    if not client.embedded and not fits_switch(lanes, rows, WIDEST_ANSWER):
+        raise errors.PlanRefusedError(
+            f"The switch at {client.address} cannot make a packet more than 512 bytes longer, as "
+            f"frames of {rows} x {lanes} numbers need: plan with --lanes {WIDEST_ANSWER} --rows 1, "
+            "or take the embedded switch."
+        )
 
 
 def refuse_other_plan(address: str, served: int, own: int) -> None:

@@ -21,34 +21,3 @@
     (((a) & ~(b)) | (((a) | ~(b)) & (((a) & LANE_RESTS) + (~(b) & LANE_RESTS))))
 #define WHOLE_LANES(tops) (((((tops) & LANE_TOPS) >> 31) + LANE_RESTS) ^ LANE_RESTS)
 #define PACKED_MAX(a, b) ((b) ^ (((a) ^ (b)) & WHOLE_LANES(FIRST_IS_LARGER(a, b))))
-
-#ifndef STRAWMAN
-// What happens to the lanes of a slot. The strawman's banks keep theirs themselves.
-const addition_t NO_ADDITION = 0;
-const addition_t ADD = 1;
-const addition_t OVERWRITE = 2;
-const addition_t MAXIMIZE = 3;  // in fragments from 256 on
-
-// The lanes of one bank; Aggregator has chosen the addition.
-control Lanes(inout metadata_t meta) {
-    register<lanes_t>(SLOTS_PER_BANK + REDUCE_SLOTS) value;
-
-    // Read, added and written through one variable: p4c would otherwise repeat the whole sum
-    // in the write, and BMv2 would compute it twice.
-    action combine() {
-        value.read(meta.total, meta.index);
-        if (meta.addition == ADD) {
-            meta.total = PACKED_ADD(meta.total, meta.addend);
-        } else if (meta.addition == MAXIMIZE) {
-            meta.total = PACKED_MAX(meta.total, meta.addend);
-        } else {
-            meta.total = meta.addend;
-        }
-        value.write(meta.index, meta.total);
-    }
-
-    apply {
-        combine();
-    }
-}
-#endif

@@ -1,132 +1,148 @@
-// The aggregator memory: eight banks of slots, each bank touched at most once per pass. Here it
-// is decided what is added; addition.p4 adds.
+// The aggregator memory: eight banks of slots, each bank touched at most once per pass.
 //
 // A slot of more than 32, 64 or 128 lanes has two, four or eight banks side by side: its state is in
-// the first one, and the others follow its decision.
+// the first one.
+//
+// All of it is one action: in BMv2 a table without a key, as p4c makes of statements between
+// conditions, takes as long as five steps of an action.
 #pragma once
 
 #include "addition.p4"
 
+#define NAME(name) #name
 // The states of the slots of one bank: the tag of the block that a slot serves, and its number
 // of contributions. The first contribution under a newer tag overwrites, so no slot is ever
 // cleared (invariant 4); one under an older tag changes nothing (invariant 3).
-control Aggregator(in headers_t hdr,
-                   inout metadata_t meta,
-                   in slot_t slot,
-                   in count_t expected,
-                   in bit<3> row)
-                  (bit<4> bank) {
-    register<bit<96>>(SLOTS_PER_BANK + REDUCE_SLOTS) state;  // tag ++ count
-    counter(SLOT_EVENTS, CounterType.packets) events;
+#define DECLARE_BANK(b) \
+    @name(NAME(bank##b.state)) register<bit<96>>(SLOTS_PER_BANK + REDUCE_SLOTS) state##b; \
+    @name(NAME(bank##b.events)) counter(SLOT_EVENTS, CounterType.packets) events##b; \
+    @name(NAME(lanes##b.value)) register<lanes_t>(SLOTS_PER_BANK + REDUCE_SLOTS) value##b;
 
-    bit<96> content;
-
-    apply {
-        meta.addition = NO_ADDITION;
-        if (expected != 0 && meta.loop.next_bank <= bank && meta.completed == 0) {
-            meta.index = meta.loop.first_slot + (bit<32>) slot;
-            meta.row = row;
-            state.read(content, meta.index);
-            meta.contributions = meta.contributions + 1;
-            if (content > meta.newest) {
-                events.count(SLOT_STALE);
-            } else {
-                if (content >= meta.oldest) {
-                    // The count saturates, so that a released slot stays released.
-                    meta.addition = hdr.switchgnn.fragment[8:8] == 1 ? MAXIMIZE : ADD;
-                    meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
-                } else {
-                    meta.addition = OVERWRITE;
-                    meta.sum.count = hdr.switchgnn.count;
-                }
-                state.write(meta.index, meta.tag ++ meta.sum.count);
-                if (meta.sum.count == expected) {
-                    events.count(SLOT_COMPLETED);
-                    meta.completed = 1;
-                    meta.bank = bank;
-                    meta.slot = slot;
-                } else if (meta.sum.count > expected) {
-                    if (meta.sum.count == RELEASED) {
-                        events.count(SLOT_RELEASED);
-                    } else {
-                        events.count(SLOT_OVERFULL);
-                    }
-                }
-            }
-        }
-    }
-}
-
-#define ADDEND(c) \
-    if (hdr.chunk##c.isValid()) { \
-        meta.addend = hdr.chunk##c.lanes; \
-    }
 #define ADDEND_IF(c) \
-    if (chunk == c) { \
-        ADDEND(c) \
+    if (chunk == c && hdr.chunk##c.isValid()) { \
+        addend = hdr.chunk##c.lanes; \
     } else
-
-// The chunk of the packet that a bank adds.
-control Addend(in headers_t hdr, inout metadata_t meta) {
-    bit<3> chunk;
-
-    apply {
-        chunk = (meta.row << meta.row_chunks) + meta.part;
-        BUT_THE_LAST_BANK(ADDEND_IF) {
-            ADDEND(7)
-        }
-    }
-}
-
-// Keeps a chunk of the sum of the slot that is complete: bank b may have part b of it, or one with a
-// lower number if slots are narrower.
-#define KEEP(c) meta.sum.lanes.chunk##c = meta.total;
-#define KEEP_IF(c) \
-    if (meta.part == c) { \
-        KEEP(c) \
-    } else
-#define KEEP_0 { KEEP(0) }
-#define KEEP_1 KEEP_IF(1) KEEP_0
-#define KEEP_2 KEEP_IF(2) KEEP_0
-#define KEEP_3 KEEP_IF(3) KEEP_IF(1) KEEP_0
-#define KEEP_4 KEEP_IF(4) KEEP_0
-#define KEEP_5 KEEP_IF(5) KEEP_IF(1) KEEP_0
-#define KEEP_6 KEEP_IF(6) KEEP_IF(2) KEEP_0
-#define KEEP_7 KEEP_IF(7) KEEP_IF(3) KEEP_IF(1) KEEP_0
-
-#define AGGREGATOR(b) Aggregator(b) bank##b;
-#define LANES(b) Lanes() lanes##b;
-// A bank holds the beginning of a slot, or a later part of one that begins in an earlier bank.
-#define ADD_TO(b) \
-    meta.part = meta.last_part & b; \
-    if (meta.part == 0) { \
-        bank##b.apply(hdr, meta, meta.slots.slot##b, meta.slots.expected##b, meta.slots.row##b); \
+// Adds part p of a slot, or of its row of a bundle, to a bank; fragments from 256 on are maxima. Read,
+// added and written through one variable: p4c would otherwise repeat the whole sum in the write, and
+// BMv2 would compute it twice.
+#define ADD_LANES(b, p, row) \
+    addend = hdr.chunk##p.lanes; \
+    if (row != 0) { \
+        chunk = (row << meta.row_chunks) + p; \
+        ADDEND_IF(1) ADDEND_IF(2) ADDEND_IF(3) ADDEND_IF(4) ADDEND_IF(5) ADDEND_IF(6) ADDEND_IF(7) {} \
     } \
-    if (meta.addition != NO_ADDITION && meta.part <= meta.last_of_row) { \
-        addend.apply(hdr, meta); \
-        lanes##b.apply(meta); \
-        if (meta.completed == 1) { \
-            KEEP_##b \
+    if (content < meta.oldest) { \
+        total = addend; \
+    } else { \
+        value##b.read(total, index); \
+        if (hdr.switchgnn.fragment[8:8] == 1) { \
+            total = PACKED_MAX(total, addend); \
+        } else { \
+            total = PACKED_ADD(total, addend); \
+        } \
+    } \
+    value##b.write(index, total); \
+    if (meta.completed == 1) { \
+        meta.sum.lanes.chunk##p = total; \
+    }
+
+// The parts of a slot after the first; a row may have fewer than its slot.
+#define ADD_2(b, c, row) \
+    if (meta.last_of_row >= 1 && hdr.chunk1.isValid()) { \
+        ADD_LANES(c, 1, row) \
+    }
+#define ADD_4(b, c, d, e, row) \
+    ADD_2(b, c, row) \
+    if (meta.last_of_row >= 2 && hdr.chunk2.isValid()) { \
+        ADD_LANES(d, 2, row) \
+        if (meta.last_of_row >= 3 && hdr.chunk3.isValid()) { \
+            ADD_LANES(e, 3, row) \
+        } \
+    }
+#define ADD_8(row) \
+    ADD_4(0, 1, 2, 3, row) \
+    if (meta.last_of_row >= 4 && hdr.chunk4.isValid()) { \
+        ADD_LANES(4, 4, row) \
+        if (meta.last_of_row >= 5 && hdr.chunk5.isValid()) { \
+            ADD_LANES(5, 5, row) \
+            if (meta.last_of_row >= 6 && hdr.chunk6.isValid()) { \
+                ADD_LANES(6, 6, row) \
+                if (meta.last_of_row >= 7 && hdr.chunk7.isValid()) { \
+                    ADD_LANES(7, 7, row) \
+                } \
+            } \
+        } \
+    }
+#define MORE_0(row) ADD_8(row)
+#define MORE_1(row)
+#define MORE_2(row) ADD_2(2, 3, row)
+#define MORE_3(row)
+#define MORE_4(row) ADD_4(4, 5, 6, 7, row)
+#define MORE_5(row)
+#define MORE_6(row) ADD_2(6, 7, row)
+#define MORE_7(row)
+
+// Adds to the slot that begins in bank b.
+#define ADD_TO(b) \
+    if (meta.slots.expected##b != 0 && meta.loop.next_bank <= b && meta.completed == 0 \
+            && (meta.last_part & b) == 0 && hdr.chunk0.isValid()) { \
+        index = (bit<32>) meta.slots.slot##b; \
+        if (meta.loop.first_slot != 0) { \
+            index = meta.loop.first_slot + index; \
+        } \
+        state##b.read(content, index); \
+        meta.contributions = meta.contributions + 1; \
+        if (content > meta.newest) { \
+            events##b.count(SLOT_STALE); \
+        } else { \
+            COUNT(b) \
+            ADD_LANES(b, 0, meta.slots.row##b) \
+            MORE_##b(meta.slots.row##b) \
+        } \
+    }
+// The count saturates, so that a released slot stays released.
+#define COUNT(b) \
+    if (content < meta.oldest) { \
+        meta.sum.count = hdr.switchgnn.count; \
+    } else { \
+        meta.sum.count = content[15:0] |+| hdr.switchgnn.count; \
+    } \
+    state##b.write(index, meta.oldest + (bit<96>) meta.sum.count); \
+    if (meta.sum.count >= meta.slots.expected##b) { \
+        if (meta.sum.count == meta.slots.expected##b) { \
+            events##b.count(SLOT_COMPLETED); \
+            meta.completed = 1; \
+            meta.bank = b; \
+            meta.slot = meta.slots.slot##b; \
+        } else if (meta.sum.count == RELEASED) { \
+            events##b.count(SLOT_RELEASED); \
+        } else { \
+            events##b.count(SLOT_OVERFULL); \
         } \
     }
 
 // The first slot that completes ends the pass: its sum leaves, and the loop resumes with the
 // next bank.
 control Banks(in headers_t hdr, inout metadata_t meta) {
-    EACH_BANK(AGGREGATOR)
-    EACH_BANK(LANES)
+    EACH_BANK(DECLARE_BANK)
 
     // Cell n: passes that made n contributions.
     counter(BANKS + 1, CounterType.packets) passes;
 
-    Addend() addend;
+    bit<32> index;
+    bit<96> content;
+    bit<3> chunk;
+    lanes_t addend;
+    lanes_t total;
 
-    apply {
-        meta.oldest = meta.tag ++ 16w0;
-        meta.newest = meta.tag ++ 16w0xffff;
+    action add_to_slots() {
         EACH_BANK(ADD_TO)
         if (meta.adds == 1) {
-            passes.count((bit<32>) meta.contributions);
+            passes.count(meta.contributions);
         }
+    }
+
+    apply {
+        add_to_slots();
     }
 }

@@ -14,16 +14,18 @@
 // and Barrier requires all workers to agree.
 //
 // A restarted switch does not know its window, nor does a spine that no barrier passes. The
-// controller sets `any_tag` there: until a barrier is complete, every tag is accepted.
+// controller sets `any_tag` there: until a barrier is complete, every tag is accepted. A leaf accepts
+// them until the session ends, and the spine judges: a late copy of an old `done` brings an old ADVANCE.
 // Must be applied on the first pass only, after Session and Worker.
 control TagWindow(in headers_t hdr, inout metadata_t meta)
             (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
     apply {
         barrier_tag.read(meta.barrier_tag, (bit<32>) hdr.switchgnn.pool);
         feature_tag.read(meta.feature_tag, (bit<32>) hdr.switchgnn.pool);
-        meta.window_known = SESSION_OF(meta.barrier_tag) == meta.loop.session ? 1w1 : 1w0;
+        meta.window_known = SESSION_OF(meta.barrier_tag) == meta.session
+            && (meta.any_tag == 0 || meta.above_port == 0) ? 1w1 : 1w0;
         if (meta.window_known == 0) {
-            meta.barrier_tag = meta.loop.session
+            meta.barrier_tag = meta.session
                 ++ (meta.any_tag == 1 ? 64w0xffffffffffffffff : 64w0);
             meta.feature_tag = meta.barrier_tag;
         }
@@ -50,7 +52,7 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
     apply {
         until = ROUND_OF(meta.tag) + (round_t) hdr.switchgnn.echo;
         incarnation.read(known, (bit<32>) meta.worker);
-        if (SESSION_OF(known) == meta.loop.session && known[31:0] != hdr.switchgnn.dst_id
+        if (SESSION_OF(known) == meta.session && known[31:0] != hdr.switchgnn.dst_id
                 && (hdr.switchgnn.block_id != 0 || ROUND_OF(meta.tag) <= ROUND_OF(known))) {
             meta.outcome = WRONG_INCARNATION;
         } else if (until > ROUND_OF(known)) {
@@ -162,7 +164,7 @@ control Barrier(inout headers_t hdr,
 
     action answer(kind_t kind) {
         hdr.switchgnn.kind = kind;
-        hdr.switchgnn.session = meta.loop.session[7:0];
+        hdr.switchgnn.session = meta.session[7:0];
         hdr.switchgnn.dst_id = meta.largest[31:0];
         hdr.switchgnn.count = 0;
         hdr.switchgnn.feature_group = 0;
@@ -265,7 +267,7 @@ control Barrier(inout headers_t hdr,
             } else {
                 first = (bit<65>) NOBODY;
                 meta.barrier_tag = meta.window_known == 1
-                    ? meta.barrier_tag : meta.loop.session ++ 64w0;
+                    ? meta.barrier_tag : meta.session ++ 64w0;
             }
             meta.newest_round = ROUND_OF(meta.barrier_tag);
         } else if (meta.leaves_below == 0) {

@@ -6,39 +6,31 @@
 #include "metadata.p4"
 #include "payload.p4"
 
-// As 2^code chunks, the power of two that holds a row or a slot.
-#define FIND_CHUNKS(code, width) \
-    if (width <= LANES_32) { \
-        code = 0; \
-    } else if (width <= LANES_64) { \
-        code = 1; \
-    } else if (width <= LANES_128) { \
-        code = 2; \
-    } else { \
-        code = 3; \
+// The chunks of the rows of a packet and of the slots. Rows of an all-reduce are alone. Must be applied
+// on the first pass only; what it finds goes around the loop.
+control Rows(in headers_t hdr, inout metadata_t meta) {
+    // A slot takes 1, 2, 4 or 8 banks: the last one's number is a row of ones.
+    action find_parts() {
+        meta.last_of_row = meta.frame_width[4:2];
+        meta.last_part = meta.width[4:2] | (meta.width[4:2] >> 1) | (meta.width[4:2] >> 2);
     }
 
-// The chunks of the rows of a packet and of the slots. Rows of an all-reduce are alone.
-control Rows(in headers_t hdr, inout metadata_t meta) {
-    width_t row_width;
-    bit<2> slot_chunks;
+    action find_rows() {
+        meta.rows = meta.loop.rows;
+        meta.row_lanes = ((bit<9>) meta.frame_width + 1) << (3 - (bit<2>) meta.loop.rows);
+        meta.last_of_row = (meta.frame_width >> meta.loop.rows)[4:2];
+        if (meta.last_of_row == 1) {
+            meta.row_chunks = 1;
+        } else if (meta.last_of_row != 0) {
+            meta.row_chunks = 2;
+        }
+    }
 
     apply {
-        meta.rows = IS_REDUCE(hdr.switchgnn) ? 2w0 : meta.loop.rows;
-        row_width = meta.frame_width >> meta.rows;
-        meta.last_of_row = row_width[4:2];
-        // Not in one expression, which p4c would repeat wherever it is used.
-        meta.row_lanes = (bit<9>) meta.frame_width + 1;
-        if (meta.rows == 0) {
-            meta.row_lanes = meta.row_lanes << 3;
-        } else if (meta.rows == 1) {
-            meta.row_lanes = meta.row_lanes << 2;
-        } else if (meta.rows == 2) {
-            meta.row_lanes = meta.row_lanes << 1;
+        find_parts();
+        if (meta.loop.rows != 0 && !IS_REDUCE(hdr.switchgnn)) {
+            find_rows();
         }
-        FIND_CHUNKS(meta.row_chunks, row_width)
-        FIND_CHUNKS(slot_chunks, meta.loop.width)
-        meta.last_part = (bit<3>) ((4w1 << slot_chunks) - 1);
     }
 }
 
@@ -230,11 +222,8 @@ control Bundle(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        if (meta.partial != 0) {
-            // It goes up alone.
-            meta.rows = 0;
-        }
-        if (meta.rows != 0 && meta.send_sum == 1) {
+        // A partial sum goes up alone.
+        if (meta.rows != 0 && meta.send_sum == 1 && meta.partial == 0) {
             index = (bit<32>) hdr.switchgnn.pool * MAX_WORKERS + (bit<32>) meta.result_worker;
             last = (3w1 << meta.rows) - 1;
             place = 0;

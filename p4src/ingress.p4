@@ -59,25 +59,35 @@ control SwitchIngress(inout headers_t hdr,
         meta.outcome = PENDING;
     }
 
+    action find_width() {
+        meta.frame_width = hdr.switchgnn.width;
+        if (IS_PARTIAL(hdr.switchgnn.src_id) && meta.loop.rows != 0) {
+            // One row, from a leaf.
+            meta.frame_width = (width_t) hdr.switchgnn.feature_group;
+        }
+    }
+
     // Grows monotonically, whatever the workers do.
     action make_tag() {
-        meta.tag = meta.loop.session ++ 8w0 ++ hdr.switchgnn.round
+        meta.tag = meta.session ++ 8w0 ++ hdr.switchgnn.round
             ++ hdr.switchgnn.fragment ++ hdr.switchgnn.block_id ++ hdr.switchgnn.pool
             ++ meta.frame_width;
+        meta.oldest = meta.tag ++ 16w0;
+        meta.newest = meta.tag ++ 16w0xffff;
+    }
+
+    action join() {
+        meta.outcome = AGGREGATED;
+        meta.adds = 1;
+        meta.touches_slots = ~meta.loop.finished;
     }
 
     apply {
         arrive();
         if (meta.loop.pass_number == 0) {
             session.apply(hdr, meta);
-        }
-        meta.frame_width = hdr.switchgnn.width;
-        if (IS_PARTIAL(hdr.switchgnn.src_id) && meta.loop.rows != 0) {
-            // One row, from a leaf.
-            meta.frame_width = (width_t) hdr.switchgnn.feature_group;
-        }
-        make_tag();
-        if (meta.loop.pass_number == 0) {
+            find_width();
+            make_tag();
             tier.apply(meta);
             meta.loop.port = standard_metadata.ingress_port;
             worker.apply(meta, standard_metadata.ingress_port);
@@ -101,35 +111,44 @@ control SwitchIngress(inout headers_t hdr,
                 }
             }
         }
-        if (meta.loop.finished == 0) {
-            if (meta.outcome == PENDING && !IS_PARTIAL(hdr.switchgnn.src_id)) {
-                fanout.apply(hdr, meta);
-            } else if (meta.outcome == PENDING || meta.touches_slots == 1) {
-                own_slot.apply(meta);
+        if (meta.loop.finished == 0 && meta.outcome == PENDING
+                && !IS_PARTIAL(hdr.switchgnn.src_id)) {
+            fanout.apply(hdr, meta);
+        } else if (meta.loop.finished == 0
+                   && (meta.outcome == PENDING || meta.touches_slots == 1)) {
+            own_slot.apply(meta);
+        }
+        // Most passes are later ones.
+        if (meta.loop.pass_number != 0) {
+            if (meta.outcome == PENDING) {
+                join();
             }
-        }
-        if (meta.loop.pass_number == 0 && meta.outcome == PENDING) {
-            dedup.apply(hdr, meta);
-            accepted.apply(hdr, meta);
-        }
-        if (meta.outcome == PENDING) {
-            meta.outcome = AGGREGATED;
-            meta.adds = 1;
-            meta.touches_slots = ~meta.loop.finished;
-        }
-        if (meta.loop.pass_number == 0) {
+        } else {
+            if (meta.outcome == PENDING && hdr.switchgnn.count != 1
+                    && !IS_PARTIAL(hdr.switchgnn.src_id)) {
+                meta.outcome = WRONG_COUNT;
+            }
+            if (meta.outcome == PENDING) {
+                dedup.apply(hdr, meta);
+                accepted.apply(hdr, meta);
+            }
+            if (meta.outcome == PENDING) {
+                join();
+            }
             outcome.apply(meta.outcome);
+            if (meta.touches_slots == 1) {
+                rows.apply(hdr, meta);
+                widen.apply(hdr, meta);
+                pad.apply(hdr);
+                if (meta.rows != 0 && meta.adds == 1 && !IS_PARTIAL(hdr.switchgnn.src_id)
+                        && !ROWS_FILL_CHUNKS(meta)) {
+                    spread.apply(hdr, meta);
+                }
+            }
         }
         if (meta.touches_slots == 1) {
-            widen.apply(hdr, meta);
-            pad.apply(hdr);
-            rows.apply(hdr, meta);
-            if (meta.rows != 0 && meta.adds == 1 && meta.loop.pass_number == 0
-                    && !IS_PARTIAL(hdr.switchgnn.src_id) && !ROWS_FILL_CHUNKS(meta)) {
-                spread.apply(hdr, meta);
-            }
             banks.apply(hdr, meta);
-            if (!IS_REDUCE(hdr.switchgnn)) {
+            if (meta.completed == 1 && !IS_REDUCE(hdr.switchgnn)) {
                 result.apply(hdr, meta);
                 bundle.apply(hdr, meta);
             }

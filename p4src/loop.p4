@@ -53,9 +53,7 @@ control Result(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        if (meta.completed == 1) {
-            result.apply();
-        }
+        result.apply();
     }
 }
 
@@ -67,10 +65,10 @@ control Loop(in headers_t hdr,
     bit<1> again;
     bit<9> lane;
 
-    apply {
+    action go_on() {
+        again = 0;
         meta.loop.pass_number = meta.loop.pass_number + 1;
         if (meta.loop.finished == 1) {
-            again = 0;
             meta.send_ack = 1;
         } else if (meta.completed == 1 && meta.bank < meta.last_bank) {
             again = 1;
@@ -95,6 +93,10 @@ control Loop(in headers_t hdr,
         } else if (meta.send_ack == 1) {
             standard_metadata.egress_spec = meta.loop.port;
         }
+    }
+
+    apply {
+        go_on();
     }
 }
 
@@ -158,8 +160,9 @@ const bit<3> PRIORITY_ANSWERS = 2;
 
 // Must be applied last in ingress, when it is decided what leaves.
 control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
-    apply {
+    action choose() {
         priority = PRIORITY_NUMBERS;
+        meta.urgent = 0;
         if (hdr.switchgnn.isValid() && meta.send_sum == 0 && meta.send_reduced == 0) {
             if (meta.send_ack == 1 || meta.send_missing == 1
                     || hdr.switchgnn.kind == kind_t.DONE
@@ -167,10 +170,15 @@ control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
                     || hdr.switchgnn.kind == kind_t.WAITING
                     || hdr.switchgnn.kind == kind_t.MISSING) {
                 priority = PRIORITY_ANSWERS;
+                meta.urgent = 1;
             } else if (!HAS_NUMBERS(hdr.switchgnn.kind)) {
                 priority = PRIORITY_QUESTIONS;
+                meta.urgent = 1;
             }
         }
-        meta.urgent = priority == PRIORITY_NUMBERS ? 1w0 : 1w1;
+    }
+
+    apply {
+        choose();
     }
 }

@@ -21,8 +21,6 @@ struct slots_t {
     EACH_BANK(SLOT)
 }
 
-typedef bit<2> addition_t;
-
 // A sum that leaves.
 struct sum_t {
     chunks_t lanes;
@@ -38,8 +36,6 @@ struct sum_t {
 // The progress of a packet through its slots; kept when it recirculates.
 struct loop_t {
     @field_list(1) bit<16> pass_number;
-    @field_list(1) bit<16> session;
-    @field_list(1) width_t width;     // of the widest frames, and of all slots
     @field_list(1) rows_t  rows;      // of a bundle; 0: there are none
     @field_list(1) bit<32> first_slot;  // of the pool, in each bank
     @field_list(1) bit<16> hop;
@@ -52,12 +48,14 @@ struct loop_t {
 
 #define SPEAKS_FOR_ITSELF(hdr, meta) \
     (meta.is_worker == 1 && hdr.switchgnn.src_id == (bit<32>) meta.worker)
-#define OTHER_SESSION(hdr, meta) (hdr.switchgnn.session != meta.loop.session[7:0])
+#define OTHER_SESSION(hdr, meta) (hdr.switchgnn.session != meta.session[7:0])
 
 struct metadata_t {
     loop_t       loop;
     outcome_t    outcome;
     // Session
+    bit<16>      session;
+    width_t      width;     // of the widest frames, and of all slots
     bit<32>      plan;
     bit<32>      magnitude_limit;
     worker_set_t members;
@@ -74,8 +72,10 @@ struct metadata_t {
     worker_t     worker;
     worker_set_t worker_bit;
     // Ingress
-    width_t      frame_width;        // of the unit's frames from and to workers, and in its tag
-    tag_t        tag;
+    @field_list(1) width_t frame_width;  // of the unit's frames from and to workers, and in its tag
+    @field_list(1) tag_t   tag;
+    @field_list(1) bit<96> oldest;  // the least and the largest state of a slot of this tag
+    @field_list(1) bit<96> newest;
     // TagWindow
     tag_t        barrier_tag;        // the latest tag whose barrier may be reported
     tag_t        feature_tag;       // the latest tag that features may have
@@ -110,25 +110,17 @@ struct metadata_t {
     bit<1>       touches_slots;  // whether this pass goes through the banks
     bit<1>       adds;           // a feature on its way through its slots
     // Rows
-    rows_t       rows;
-    bit<9>       row_lanes;
-    bit<3>       last_of_row;  // the last chunk with lanes of the first row
-    bit<2>       row_chunks;   // a row has 2^row_chunks
+    @field_list(1) rows_t rows;
+    @field_list(1) bit<9> row_lanes;
+    @field_list(1) bit<2> row_chunks;   // a row has 2^row_chunks
+    @field_list(1) bit<3> last_of_row;  // the last chunk with lanes of the first row
+    @field_list(1) bit<3> last_part;    // of a slot, from 0
     // Banks
-    bit<3>       last_part;    // of a slot, from 0
-    bit<3>       part;
-    bit<3>       row;
-    lanes_t      addend;
-    lanes_t      total;
-    bit<96>      oldest;  // the least and the largest state of a slot of this tag
-    bit<96>      newest;
-    addition_t   addition;
-    bit<32>      index;
     sum_t        sum;
     bit<1>       completed;
     bit<4>       bank;
     slot_t       slot;
-    bit<8>       contributions;
+    bit<32>      contributions;
     // Result
     vertex_t     destination;
     port_t       result_port;

@@ -64,7 +64,7 @@ control Reduce(inout headers_t hdr,
 
     action touch() {
         meta.touches_slots = 1;
-        meta.loop.width = LANES_256;
+        meta.width = LANES_256;
         meta.destination_bank = 0;
         meta.destination_slot = (slot_t) (SLOTS_PER_BANK + index);
     }
@@ -162,7 +162,7 @@ control Reduction(inout headers_t hdr,
             }
         } else if (meta.outcome == REDUCE_ASKED || meta.outcome == REDUCE_REPEATED
                    || meta.outcome == REDUCE_STALE) {
-            if (SESSION_OF(meta.newest_fragment) != meta.loop.session) {
+            if (SESSION_OF(meta.newest_fragment) != meta.session) {
                 meta.newest_fragment = 0;
             }
             no_payload.apply(hdr);

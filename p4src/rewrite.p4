@@ -110,7 +110,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                 hdr.switchgnn.width = meta.frame_width;
                 sum.apply(hdr, meta.sum, meta.destination);
             }
-            if (meta.rows != 0 && !ROWS_FILL_CHUNKS(meta)) {
+            if (meta.rows != 0 && meta.partial == 0 && !ROWS_FILL_CHUNKS(meta)) {
                 gather.apply(meta);
             }
             if (meta.loop.narrow == 1) {
@@ -121,7 +121,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                 payload.apply(hdr, meta.sum.lanes,
                               GROUPS(hdr.switchgnn.width, hdr.switchgnn.bits));
             }
-            if (meta.rows != 0) {
+            if (meta.rows != 0 && meta.partial == 0) {
                 hdr.switchgnn.dst_id = SUM_BUNDLES | (vertex_t) meta.result_worker;
                 hdr.places.setValid();
                 hdr.places.places = meta.sum.places;

@@ -16,11 +16,11 @@ control Session(in headers_t hdr, inout metadata_t meta) {
     action set_session(bit<16> session, bit<32> plan, worker_set_t members,
                        bit<32> magnitude_limit, width_t width, rows_t rows, bit<1> any_tag,
                        pool_t last_pool, bit<32> pool_slots) {
-        meta.loop.session = session;
+        meta.session = session;
         meta.plan = plan;
         meta.members = members;
         meta.magnitude_limit = magnitude_limit;
-        meta.loop.width = width;
+        meta.width = width;
         meta.loop.rows = rows;
         meta.any_tag = any_tag;
         meta.last_pool = last_pool;
@@ -124,7 +124,7 @@ control Admission(in headers_t hdr,
             meta.outcome = MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION || !fits
-                    || ((meta.frame_width >> meta.loop.rows) > meta.loop.width
+                    || ((meta.frame_width >> meta.loop.rows) > meta.width
                         && !IS_REDUCE(hdr.switchgnn))
                     || (IS_PARTIAL(hdr.switchgnn.src_id)
                         && hdr.switchgnn.width != meta.frame_width >> meta.loop.rows)

@@ -14,7 +14,7 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
-from switchgnn.topologies.targets import Target, TlsFolder
+from switchgnn.topologies.targets import Bmv2Log, Target, TlsFolder
 from switchgnn.topologies.topology import ETHERNET_MTU, Topology, cable_name
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "FABRICS",
     "Backend",
     "BackgroundTraffic",
+    "Bmv2Log",
     "Fabric",
     "FabricChoice",
     "FabricError",

@@ -232,6 +232,7 @@ class Fabric(ABC):
             folder=self.folder,
             tls=self.topology.tls,
             backend=self.topology.backend,
+            bmv2_log=self.topology.bmv2_log,
             forkserver=self._forkserver,
             **more,
         )

@@ -31,6 +31,21 @@ class Target(str, Enum):
     EMBEDDED = "embedded"
 
 
+class Bmv2Log(str, Enum):
+    """The least important lines that BMv2 writes to its log.
+
+    Built with logging macros, as upstream does by default, BMv2 formats all lines at its own
+    default, TRACE, even without a log.
+    """
+
+    TRACE = "trace"
+    DEBUG = "debug"
+    INFO = "info"
+    WARN = "warn"
+    ERROR = "error"
+    OFF = "off"
+
+
 @dataclass(frozen=True)
 class TlsFolder:
     """Certificates (PEM) for P4Runtime, by fixed names in one folder.
@@ -81,11 +96,12 @@ def switch_command(
     tls: TlsFolder | None = None,
     backend: Backend | None = None,
     bandwidth: float | None = None,
+    bmv2_log: Bmv2Log = Bmv2Log.OFF,
 ) -> list[str]:
     """Return the command that starts a switch without a program.
 
     `backend`: of the embedded switch; None: as the environment says. `bandwidth`: Mbit/s that the
-    embedded switch sends on each port; None: no limit.
+    embedded switch sends on each port; None: no limit. BMv2 logs to its standard output.
     """
     if target is Target.EMBEDDED:
         return [
@@ -101,7 +117,8 @@ def switch_command(
         *(BMV2_PROGRAM, "--no-p4", "--device-id", "0"),
         *(word for port, name in interfaces.items() for word in ("-i", f"{port}@{name}")),
         # The default port of its Thrift server, 9090, is the same for all.
-        *("--thrift-port", str(free_tcp_port())),
+        *("--thrift-port", str(free_tcp_port()), "--log-level", bmv2_log.value),
+        *(() if bmv2_log is Bmv2Log.OFF else ("--log-console",)),
         *("--", "--grpc-server-addr", grpc_target(grpc_address), "--cpu-port", str(_CPU_PORT)),
         *("--priority-queues", str(_PRIORITY_QUEUES)),
         *_tls_options(_BMV2_TLS, tls),

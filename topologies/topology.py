@@ -6,7 +6,7 @@ from typing import NamedTuple
 from switchgnn.base.network import LeafSpineNetworks, Neighbour, Network, Station
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.softswitch.native.build import Backend
-from switchgnn.topologies.targets import Target, TlsFolder
+from switchgnn.topologies.targets import Bmv2Log, Target, TlsFolder
 
 # Bytes of the largest packet on an interface by default.
 ETHERNET_MTU = 1500
@@ -50,6 +50,7 @@ class Topology:
     bandwidth: float | None = None  # Mbit/s of each link; None: unlimited
     tls: TlsFolder | None = None  # certificates for P4Runtime; None: plain gRPC
     backend: Backend | None = None  # of embedded switches; None: as the environment says
+    bmv2_log: Bmv2Log = Bmv2Log.OFF
     mtu: int = ETHERNET_MTU  # bytes of the largest packet, for links with interfaces
 
     @property

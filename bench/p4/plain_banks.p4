@@ -97,13 +97,11 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     counter(BANKS + 1, CounterType.packets) passes;
 
     apply {
-        meta.oldest = meta.tag ++ 16w0;
-        meta.newest = meta.tag ++ 16w0xffff;
         if (hdr.chunk0.isValid()) {
             bank0.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot0, meta.slots.expected0);
         }
         if (meta.adds == 1) {
-            passes.count((bit<32>) meta.contributions);
+            passes.count(meta.contributions);
         }
     }
 }

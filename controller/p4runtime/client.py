@@ -73,6 +73,7 @@ class P4RuntimeClient:
         self.election_id = election_id
         self.primary = primary
         self.layout: Layout | None = None
+        self.embedded = False  # whether it is the embedded switch, as that says itself
         self._tls = tls
         self._deadline = deadline
         self._connect = connect
@@ -266,10 +267,11 @@ class P4RuntimeClient:
         return config
 
     def _wait_ready(self) -> None:
-        # Any call would do; one that has no effect, and whose answer does not matter.
-        request = p4r.CapabilitiesRequest()
+        # A call that has no effect.
+        request, stub = p4r.CapabilitiesRequest(), self._connection.stub
         try:
-            self._connection.stub.Capabilities(request, timeout=self._deadline, wait_for_ready=True)
+            found = stub.Capabilities(request, timeout=self._deadline, wait_for_ready=True)
+            self.embedded = found.HasField("experimental")
         except grpc.RpcError as error:
             if error.code() not in _NOBODY_ANSWERED:
                 return

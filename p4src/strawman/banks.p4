@@ -202,7 +202,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
             EACH_BANK(ADD_TO)
         }
         if (meta.adds == 1) {
-            passes.count((bit<32>) meta.contributions);
+            passes.count(meta.contributions);
         }
     }
 }

@@ -63,6 +63,7 @@ CASES = {
     f"{TRAIN} --strategy bset": "No preset 'bset'; known: auto, best, paper; did you mean best?",
     f"{TRAIN} --partition mets": "did you mean metis?",
     f"{TRAIN} --target bmv2": "simple_switch_grpc is not on the PATH",
+    f"{TRAIN} --target embedded --bmv2-log debug": "--bmv2-log is for BMv2 only",
     f"{TRAIN} --topology leaf-spine --leaves 9": "9 leaves",
     f"{TRAIN} --leaves 2": "A star has no leaves",
     f"{TRAIN} --faults w9.loss=0.1": "w9",

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,13 +17,11 @@ from switchgnn.commands.application import app
 from switchgnn.commands.doctor import examine
 from switchgnn.commands.run import reference
 from switchgnn.commands.run.reference import Comparison
-from switchgnn.commands.shared.runner import shares_of
 from switchgnn.host.wire.header import LAST_ROUND
 from switchgnn.host.worker import features_of_round, result_file
-from switchgnn.planner import build_plan, graph_from_edges, load_graph, write_plan
+from switchgnn.planner import graph_from_edges
 from switchgnn.softswitch.errors import SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here
-from switchgnn.topologies.targets import Target
 from tests.support.commands import forks_elsewhere, switchgnn
 from tests.support.markers import needs_compiler, some_of
 from tests.support.speed import seconds_here
@@ -239,18 +236,3 @@ def peak_of_run(rounds, folder):
 def test_rounds_take_no_memory(tmp_path):
     # The sums of 100 rounds are 65 MB.
     assert peak_of_run(100, tmp_path) - peak_of_run(5, tmp_path) < 30
-
-
-@pytest.mark.parametrize(
-    ("target", "lanes", "refused"),
-    [(Target.BMV2, 256, True), (Target.BMV2, 128, False), (Target.EMBEDDED, 256, False)],
-)
-def test_bmv2_gets_no_plan_whose_recalls_would_end_it(tmp_path, target, lanes, refused):
-    plan = build_plan(load_graph("karate"), workers=2, slots=64, program="ab" * 32, lanes=lanes)
-    write_plan(plan, tmp_path / "plan")
-    topology = SimpleNamespace(target=target, switches=[SimpleNamespace(network=None)])
-    if refused:
-        with pytest.raises(SwitchGNNError, match="give --lanes 128"):
-            shares_of(tmp_path / "plan", None, topology, [None])
-    else:
-        assert len(shares_of(tmp_path / "plan", None, topology, [None])) == 1

@@ -1,5 +1,6 @@
 """What `--transport auto` predicts and takes."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,8 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 from switchgnn.commands.train import steps as train
 from switchgnn.commands.train.steps import (
     TrainJob,
-    embedded_seconds,
+    bmv2_note,
+    plan_exchange_seconds,
     plan_of,
     predict_transport,
     prepare_training,
@@ -20,6 +22,8 @@ from switchgnn.host.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner import PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.profiles import find_profile
+from switchgnn.topologies import Target
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.layers.models import ModelOptions
@@ -105,7 +109,17 @@ def test_what_bmv2_takes_is_compared_with_the_prediction_for_the_embedded_switch
     over_bmv2 = replace(job_of(lanes=64), target="bmv2", fabric="mininet")
     plan = plan_of(over_bmv2, dense, lambda _: None)[1]
     found = predicted(job_of(lanes=64), dense).seconds[SWITCH.name]
-    assert embedded_seconds(over_bmv2, dense, plan) == pytest.approx(found)
+    assert plan_exchange_seconds(over_bmv2, dense, plan, Target.EMBEDDED) == pytest.approx(found)
+
+
+def test_what_bmv2_takes_is_said_beforehand(dense):
+    over_bmv2 = replace(job_of(lanes=64), target="bmv2", fabric="mininet")
+    plan = plan_of(over_bmv2, dense, lambda _: None)[1]
+    total, each = map(float, re.findall(r"([\d.]+) s[ ,]", bmv2_note(over_bmv2, dense, plan)))
+    assert total == pytest.approx(each * over_bmv2.task.training.options.epochs, rel=0.1)
+    # Each hop of a source takes a pass at least, for each of its fragments.
+    rate = find_profile("bmv2").passes_per_second
+    assert each >= len(plan.switch.entry_source) / len(plan.manifest.directions) / rate
 
 
 def test_the_frames_are_those_of_the_switch_that_is_chosen(dense):

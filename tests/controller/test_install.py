@@ -46,6 +46,23 @@ def test_a_fresh_switch_gets_program_entries_and_session_one(put, fake):
     assert len(fake.contents.entries) == 3 + 4 + 4 + 5 + 16 + 5 + 3
 
 
+# The sum that answers a recall without a body would be more than 512 bytes longer; or eight rows
+# would, each in a chunk.
+@pytest.mark.parametrize(("rows", "lanes"), [(1, 256), (2, 64), (8, 32), (8, 8)])
+def test_frames_that_abort_bmv2_are_for_the_embedded_switch(put, fake, client, rows, lanes):
+    plan = replace(PLAN, manifest=replace(PLAN.manifest, rows=rows, lanes=lanes))
+    with pytest.raises(PlanRefusedError, match=f"frames of {rows} x {lanes} numbers"):
+        put(plan)
+    assert (fake.updates, fake.pushes) == (0, 0)
+    client.embedded = True
+    assert put(plan).changed
+
+
+@pytest.mark.parametrize(("rows", "lanes"), [(1, 128), (2, 56), (4, 24)])
+def test_other_frames_are_for_both_switches(put, rows, lanes):
+    assert put(replace(PLAN, manifest=replace(PLAN.manifest, rows=rows, lanes=lanes))).changed
+
+
 def test_a_second_install_writes_nothing_and_says_so(put, fake):
     put(PLAN)
     updates = fake.updates

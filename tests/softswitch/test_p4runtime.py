@@ -10,6 +10,7 @@ import grpc
 import pytest
 from finsy.proto import U128, p4d, p4i, p4r, rpc_code
 
+from switchgnn.controller import P4RuntimeClient
 from switchgnn.softswitch import Backend, GrpcAddressError, ServerTls, SoftSwitch
 from tests.softswitch.harness import (
     Controller,
@@ -493,6 +494,11 @@ def test_a_certificate_without_an_authority_for_clients(tmp_path):
             assert code_of(call, request, timeout=seconds_here(5)) == grpc.StatusCode.UNAVAILABLE
     with pytest.raises(GrpcAddressError, match="none"):
         SoftSwitch(tls=ServerTls(tmp_path / "none", key)).start()
+
+
+def test_a_controller_can_tell_the_embedded_switch(switch):
+    with P4RuntimeClient(switch.grpc_address, primary=False) as client:
+        assert client.embedded
 
 
 def test_a_p4info_may_name_what_the_compiler_has_removed(switch):

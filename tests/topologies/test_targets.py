@@ -7,6 +7,7 @@ import pytest
 
 from switchgnn.topologies import (
     Backend,
+    Bmv2Log,
     FabricError,
     FlowLimits,
     Target,
@@ -16,7 +17,7 @@ from switchgnn.topologies import (
     targets,
     usual_limits,
 )
-from switchgnn.topologies.targets import switch_child, wait_until_serving
+from switchgnn.topologies.targets import switch_child, switch_command, wait_until_serving
 
 NO_MININET = "Mininet is not installed (apt-get install mininet)"
 
@@ -113,6 +114,15 @@ def bmv2(tmp_path, monkeypatch):
     program.write_text(FAKE.format(python=sys.executable))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+
+
+@pytest.mark.parametrize(("level", "console"), [(None, False), (Bmv2Log.DEBUG, True)])
+def test_bmv2_logs_if_asked(level, console):
+    log = {} if level is None else {"bmv2_log": level}
+    words = switch_command(Target.BMV2, ports={}, grpc_address="unix:/a", **log)
+    own = words[: words.index("--")]
+    assert own[own.index("--log-level") + 1] == ("off" if level is None else level.value)
+    assert ("--log-console" in own) == console
 
 
 @pytest.mark.usefixtures("bmv2")

@@ -30,7 +30,7 @@ from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spin
 from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanRequest
 from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
-from switchgnn.topologies import Backend, FlowLimits, choose, usual_limits
+from switchgnn.topologies import Backend, Bmv2Log, FlowLimits, choose, usual_limits
 
 _LAST_PORT = 65_535
 _LEAVES, _SPINES = 2, 1
@@ -340,6 +340,9 @@ class FabricOptions:
         "compiler.",
         shown="$SWITCHGNN_BACKEND, or auto",
     )
+    bmv2_log: Bmv2Log = option(
+        NETWORK, None, "Let BMv2 log at this level, for --log-dir.", default=Bmv2Log.OFF
+    )
 
     def leaf_spine(self, workers: int) -> LeafSpine | None:
         """Divide the workers over the leaves; None for a star."""
@@ -357,6 +360,7 @@ class FabricOptions:
             "target": self.target.value,
             "fabric": self.fabric.value,
             "backend": self.backend,
+            "bmv2_log": self.bmv2_log,
             "bandwidth": limits.bandwidth,
             "ecn_threshold": usual.ecn_threshold,
             "queue": usual.queue,

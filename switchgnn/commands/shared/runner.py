@@ -9,7 +9,6 @@ from itertools import product, starmap
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.commands.shared.console import naming_who_releases
 from switchgnn.commands.shared.live import NOBODY, RunObserver
@@ -42,7 +41,7 @@ from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import Program
 from switchgnn.planner import PlanRequest, read_manifest
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.lanes import LANES, WIDEST_ANSWER, fits_switch
+from switchgnn.planner.lanes import LANES, WIDEST_ANSWER
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.profiles import find_profile
@@ -53,8 +52,10 @@ from switchgnn.topologies import (
     FABRICS,
     Backend,
     BackgroundTraffic,
+    Bmv2Log,
     Fabric,
     FabricChoice,
+    FabricError,
     Target,
     TlsFolder,
     Topology,
@@ -95,6 +96,7 @@ class NetworkJob:
     leaf_spine: LeafSpine | None = None  # None for a star around one switch
     # what embedded switches run the program as; None: as the environment says
     backend: Backend | None = None
+    bmv2_log: Bmv2Log = Bmv2Log.OFF
     # the address and the port where worker 0 serves metrics; None: no metrics
     metrics: tuple[str, int] | None = None
     faults: str = ""  # what to inject on links and cables, as `Faults.parse` takes it
@@ -110,7 +112,10 @@ class NetworkJob:
         cables_with_faults(self)
         if self.tls is not None:
             TlsFolder(self.tls.absolute()).check()
-        return choose(self.target, self.fabric, self.backend)
+        choice = choose(self.target, self.fabric, self.backend)
+        if self.bmv2_log is not Bmv2Log.OFF and choice.target is not Target.BMV2:
+            raise FabricError("--bmv2-log is for BMv2 only: add --target bmv2, or leave it out.")
+        return choice
 
     def network_on(self, target: Target) -> NetworkModel:
         """Describe the links, the switch and the processors of this machine."""
@@ -243,6 +248,7 @@ def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[R
         bandwidth=job.bandwidth,
         tls=TlsFolder(job.tls.absolute()) if job.tls else None,
         backend=job.backend,
+        bmv2_log=job.bmv2_log,
         mtu=workers.mtu,
     )
 
@@ -303,12 +309,6 @@ def shares_of(
 ) -> list[Share]:
     """Return the part of the plan that each switch serves, in order."""
     manifest = read_manifest(plan)
-    lanes, rows = manifest.lanes, manifest.rows
-    if topology.target is Target.BMV2 and not fits_switch(lanes, rows, WIDEST_ANSWER):
-        raise SwitchGNNError(
-            f"BMv2 cannot make a packet more than 512 bytes longer, as frames of {rows} x {lanes} "
-            f"numbers need: give --lanes {WIDEST_ANSWER} --rows 1, or --target embedded."
-        )
     if parts is None:
         plans = [load_plan(plan)]
     else:

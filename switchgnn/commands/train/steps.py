@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Int64s
+from switchgnn.base.machine import Amount
 from switchgnn.commands.shared.live import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import Recordings
 from switchgnn.commands.shared.report import (
@@ -282,9 +283,19 @@ def predict_transport(
     return TransportPrediction(made.seconds, chosen, why, planned)
 
 
-def embedded_seconds(job: TrainJob, data: Dataset, plan: Plan) -> float:
-    """Predict the exchanges of an epoch with this plan over the embedded switch."""
-    expected = _expected(job, data, Target.EMBEDDED)
+def bmv2_note(job: TrainJob, data: Dataset, plan: Plan) -> str:
+    """Say how long BMv2 is predicted to take for the exchanges of a training."""
+    each = plan_exchange_seconds(job, data, plan, Target.BMV2)
+    epochs = job.task.training.options.epochs
+    return (
+        f"BMv2 is predicted to exchange for {each * epochs:.3g} s, {each:.2g} s in each of "
+        f"{Amount(epochs):epoch}; --target embedded is faster."
+    )
+
+
+def plan_exchange_seconds(job: TrainJob, data: Dataset, plan: Plan, target: Target) -> float:
+    """Predict the exchanges of an epoch with this plan over a switch of that kind."""
+    expected = _expected(job, data, target)
     boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
     left = {each: plan.left(each) for each in expected.directions}
     rows = host_rows(boundary, job.workers, expected.directions, partial=True, left=left)
@@ -409,12 +420,16 @@ def run_training(
         )
         if cost := told_cost(data.graph, prepared.plan.assignment[: data.vertices], data.factors):
             note(cost)
+        slow = choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None
+        if slow:
+            note(bmv2_note(job, data, prepared.plan))
         recorder = Recorder(job.processes, on_epoch)
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends = done.result
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
-        if choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None:
-            what["embedded_seconds"] = embedded_seconds(job, data, prepared.plan)
+        if slow:
+            there = plan_exchange_seconds(job, data, prepared.plan, Target.EMBEDDED)
+            what["embedded_seconds"] = there
         between = _leaf_spine_report(job, data, prepared, done)
         wires = None if done.wires is None else [wire._asdict() for wire in done.wires]
         return recorder.report(ends, wires, leaf_spine=between, **what)

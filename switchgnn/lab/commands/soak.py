@@ -67,6 +67,7 @@ def soak(asked: SoakOptions) -> None:
             forkserver,
             leaves_and_spines=network.leaves_and_spines(),
             backend=network.backend,
+            bmv2_log=network.bmv2_log,
             log_dir=asked.logs.log_dir,
         )
     if asked.as_json:

@@ -5,7 +5,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from switchgnn.host.links.faults import DIRECTIONS
 from switchgnn.host.pace import Pace
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.presets import PlanRequest
-from switchgnn.topologies import Backend, FabricChoice, cable_name
+from switchgnn.topologies import Backend, Bmv2Log, FabricChoice, cable_name
 from switchgnn.topologies.forkserver import Forkserver
 
 _WORKERS = (2, 5)
@@ -195,6 +195,7 @@ def soak(
     *,
     leaves_and_spines: tuple[int, int] | None = None,
     backend: Backend | None = None,
+    bmv2_log: Bmv2Log = Bmv2Log.OFF,
     log_dir: Path | None = None,
 ) -> SoakReport:
     """Run until the time is over, Ctrl-C comes, or too much has failed.
@@ -210,6 +211,7 @@ def soak(
     with Interruption() as interruption:
         for number in count():
             run = draw_run(seed, number, choice, leaves_and_spines, backend)
+            run = replace(run, bmv2_log=bmv2_log)
             logs = None if log_dir is None else log_dir / f"run-{number}"
             try:
                 _run_once(number, run, report, show, interruption, forkserver, logs)

@@ -17,6 +17,7 @@ import grpc
 from finsy.proto import U128, p4i, p4r, rpc_code, rpc_status
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
+from google.protobuf.wrappers_pb2 import StringValue
 
 from switchgnn.base.files import read_regular
 from switchgnn.base.udp_socket import why_not_bound
@@ -228,10 +229,12 @@ class P4RuntimeService:
     def Capabilities(  # noqa: N802
         self, data: bytes, context: grpc.ServicerContext
     ) -> p4r.CapabilitiesResponse:
-        """Return the version of the API."""
+        """Return the version of the API, and which switch this is."""
         with aborting(context):
             p4.decoded(p4r.CapabilitiesRequest, data)
-        return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+        found = p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+        found.experimental.Pack(StringValue(value="SwitchGNN"))
+        return found
 
     def SetForwardingPipelineConfig(  # noqa: N802
         self, data: bytes, context: grpc.ServicerContext

@@ -50,8 +50,8 @@ def carry_between_lanes(compiled: Json) -> None:
 @noticed_by("banks.EveryLaneHasTheLarger")
 def compare_the_rests_alone(compiled: Json) -> None:
     """Let PACKED_MAX leave out the top bits where the others decide."""
-    for action in actions(compiled, ".combine"):
-        for found in operations(action, "|"):
+    for found in operations(actions(compiled, ".add_to_slots"), "|"):
+        if "addend" in json.dumps(found):
             found.update(found["right"]["value"])
 
 
@@ -66,9 +66,8 @@ def forget_sources(compiled: Json) -> None:
 @noticed_by("banks.StaleContributionChangesNothing")
 def overwrite_by_stale(compiled: Json) -> None:
     """Let a contribution under an older tag overwrite a slot."""
-    for comparison in operations(ingress(compiled)["conditionals"], ">"):
-        left = comparison["left"]
-        if left["type"] == "field" and left["value"][1].endswith("_content"):
+    for comparison in operations(actions(compiled, ".add_to_slots"), ">"):
+        if "content" in json.dumps(comparison["left"]):
             comparison["left"] = _ZERO
 
 
@@ -170,7 +169,7 @@ def forget_the_width(compiled: Json) -> None:
     """Let slots be narrow in all passes of a packet but the first."""
     for fields in compiled["field_lists"]:
         fields["elements"] = [
-            element for element in fields["elements"] if "width" not in str(element["value"])
+            element for element in fields["elements"] if "last_part" not in str(element["value"])
         ]
 
 
