@@ -40,7 +40,9 @@ class MemoryBounded(Check):
         of_round, self._fetched[worker] = fetched - self._fetched[worker], fetched
         if done.round not in (_FIRST, last):
             return
-        objects = objects_of(exchange) - 2 * of_round
+        # Early packets are kept until their unit begins, and bounded by a length of their own.
+        early = objects_of(exchange._units._inbox._kept)
+        objects = objects_of(exchange) - early - 2 * of_round
         if done.round == _FIRST:
             self._early[worker] = objects
         before = self._early.get(worker, objects)
