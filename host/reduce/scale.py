@@ -11,8 +11,6 @@ the largest exponent code. With n workers and the exponent e, x becomes T = roun
 A sum is wrong by at most n / (2 f).
 """
 
-from functools import cache
-
 import numpy as np
 
 from switchgnn.base.array_types import Float32s, Float64s, Int32s, UInt8s
@@ -24,6 +22,9 @@ PRECISE, COARSE = 48, 32
 NOT_FINITE = 255
 # The exponent of code 0, which also stands for all smaller values.
 _LEAST_EXPONENT = -126
+# 2^e of each code.
+_BOUNDS = np.ldexp(1.0, np.arange(NOT_FINITE + 1) + _LEAST_EXPONENT)
+_BOUNDS[NOT_FINITE] = np.nan
 _MAGNITUDE_BITS = np.uint32(0x7FFFFFFF)
 _MANTISSA_BITS = np.uint32(23)
 _MANTISSA = np.uint32((1 << 23) - 1)
@@ -84,17 +85,6 @@ def largest_codes(lanes: Int32s, count: int, workers: int) -> UInt8s:
     return codes[:count]
 
 
-@cache
-def _steps(workers: int, bits: int) -> tuple[Float64s, float]:
-    """Return f of each code, float64[256], NaN of NOT_FINITE, and 2^b, 1 without lower parts."""
-    bounds = np.ldexp(1.0, np.arange(NOT_FINITE + 1) + _LEAST_EXPONENT)
-    bounds[NOT_FINITE] = np.nan
-    if bits == COARSE:
-        return (2.0**31 - workers) / (workers * bounds), 1.0
-    base = 2.0 ** (16 - (workers - 1).bit_length())
-    return 2.0 ** (31 - workers.bit_length()) * base / bounds, base
-
-
 class FragmentScales:
     """The scales of fragments of m numbers: the largest codes of n workers, uint8[F].
 
@@ -102,9 +92,12 @@ class FragmentScales:
     """
 
     def __init__(self, codes: UInt8s, workers: int, bits: int = PRECISE) -> None:
-        factors, self._base = _steps(workers, bits)
-        self.codes, self._workers = codes, workers
-        self.factors: Float64s = factors[codes, np.newaxis]
+        self.codes, self._workers, bounds = codes, workers, _BOUNDS[codes, np.newaxis]
+        # 2^b, or 1 without lower parts.
+        self._base = 1.0 if bits == COARSE else 2.0 ** (16 - (workers - 1).bit_length())
+        self.factors: Float64s = (2.0**31 - workers) / (workers * bounds)
+        if bits != COARSE:
+            self.factors = 2.0 ** (31 - workers.bit_length()) * self._base / bounds
 
     def quantise(self, values: Float32s, generator: np.random.Generator | None = None) -> Int32s:
         """Return the lanes of fragments, int32[F, k] in network order, for values, float32[F, m].
