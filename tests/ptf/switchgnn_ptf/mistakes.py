@@ -169,7 +169,7 @@ def forget_the_width(compiled: Json) -> None:
     """Let slots be narrow in all passes of a packet but the first."""
     for fields in compiled["field_lists"]:
         fields["elements"] = [
-            element for element in fields["elements"] if "last_part" not in str(element["value"])
+            element for element in fields["elements"] if "last_of_row" not in str(element["value"])
         ]
 
 
