@@ -87,7 +87,8 @@ def plan_of(case: dict[str, str], workers: int = 4) -> Plan:
     context = PlanContext(workers, SLOTS[case["graph"]])
     # The strawman's blocks cannot be asked for like others: its switch is another one.
     strawman = {"blocks": options.pop("blocks")} if options.get("blocks") == STRAWMAN else {}
-    choice = replace(resolve_strategies(PlanRequest(**options), graph, context), **strawman)
+    request = PlanRequest(**{"preset": "paper", **options})
+    choice = replace(resolve_strategies(request, graph, context), **strawman)
     return build_resolved(graph, choice, context, program=PROGRAM, seed=5, directions=directions)
 
 
