@@ -301,7 +301,7 @@ class MininetFabric(Fabric):
         if shape and self.topology.bandwidth is not None:
             # BMv2's ports have rings too short for a burst at once.
             at_once = "cburst 15k" if self.topology.switch_paces else ""
-            _limit(interface, self.topology.bandwidth, at_once, namespace_pid)
+            _limit(interface, self.topology.bandwidth, namespace_pid, at_once)
 
 
 def _namespace(node: Any) -> Path:  # noqa: ANN401 - Mininet has no types
@@ -347,7 +347,7 @@ def _open_for_frames_only(interface: str, namespace_pid: int) -> None:
     _run(["ip", "link", "set", interface, "arp", "off", "up"], namespace_pid)
 
 
-def _limit(interface: str, bandwidth: float, at_once: str, namespace_pid: int) -> None:
+def _limit(interface: str, bandwidth: float, namespace_pid: int, at_once: str = "") -> None:
     """Limit what one end of a link sends, in Mbit/s.
 
     `at_once`: the part of a burst that may leave at once, for `tc`.

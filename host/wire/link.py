@@ -33,6 +33,8 @@ from switchgnn.host.wire.native import NativeArriving, native_frames
 
 # The burst of a limited link after a pause, as of a link in Mininet.
 BURST_BYTES = 15 << 10
+# Seconds on the line of the frames that leave a limited link in one step.
+_STEP_SECONDS = 0.001
 
 
 class TokenBucket:
@@ -46,6 +48,7 @@ class TokenBucket:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._rate, self._burst = rate, float(burst)
+        self.step_bytes = min(burst, rate * _STEP_SECONDS)  # of frames that leave together
         self._clock, self._sleep = clock, sleep
         self._tokens, self._counted = self._burst, clock()
 
@@ -82,8 +85,6 @@ _SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
 # TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
 _INTERACTIVE = 6
-# Seconds on the line of the frames that leave a limited link in one step.
-_STEP_SECONDS = 0.001
 
 
 class Traffic(NamedTuple):
@@ -166,13 +167,19 @@ class Link(ABC):
 
 
 class SocketLink(Link):
-    """A link over a socket that sends and receives whole frames."""
+    """A link over a socket that sends and receives whole frames.
+
+    `megabits`: the bandwidth that it sends with at most; the switch limits the other direction.
+    Frames without numbers then overtake those with, and others leave several at a time. The bytes
+    of a frame include its Ethernet header, but not the headers of a datagram around it.
+    """
 
     _arrive_whole = False
 
-    def __init__(self, sock: socket.socket, name: str) -> None:
+    def __init__(self, sock: socket.socket, name: str, megabits: float | None = None) -> None:
         self._socket = sock
         self._name = name
+        self._bucket = None if megabits is None else TokenBucket(megabits * 1e6 / 8)
         self._arriving = self._new_arriving()
         self._spare: Arriving | None = None
         self._batch = self._arriving.batch
@@ -197,6 +204,8 @@ class SocketLink(Link):
 
     def send(self, frame: bytes | memoryview) -> None:
         """See ``Link``."""
+        if self._bucket is not None:
+            (self._bucket.overtake if _overtakes(frame) else self._bucket.take)(len(frame))
         sent = self._once(partial(self._sender(frame).send, frame))
         if sent is not None:
             self._bytes_up += sent
@@ -208,6 +217,13 @@ class SocketLink(Link):
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
         """See ``Link``."""
         end = first + count
+        if self._bucket is not None:
+            step = max(1, int(self._bucket.step_bytes / max(1, rows.frame_bytes)))
+            if count > step:
+                for begin in range(first, end, step):
+                    self.send_rows(rows, begin, min(step, end - begin))
+                return
+            self._bucket.take(rows.bytes_of(first, count))
         while first < end:
             sent = self._once(partial(self._send_rows, rows, first, end - first))
             if sent is not None:
@@ -293,10 +309,11 @@ def _overtakes(frame: bytes | memoryview) -> bool:
 class InterfaceLink(SocketLink):
     """A link over a network interface, for some IPv4 protocols (AF_PACKET; needs CAP_NET_RAW).
 
-    Frames without numbers have a priority that the kernel's queues know (pfifo_fast).
+    Frames without numbers have a priority that the kernel's queues know (pfifo_fast). If the kernel
+    limits the interface, `megabits` saves it a timer for each frame.
     """
 
-    def __init__(self, interface: str, *protocols: int) -> None:
+    def __init__(self, interface: str, *protocols: int, megabits: float | None = None) -> None:
         try:
             # Protocol 0: until it is bound the socket must not receive from all interfaces.
             sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -312,7 +329,7 @@ class InterfaceLink(SocketLink):
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
-        super().__init__(sock, interface)
+        super().__init__(sock, interface, megabits)
         self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
 
     def _sender(self, frame: bytes | memoryview) -> socket.socket:
@@ -331,13 +348,15 @@ class UdpLink(SocketLink):
 
     _arrive_whole = True
 
-    def __init__(self, local: tuple[str, int], switch: tuple[str, int]) -> None:
+    def __init__(
+        self, local: tuple[str, int], switch: tuple[str, int], megabits: float | None = None
+    ) -> None:
         try:
             sock = connected_udp(local, switch)
         except OSError as error:
             why = why_not_bound(error, local[0])
             raise LinkError(f"UDP port {local[1]} on {local[0]} cannot be used: {why}.") from error
-        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
+        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}", megabits)
         self._cuts = True
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
@@ -350,55 +369,6 @@ class UdpLink(SocketLink):
                     raise
                 self._cuts = False
         return super()._send_rows(rows, first, count)
-
-
-class _Limited(SocketLink):
-    """Limits the bandwidth that a link sends with.
-
-    The switch limits the other direction. Frames without numbers overtake those with. The bytes of
-    a frame include its Ethernet header, but not the headers of a datagram around it.
-    """
-
-    def _limit(self, megabits: float) -> None:
-        rate = megabits * 1e6 / 8
-        self._bucket = TokenBucket(rate)
-        self._step_bytes = min(BURST_BYTES, rate * _STEP_SECONDS)
-
-    def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the link is full."""
-        if _overtakes(frame):
-            self._bucket.overtake(len(frame))
-        else:
-            self._bucket.take(len(frame))
-        super().send(frame)
-
-    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the link is full."""
-        at_once = max(1, int(self._step_bytes / max(1, rows.frame_bytes)))
-        end = first + count
-        for begin in range(first, end, at_once):
-            step = min(at_once, end - begin)
-            self._bucket.take(rows.bytes_of(begin, step))
-            super().send_rows(rows, begin, step)
-
-
-class LimitedUdpLink(_Limited, UdpLink):
-    """A link over UDP that sends with a limited bandwidth."""
-
-    def __init__(self, local: tuple[str, int], switch: tuple[str, int], megabits: float) -> None:
-        super().__init__(local, switch)
-        self._limit(megabits)
-
-
-class LimitedInterfaceLink(_Limited, InterfaceLink):
-    """A link over an interface that the kernel limits, too, for all programs together.
-
-    Frames then leave several at a time, where the kernel would set a timer for each.
-    """
-
-    def __init__(self, interface: str, megabits: float, *protocols: int) -> None:
-        super().__init__(interface, *protocols)
-        self._limit(megabits)
 
 
 def check_packets_fit(description: str, packet_bytes: int) -> None:
@@ -433,14 +403,10 @@ def open_link(description: str, *protocols: int) -> Link:
     megabits = _megabits(fields[ends]) if len(fields) == ends + 1 else None
     whole = len(fields) == ends or megabits is not None
     if kind == "eth" and whole and fields[0]:
-        if megabits is None:
-            return InterfaceLink(fields[0], *protocols)
-        return LimitedInterfaceLink(fields[0], megabits, *protocols)
+        return InterfaceLink(fields[0], *protocols, megabits=megabits)
     if kind == "udp" and whole and fields[1].isdigit() and fields[3].isdigit():
         local, switch = (fields[0], int(fields[1])), (fields[2], int(fields[3]))
-        if megabits is None:
-            return UdpLink(local, switch)
-        return LimitedUdpLink(local, switch, megabits)
+        return UdpLink(local, switch, megabits)
     raise LinkError(
         f"There is no link {description!r}: write eth:INTERFACE[:MBIT] or "
         "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
