@@ -150,7 +150,7 @@ MISTAKES = (
     *in_file(
         SENDER,
         ("any_acknowledgement", 1, "if count < size:", "if count < 0:"),
-        ("groups_not_sent_again", 1, "self._repeat(group)", "pass"),
+        ("groups_not_sent_again", 1, "self._repeat(group, now)", "pass"),
     ),
     *in_file(
         "host/congestion.py", ("no_window", 2, "room = int(self.window) - in_flight", "room = 64")
