@@ -11,7 +11,6 @@ import math
 import select
 import socket
 import struct
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from typing import NamedTuple
 from switchgnn.base.network_file import mtu_of
 from switchgnn.base.udp_socket import connected_udp, enlarge_receive_buffer, why_not_bound
 from switchgnn.host.errors import LinkError
+from switchgnn.host.pace import BURST_BYTES, TokenBucket
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import (
     FrameBatch,
@@ -30,43 +30,6 @@ from switchgnn.host.wire.batches import (
 )
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native import NativeArriving, native_frames
-
-# The burst of a limited link after a pause, as of a link in Mininet.
-BURST_BYTES = 15 << 10
-
-
-class TokenBucket:
-    """Limits a rate, in bytes per second: each byte takes a token, and tokens come at the rate."""
-
-    def __init__(
-        self,
-        rate: float,
-        burst: int = BURST_BYTES,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._rate, self._burst = rate, float(burst)
-        self._clock, self._sleep = clock, sleep
-        self._tokens, self._counted = self._burst, clock()
-
-    def take(self, size: int) -> None:
-        """Wait for the tokens of `size` bytes; for more than a burst, the bucket goes into debt."""
-        needed = min(float(size), self._burst)
-        if (missing := needed - self._refilled()) > 0:
-            self._sleep(missing / self._rate)
-            self._refilled()
-        self._tokens -= size
-
-    def overtake(self, size: int) -> None:
-        """Take the tokens of `size` bytes without waiting."""
-        self._tokens -= size
-
-    def _refilled(self) -> float:
-        now = self._clock()
-        self._tokens = min(self._burst, self._tokens + (now - self._counted) * self._rate)
-        self._counted = now
-        return self._tokens
-
 
 Arriving = PlainArriving | NativeArriving
 _RECEIVE_BUFFER = 16 << 20
@@ -166,9 +129,11 @@ class Link(ABC):
 
 
 class SocketLink(Link):
-    """A link over a socket that sends and receives whole frames."""
+    """A link over a socket that sends and receives whole frames, if asked at a limited rate."""
 
     _arrive_whole = False
+    _bucket: TokenBucket | None = None
+    _step_bytes = BURST_BYTES
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self._socket = sock
@@ -185,6 +150,17 @@ class SocketLink(Link):
         enlarge_receive_buffer(sock, _RECEIVE_BUFFER)
         sock.setblocking(False)
 
+    def limit(self, megabits: float) -> None:
+        """Limit the rate of sending, in Mbit/s; the switch limits the other direction.
+
+        Frames without numbers overtake those with. The bytes of a frame include its Ethernet
+        header, but not the headers of a datagram around it. The kernel may limit an interface, too:
+        where frames leave several at a time, it sets no timer for each.
+        """
+        rate = megabits * 1e6 / 8
+        self._bucket = TokenBucket(rate)
+        self._step_bytes = min(BURST_BYTES, int(rate * _STEP_SECONDS))
+
     @property
     def name(self) -> str:
         """See ``Link``."""
@@ -197,6 +173,8 @@ class SocketLink(Link):
 
     def send(self, frame: bytes | memoryview) -> None:
         """See ``Link``."""
+        if self._bucket is not None:
+            (self._bucket.overtake if _overtakes(frame) else self._bucket.take)(len(frame))
         sent = self._once(partial(self._sender(frame).send, frame))
         if sent is not None:
             self._bytes_up += sent
@@ -207,6 +185,16 @@ class SocketLink(Link):
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
         """See ``Link``."""
+        if self._bucket is None:
+            self._send_all(rows, first, count)
+            return
+        at_once = max(1, self._step_bytes // max(1, rows.frame_bytes))
+        for begin in range(first, first + count, at_once):
+            step = min(at_once, first + count - begin)
+            self._bucket.take(rows.bytes_of(begin, step))
+            self._send_all(rows, begin, step)
+
+    def _send_all(self, rows: FrameRows, first: int, count: int) -> None:
         end = first + count
         while first < end:
             sent = self._once(partial(self._send_rows, rows, first, end - first))
@@ -320,10 +308,8 @@ class InterfaceLink(SocketLink):
 
     def close(self) -> None:
         """Close the sockets."""
-        self._socket.close()
-        self._urgent.close()
-        for listener in self._listeners:
-            listener.close()
+        for each in (self._socket, self._urgent, *self._listeners):
+            each.close()
 
 
 class UdpLink(SocketLink):
@@ -350,55 +336,6 @@ class UdpLink(SocketLink):
                     raise
                 self._cuts = False
         return super()._send_rows(rows, first, count)
-
-
-class _Limited(SocketLink):
-    """Limits the bandwidth that a link sends with.
-
-    The switch limits the other direction. Frames without numbers overtake those with. The bytes of
-    a frame include its Ethernet header, but not the headers of a datagram around it.
-    """
-
-    def _limit(self, megabits: float) -> None:
-        rate = megabits * 1e6 / 8
-        self._bucket = TokenBucket(rate)
-        self._step_bytes = min(BURST_BYTES, rate * _STEP_SECONDS)
-
-    def send(self, frame: bytes | memoryview) -> None:
-        """Send one frame; waits while the link is full."""
-        if _overtakes(frame):
-            self._bucket.overtake(len(frame))
-        else:
-            self._bucket.take(len(frame))
-        super().send(frame)
-
-    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
-        """Send some frames in their order; waits while the link is full."""
-        at_once = max(1, int(self._step_bytes / max(1, rows.frame_bytes)))
-        end = first + count
-        for begin in range(first, end, at_once):
-            step = min(at_once, end - begin)
-            self._bucket.take(rows.bytes_of(begin, step))
-            super().send_rows(rows, begin, step)
-
-
-class LimitedUdpLink(_Limited, UdpLink):
-    """A link over UDP that sends with a limited bandwidth."""
-
-    def __init__(self, local: tuple[str, int], switch: tuple[str, int], megabits: float) -> None:
-        super().__init__(local, switch)
-        self._limit(megabits)
-
-
-class LimitedInterfaceLink(_Limited, InterfaceLink):
-    """A link over an interface that the kernel limits, too, for all programs together.
-
-    Frames then leave several at a time, where the kernel would set a timer for each.
-    """
-
-    def __init__(self, interface: str, megabits: float, *protocols: int) -> None:
-        super().__init__(interface, *protocols)
-        self._limit(megabits)
 
 
 def check_packets_fit(description: str, packet_bytes: int) -> None:
@@ -432,19 +369,19 @@ def open_link(description: str, *protocols: int) -> Link:
     ends = 1 if kind == "eth" else 4
     megabits = _megabits(fields[ends]) if len(fields) == ends + 1 else None
     whole = len(fields) == ends or megabits is not None
+    link: SocketLink
     if kind == "eth" and whole and fields[0]:
-        if megabits is None:
-            return InterfaceLink(fields[0], *protocols)
-        return LimitedInterfaceLink(fields[0], megabits, *protocols)
-    if kind == "udp" and whole and fields[1].isdigit() and fields[3].isdigit():
-        local, switch = (fields[0], int(fields[1])), (fields[2], int(fields[3]))
-        if megabits is None:
-            return UdpLink(local, switch)
-        return LimitedUdpLink(local, switch, megabits)
-    raise LinkError(
-        f"There is no link {description!r}: write eth:INTERFACE[:MBIT] or "
-        "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
-    )
+        link = InterfaceLink(fields[0], *protocols)
+    elif kind == "udp" and whole and fields[1].isdigit() and fields[3].isdigit():
+        link = UdpLink((fields[0], int(fields[1])), (fields[2], int(fields[3])))
+    else:
+        raise LinkError(
+            f"There is no link {description!r}: write eth:INTERFACE[:MBIT] or "
+            "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
+        )
+    if megabits is not None:
+        link.limit(megabits)
+    return link
 
 
 def _megabits(text: str) -> float | None:

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from switchgnn.host import InterfaceLink, LinkError, UdpLink, open_link
 from switchgnn.host.direct.outbox import Departures
+from switchgnn.host.pace import TokenBucket
 from switchgnn.host.wire import batches, link
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import FrameRows, ReceiveCoalescer
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
-from switchgnn.host.wire.link import LimitedUdpLink, SocketLink, TokenBucket
+from switchgnn.host.wire.link import SocketLink
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.mininet_fabric import _limit
 from tests.support.markers import needs, needs_root, whole
@@ -294,7 +295,6 @@ def test_rows_leave_at_the_rate_and_in_order(switch):
     sizes[::7] = 400
     clock = SleepClock()
     with open_link(description(switch, 0.8)) as link:  # 100 bytes in a millisecond
-        assert isinstance(link, LimitedUdpLink)
         link._bucket = TokenBucket(100_000.0, 2000, clock, clock.sleep)
         begin = clock.now
         link.send_rows(FrameRows(frames, sizes), 0, 50)
@@ -375,7 +375,7 @@ class Waits:
 @needs("tc", "iproute2")
 def test_frames_without_numbers_overtake_others_in_the_kernel(cable):
     link, other = cable
-    _limit(HERE, 1.0, os.getpid())
+    _limit(HERE, 1.0, "", os.getpid())
     # A burst of 15 kB leaves at once; the others need 60 ms.
     for number in range(120):
         link.send(frame(number))
