@@ -105,7 +105,6 @@ class SumReceiver:
         self._schedule = schedule
         self._unit = unit
         self._round_trip = endpoint.round_trip
-        self._sum_trip = endpoint.sum_trip
         self._counters = endpoint.counters
         awaited = len(schedule.receive_vertex)
         self._lanes = lanes_of(unit.fragment) // schedule.rows
@@ -220,7 +219,7 @@ class SumReceiver:
         if header.is_fetch:
             self._note_answer(index)
             if recalled := self._recalled_at.pop(index, 0.0):
-                self._sum_trip.measured(now - recalled)
+                self._endpoint.sum_trip.measured(now - recalled)
         if not self._awaited[index]:
             self._counters.repeated += 1
             return False
@@ -354,7 +353,8 @@ class SumReceiver:
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
         # A lost sum is noticed at once; only answers show that others are slow.
         share = min(share, self._round_trip.probe(self._too_early, legs))
-        queue = self._sum_trip.probe() if self._sum_trip.known else 0.0
+        sum_trip = self._endpoint.sum_trip
+        queue = sum_trip.probe() if sum_trip.known else 0.0
         wait = self._round_trip.backed_off if self._wanted else self._round_trip.probe
         return max(share, queue, wait(self._attempts, legs))
 

@@ -132,11 +132,10 @@ class FeatureSender:
         """
         if now < self._nothing_late_before:
             return
-        asked = self._asked(len(self._accepted))
-        last = max(asked, key=lambda group: (self._asked_at[group], group), default=-1)
-        if last < 0:
-            self._nothing_late_before = float("inf")
+        self._nothing_late_before = float("inf")
+        if not (asked := self._asked(len(self._accepted))):
             return
+        last = max(asked, key=lambda group: (self._asked_at[group], group))
         # An answer ends the backing off.
         attempts = max(0, self._attempts[last] - (self._accepted[last] > 0))
         due = self._asked_at[last] + self._round_trip.probe(attempts)
