@@ -1,5 +1,7 @@
 """Bounds on sending and waiting, as the user gives them, and how long an answer may take."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 # All in seconds.
@@ -134,3 +136,40 @@ class Pace:
     def heartbeat_interval(self) -> float:
         """The longest time between two signs of life of a worker, in seconds."""
         return min(_LONGEST_INTERVAL, self.timeout / _HEARTBEATS)
+
+
+# The burst of a limited link after a pause, as of a link in Mininet.
+BURST_BYTES = 15 << 10
+
+
+class TokenBucket:
+    """Limits a rate, in bytes per second: each byte takes a token, and tokens come at the rate."""
+
+    def __init__(
+        self,
+        rate: float,
+        burst: int = BURST_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._rate, self._burst = rate, float(burst)
+        self._clock, self._sleep = clock, sleep
+        self._tokens, self._counted = self._burst, clock()
+
+    def take(self, size: int) -> None:
+        """Wait for the tokens of `size` bytes; for more than a burst, the bucket goes into debt."""
+        needed = min(float(size), self._burst)
+        if (missing := needed - self._refilled()) > 0:
+            self._sleep(missing / self._rate)
+            self._refilled()
+        self._tokens -= size
+
+    def overtake(self, size: int) -> None:
+        """Take the tokens of `size` bytes without waiting."""
+        self._tokens -= size
+
+    def _refilled(self) -> float:
+        now = self._clock()
+        self._tokens = min(self._burst, self._tokens + (now - self._counted) * self._rate)
+        self._counted = now
+        return self._tokens

@@ -17,8 +17,10 @@ from switchgnn.host.links.faults import FaultCounts, open_worker_link
 from switchgnn.host.pace import Pace
 from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.wire.addresses import Addresses
+from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT
 from switchgnn.host.wire.link import Link, Traffic
-from switchgnn.planner.direction import Direction
+from switchgnn.planner import Direction, Manifest, WorkerPart
+from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
 
 NO_TRAFFIC = Traffic(0, 0, 0, 0)
 
@@ -199,3 +201,33 @@ def add_traffic(one: Traffic, other: Traffic) -> Traffic:
 def traffic_since(start: Traffic, now: Traffic) -> Traffic:
     """Return the traffic between two readings."""
     return Traffic(*(after - before for before, after in zip(start, now, strict=True)))
+
+
+def expected_traffic(
+    manifest: Manifest, part: WorkerPart, direction: Direction, width: int, group_size: int
+) -> Traffic:
+    """Count the frames of one exchange over the switch, from the plan alone.
+
+    Up: features, partial sums and one DONE per barrier. Down: sums, one ACK per group of features
+    and one ADVANCE per barrier. There is a barrier for the opening of each pool and one after each
+    fragment of each block, at least one in each pool. Over leaves and spines there may be more
+    bundles of sums, as each switch has its own.
+    """
+    rows, pools = manifest.rows, manifest.pools
+    blocks = manifest.direction(direction).block_numbers
+    widths = fragment_lanes(width, manifest.lanes, rows)
+    fragments = len(widths)
+    up, down = (sum(size(each, rows) for each in widths) for size in (frame_bytes, sum_frame_bytes))
+    inside = slice(blocks.start - 1, blocks.stop - 1)
+    sent = np.diff(part.send_indptr)[inside]
+    features = int(sent.sum())
+    acks = fragments * int((-(-sent // group_size)).sum())
+    sums = int((-(-np.diff(part.receive_indptr)[inside] // rows)).sum())
+    barriers = pools + max(fragments * len(blocks), pools)
+    barrier_bytes = barriers * BARRIER_FRAME_BYTES
+    return Traffic(
+        frames_up=fragments * features + barriers,
+        bytes_up=features * up + barrier_bytes,
+        frames_down=fragments * sums + acks + barriers,
+        bytes_down=sums * down + acks * BODY_AT + barrier_bytes,
+    )

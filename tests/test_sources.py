@@ -99,8 +99,8 @@ ALLOWED = {
     "host/direct/stream.py": {"threading", "time"},
     "host/innetwork/endpoint.py": {"secrets"},  # for who is not given one
     "host/wire/batches.py": {"select", "time"},  # waits for frames of a socket
-    # A limited link waits for its turn on the line.
-    "host/wire/link.py": {"time", "select"},
+    "host/pace.py": {"time"},  # a limited link waits for its turn on the line
+    "host/wire/link.py": {"select"},
     "host/links/split.py": {"time"},  # two threads of one process share a link
     "host/links/recording.py": {"time"},  # a file for people says when a frame has passed
     "tests/simulation/__main__.py": {"random"},  # draws the seed that was not given

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.innetwork.exchange import expected_traffic
+from switchgnn.host.transport import expected_traffic
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, feature_frame_bytes
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of
 from switchgnn.planner.direction import Direction

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -42,43 +42,19 @@ from switchgnn.host.innetwork.units import ShareListener, UnitExchange, UnitRoun
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
 from switchgnn.host.status import ExchangeStatus
-from switchgnn.host.transport import Operation, Transport, WorkerEnd, check_rows, traffic_since
+from switchgnn.host.transport import (
+    Operation,
+    Transport,
+    WorkerEnd,
+    check_rows,
+    expected_traffic,
+    traffic_since,
+)
 from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
 from switchgnn.planner import Direction, Manifest, WorkerPart, read_manifest, read_worker_part
-from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
-
-
-def expected_traffic(
-    manifest: Manifest, part: WorkerPart, direction: Direction, width: int, group_size: int
-) -> Traffic:
-    """Count the frames of one exchange, from the plan alone.
-
-    Up: features, partial sums and one DONE per barrier. Down: sums, one ACK per group of features
-    and one ADVANCE per barrier. There is a barrier for the opening of each pool and one after each
-    fragment of each block, at least one in each pool. Over leaves and spines there may be more
-    bundles of sums, as each switch has its own.
-    """
-    rows, pools = manifest.rows, manifest.pools
-    blocks = manifest.direction(direction).block_numbers
-    widths = fragment_lanes(width, manifest.lanes, rows)
-    fragments = len(widths)
-    up, down = (sum(size(each, rows) for each in widths) for size in (frame_bytes, sum_frame_bytes))
-    inside = slice(blocks.start - 1, blocks.stop - 1)
-    sent = np.diff(part.send_indptr)[inside]
-    features = int(sent.sum())
-    acks = fragments * int((-(-sent // group_size)).sum())
-    sums = int((-(-np.diff(part.receive_indptr)[inside] // rows)).sum())
-    barriers = pools + max(fragments * len(blocks), pools)
-    barrier_bytes = barriers * header.BARRIER_FRAME_BYTES
-    return Traffic(
-        frames_up=fragments * features + barriers,
-        bytes_up=features * up + barrier_bytes,
-        frames_down=fragments * sums + acks + barriers,
-        bytes_down=sums * down + acks * header.BODY_AT + barrier_bytes,
-    )
-
+from switchgnn.planner.lanes import sum_frame_bytes
 
 BlockListener = Callable[[int, int, int], None]
 
@@ -98,9 +74,14 @@ class FixedSums:
         return self.fixed_point.decode(self.values)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Work:
-    """The arguments of one call; `own`: float32 bits of the largest magnitude."""
+    """The arguments of one call, and the state of its round.
+
+    `own`: float32 bits of the largest magnitude; `largest`: the round's largest feature.
+    `fixed_point`: the scale of early features, and then of the round, at which `outgoing` is sent.
+    `sums`: int32[n, W] by the word of the fragment.
+    """
 
     features: Float32s
     own: int
@@ -109,17 +90,7 @@ class _Work:
     units: list[Following]
     tensor_id: int
     cache: RowCache | None
-
-
-@dataclass
-class _Started:
-    """The state of a round; `largest`: its largest feature.
-
-    `fixed_point`: the scale of early features, and then of the round, at which `outgoing` is sent.
-    `sums`: int32[n, W] by the word of the fragment.
-    """
-
-    sums: dict[int, Int32s]
+    sums: dict[int, Int32s] = field(default_factory=dict)
     fixed_point: FixedPoint | None = None
     outgoing: WholeRows | ChangedRows | None = None
     largest: float = 0.0
@@ -184,7 +155,6 @@ class InNetworkExchange(Transport):
         self._part = part
         self._link = link
         self._start_traffic = link.traffic
-        self._group_size = pace.group_size
         self._pools = manifest.pools
         self._foreseen: Foreseen | None = None
         # Of the pools whose next features may be early.
@@ -334,41 +304,39 @@ class InNetworkExchange(Transport):
     ) -> FixedSums | None:
         """Exchange one round, with early features at a scale; None if it was void."""
         words, each = self._words(work.kind), self._manifest.rows
-        rows = len(work.features)
-        state = _Started(
-            {word: np.zeros((rows, header.lanes_of(word) // each), np.int32) for word in words}
-        )
+        shapes = [(len(work.features), header.lanes_of(word) // each) for word in words]
+        sums = [np.zeros(shape, np.int32) for shape in shapes]
+        work = replace(work, sums=dict(zip(words, sums, strict=True)), fixed_point=scale)
         if scale is not None:
-            state.fixed_point = scale
             # The round is void for all where the features of one do not fit.
             if magnitude_from_bits(work.own) > scale.limit:
                 early = frozenset()
             else:
-                state.outgoing = self._outgoing(work, scale)
+                work.outgoing = self._outgoing(work, scale)
         current = UnitRound(
             self._round,
             work.units,
             early,
-            opened=partial(self._opened, work, state),
+            opened=partial(self._opened, work),
             schedule=partial(self._schedule, work),
-            payloads=partial(self._payloads, work, state),
+            payloads=partial(self._payloads, work),
             following=partial(self._following, work),
-            take=partial(self._take, work, state),
+            take=partial(self._take, work),
             passed=partial(self._passed, work),
         )
         if self._units.run(current, work.own):
             self._round += 1
             self._rounds += 1
-            return self._kept(work, state)
+            return self._kept(work)
         self.counters.void += 1
         self._round += 1
         return None
 
-    def _opened(self, work: _Work, state: _Started, largest: Largest) -> bool:
+    def _opened(self, work: _Work, largest: Largest) -> bool:
         """Choose the scale by the largest features; return whether early ones fit."""
         magnitude, cache = magnitude_from_bits(largest.bits), work.cache
-        fixed_point = state.fixed_point
-        state.largest = magnitude
+        fixed_point = work.fixed_point
+        work.largest = magnitude
         if fixed_point is not None:
             if magnitude > fixed_point.limit:
                 return False
@@ -381,22 +349,22 @@ class InNetworkExchange(Transport):
             fixed_point = kept or self._scales.choose(self._round, largest, lasting=lasting)
         self._scales.check(self._round, work.kind.direction, largest, fixed_point)
         self._foresight.note(work.kind, largest.bits)
-        if state.outgoing is None:
-            state.fixed_point, state.outgoing = fixed_point, self._outgoing(work, fixed_point)
+        if work.outgoing is None:
+            work.fixed_point, work.outgoing = fixed_point, self._outgoing(work, fixed_point)
         return True
 
     def _schedule(self, work: _Work, unit: Following) -> BlockSchedule:
         return self._schedules[unit.block - 1] if unit.block in work.blocks else self._nothing
 
-    def _payloads(self, work: _Work, state: _Started, unit: Following) -> Int32s:
-        if unit.block not in work.blocks or state.outgoing is None:
+    def _payloads(self, work: _Work, unit: Following) -> Int32s:
+        if unit.block not in work.blocks or work.outgoing is None:
             return np.zeros((0, header.lanes_of(unit.fragment)), dtype=np.int32)
-        return state.outgoing.payloads(self._schedule(work, unit), unit.fragment)
+        return work.outgoing.payloads(self._schedule(work, unit), unit.fragment)
 
-    def _take(self, work: _Work, state: _Started, unit: Following, sums: Int32s) -> None:
+    def _take(self, work: _Work, unit: Following, sums: Int32s) -> None:
         if unit.block in work.blocks:
             rows = self._schedule(work, unit).receive_row
-            so_far = state.sums[header.in_pool(unit.fragment, 0)].view(np.uint32)
+            so_far = work.sums[header.in_pool(unit.fragment, 0)].view(np.uint32)
             so_far[rows] = header.combine_of(unit.fragment)(so_far[rows], sums.view(np.uint32))
 
     def _passed(self, work: _Work, unit: Following) -> None:
@@ -407,18 +375,18 @@ class InNetworkExchange(Transport):
         if self._on_block is not None:
             self._on_block(self._round, unit.block, header.fragment_number(unit.fragment))
 
-    def _kept(self, work: _Work, started: _Started) -> FixedSums:
+    def _kept(self, work: _Work) -> FixedSums:
         """Return the sums of a completed round; with a cache it brought their changes."""
-        values = np.hstack(list(started.sums.values()))[:, : work.kind.width]
+        values = np.hstack(list(work.sums.values()))[:, : work.kind.width]
         self._rounding.sent()
-        scale = started.fixed_point
+        scale = work.fixed_point
         if scale is None:
             raise ValueError("The round was not opened.")
-        if work.cache is not None and isinstance(started.outgoing, ChangedRows):
-            values = work.cache.keep(values, started.outgoing, scale, self.savings)
-            if not work.cache.fits(started.largest):
+        if work.cache is not None and isinstance(work.outgoing, ChangedRows):
+            values = work.cache.keep(values, work.outgoing, scale, self.savings)
+            if not work.cache.fits(work.largest):
                 work.cache.begin_again()
-        return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, started.largest)))
+        return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, work.largest)))
 
     def _following(self, work: _Work, index: int) -> Following:
         """Return what follows a unit in its pool, in this round or in the next one."""
@@ -512,7 +480,8 @@ class InNetworkExchange(Transport):
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
-        return expected_traffic(self._manifest, self._part, direction, width, self._group_size)
+        group_size = self._endpoint.pace.group_size
+        return expected_traffic(self._manifest, self._part, direction, width, group_size)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 1. A sum that the network lost is still in its slot; a *recall* makes the switch send it again.
    A single sum is recalled first, as most often other workers are merely slow. If it comes, packets
-   get lost: the other sums are recalled, and the partial sums of the leaves.
+   get lost: the other sums are recalled, and the partial sums of the leaves. With bundles, it may
+   have waited for the rest of its bundle, so only as many as a bundle has show a loss.
 2. If the slot stays incomplete, a contribution was lost inside the switch. The worker *fetches* the
    features of that sum's sources from their owners, which releases the slot, and adds them itself,
    never to a part of the switch (invariant 2). A fetched feature serves every sum of this worker
@@ -65,6 +66,8 @@ _FETCH_TIMEOUT_SHARE = 0.5
 _AT_ONCE = 16
 # So few sums are more likely lost than still awaited by the switch, and are asked for together.
 _FEW = 4
+# From this share of the standstill before a fetch on, many are asked for at once.
+_EARNEST_SHARE = 0.25
 # A feature owed for less than this share of the longest time is not late.
 _LATE_SHARE = 0.5
 # States of a sum: received; awaited; awaited, but not to be taken by a fast path.
@@ -102,7 +105,6 @@ class SumReceiver:
         self._schedule = schedule
         self._unit = unit
         self._round_trip = endpoint.round_trip
-        self._sum_trip = endpoint.sum_trip
         self._counters = endpoint.counters
         awaited = len(schedule.receive_vertex)
         self._lanes = lanes_of(unit.fragment) // schedule.rows
@@ -131,6 +133,8 @@ class SumReceiver:
         self._recalled_at: dict[int, float] = {}
         self._unanswered: set[int] = set()
         self._lossy = False
+        # Sums that came on request since one came by itself.
+        self._recalled = 0
         self._quiet_since = 0.0
         self._began = began
         self._grew_at = began
@@ -184,7 +188,7 @@ class SumReceiver:
         if sums:
             self._left -= sums
             self._counters.sums_received += sums
-            self._attempts, self._in_vain = 0, False
+            self._attempts, self._in_vain, self._recalled = 0, False, 0
             self._quiet_since = self._grew_at = now
         return sums > 0
 
@@ -215,7 +219,7 @@ class SumReceiver:
         if header.is_fetch:
             self._note_answer(index)
             if recalled := self._recalled_at.pop(index, 0.0):
-                self._sum_trip.measured(now - recalled)
+                self._endpoint.sum_trip.measured(now - recalled)
         if not self._awaited[index]:
             self._counters.repeated += 1
             return False
@@ -224,10 +228,13 @@ class SumReceiver:
         self._counters.sums_received += 1
         self._finish(index, lanes, now)
         if header.is_fetch:
-            self._lossy, self._too_early = True, 0
-            self._ask_some(_AT_ONCE - len(self._unanswered))
+            self._recalled += 1
+            self._lossy |= self._recalled >= self._schedule.rows
+            self._too_early = 0
+            most = _AT_ONCE if self._lossy else self._schedule.rows
+            self._ask_some(most - len(self._unanswered))
         else:
-            self._grew_at = now
+            self._recalled, self._grew_at = 0, now
         return True
 
     def take_missing(self, header: Header, now: float) -> bool:
@@ -250,14 +257,17 @@ class SumReceiver:
                 self._grew_at = now
             doubt.count, doubt.since = header.count, now
             return True
+        # While sums still grow, the others are slow, and fetching would slow them down further.
+        if now - max(doubt.since, self._grew_at) > self._standstill(now):
+            self._start_fetching(index, doubt)
+        return False
+
+    def _standstill(self, now: float) -> float:
+        """Return the seconds without a change that show a contribution lost in the switch."""
         share = _FETCH_SHARE * (now - self._began)
         standstill = max(_STANDSTILL, 8 * self._round_trip.timeout, share)
         # Fetch before the timeout.
-        standstill = min(standstill, _FETCH_TIMEOUT_SHARE * self._endpoint.pace.timeout)
-        # While sums still grow, the others are slow, and fetching would slow them down further.
-        if now - max(doubt.since, self._grew_at) > standstill:
-            self._start_fetching(index, doubt)
-        return False
+        return min(standstill, _FETCH_TIMEOUT_SHARE * self._endpoint.pace.timeout)
 
     def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a fetched feature; return whether it is news."""
@@ -311,19 +321,18 @@ class SumReceiver:
         if not self._left or now - self._quiet_since < self._silence(now):
             return False
         self._attempts += 1
-        self._in_vain = True
         self._quiet_since = now
         turns = self._turns or range(len(self._awaited))
         self._turns = deque(index for index in turns if self._awaited[index])
+        # How often one is asked about until an answer comes shows how many get lost.
+        self._turns.rotate(self._in_vain)
+        self._in_vain = True
         self._late = len(self._turns)
         self._unanswered.clear()
-        self._ask_some(_AT_ONCE if self._in_earnest or self._left <= _FEW else 1)
+        still = now - self._grew_at > _EARNEST_SHARE * self._standstill(now)
+        few = self._attempts == 1 and self._left <= max(_FEW, self._schedule.rows)
+        self._ask_some(_AT_ONCE if self._lossy or still or few else 1)
         return True
-
-    @property
-    def _in_earnest(self) -> bool:
-        """Whether losses are likely."""
-        return self._lossy or self._attempts > 1
 
     def _ask_some(self, most: int) -> None:
         asked = 0
@@ -344,7 +353,8 @@ class SumReceiver:
         share = min(self._round_trip.longest(legs), _RECALL_SHARE * (now - self._began))
         # A lost sum is noticed at once; only answers show that others are slow.
         share = min(share, self._round_trip.probe(self._too_early, legs))
-        queue = self._sum_trip.probe() if self._sum_trip.known else 0.0
+        sum_trip = self._endpoint.sum_trip
+        queue = sum_trip.probe() if sum_trip.known else 0.0
         wait = self._round_trip.backed_off if self._wanted else self._round_trip.probe
         return max(share, queue, wait(self._attempts, legs))
 
@@ -352,7 +362,7 @@ class SumReceiver:
         doubt = self._doubt(index)
         vertex = int(self._schedule.receive_vertex[index])
         if not doubt.fetching:
-            self._send(Kind.RECALL, 0, vertex, resend=self._in_earnest)
+            self._send(Kind.RECALL, 0, vertex, resend=self._lossy or self._attempts > 1)
             self._unanswered.add(index)
             now = self._endpoint.clock.now()
             self._recalled_at[index] = 0.0 if index in self._recalled_at else now

@@ -8,6 +8,7 @@ from switchgnn.host.wire.batches import FrameRows
 _BURST = 64
 # GROUPS_PER_WORKER of p4src/dedup.p4.
 _GROUPS_APART = 32
+_OVERTAKEN = float("inf")
 
 
 class FeatureSender:
@@ -33,11 +34,9 @@ class FeatureSender:
         self._overtaken = [0] * groups
         self._nothing_late_before = 0.0
         self._again: deque[int] = deque()
-        self._first_asked: dict[int, float] = {}
+        # Of groups asked about again: minus the time of the first question, and with the answer the
+        # seconds in between. _OVERTAKEN: a later question was answered before.
         self._doubtful: dict[int, float] = {}
-        # The last question that was asked once and answered; earlier ones that are unanswered by
-        # then were lost, or their answers were.
-        self._answered = (0.0, -1)
 
     @property
     def done(self) -> bool:
@@ -94,17 +93,16 @@ class FeatureSender:
         """Take an acknowledgement; return whether it is news."""
         if group not in self._waiting:
             # The first answer was not to the repetition, so none was lost, as with TCP's D-SACK
-            # (RFC 3708). If a later question was answered before, the network has duplicated it.
-            if (seconds := self._doubtful.pop(group, None)) is not None:
-                self._round_trip.measured(seconds)
-            elif self._first_asked.pop(group, 0.0):
+            # (RFC 3708).
+            if (seconds := self._doubtful.pop(group, 0.0)) == _OVERTAKEN:
                 self._round_trip.not_lost()
+            elif seconds:
+                self._round_trip.measured(seconds)
             return False
         size = self._size(group)
         if asked_at := self._asked_at[group]:
             if self._attempts[group] == 0:
                 self._round_trip.measured(now - asked_at)
-                self._answered = max(self._answered, (asked_at, group))
             self._ask_if_overtaken(group, now)
         if count < size:
             self._repeat(group, now)
@@ -116,8 +114,11 @@ class FeatureSender:
             news = count > self._accepted[group]
             self._accepted[group] = count
             return news
-        if (first := self._first_asked.get(group, 0.0)) and (first, group) > self._answered:
-            self._doubtful[group] = now - first
+        if group in self._doubtful:
+            self._doubtful[group] += _OVERTAKEN if self._overtaken[group] else now
+        if self._attempts[group]:
+            # Another one is the last now, or none.
+            self._nothing_late_before = now
         self._round_trip.took(self._attempts[group] + 1)
         self._waiting.discard(group)
         self._confirmed += size
@@ -125,22 +126,23 @@ class FeatureSender:
         return True
 
     def repeat_what_is_late(self, now: float) -> None:
-        """Ask again about groups whose acknowledgement is overdue."""
+        """Ask again about the last group if its acknowledgement is overdue.
+
+        Its answer shows which earlier ones were lost; the switch may only be slow.
+        """
         if now < self._nothing_late_before:
             return
-        self._nothing_late_before = now + self._round_trip.probe()
-        asked = self._asked(len(self._accepted))
-        # The last question is repeated first: its answer shows which earlier ones were lost.
-        last = max(asked, key=lambda group: (self._asked_at[group], group), default=-1)
-        for group in asked:
-            wait = self._round_trip.probe if group == last else self._round_trip.backed_off
-            # An answer ends the backing off.
-            attempts = max(0, self._attempts[group] - (self._accepted[group] > 0))
-            due = self._asked_at[group] + wait(attempts)
-            if now > due:
-                self._ask(group, now)
-            else:
-                self._nothing_late_before = min(self._nothing_late_before, due)
+        self._nothing_late_before = float("inf")
+        if not (asked := self._asked(len(self._accepted))):
+            return
+        last = max(asked, key=lambda group: (self._asked_at[group], group))
+        # An answer ends the backing off.
+        attempts = max(0, self._attempts[last] - (self._accepted[last] > 0))
+        due = self._asked_at[last] + self._round_trip.probe(attempts)
+        if now > due:
+            self._ask(last, now)
+            due = now + self._round_trip.probe(attempts + 1)
+        self._nothing_late_before = due
 
     def next_timer(self, now: float) -> float:
         """Return the seconds until something may be overdue."""
@@ -167,7 +169,8 @@ class FeatureSender:
 
     def _ask(self, group: int, now: float) -> None:
         if self._attempts[group] == 0:
-            self._first_asked[group] = self._asked_at[group]
+            overtaken = self._overtaken[group] > 0
+            self._doubtful[group] = _OVERTAKEN if overtaken else -self._asked_at[group]
         self._attempts[group] += 1
         self._asked_at[group], self._overtaken[group] = now, 0
         self._link.send(self._rows.frame(group * self._group_size + self._size(group) - 1))
@@ -181,6 +184,7 @@ class FeatureSender:
     def _repeat(self, group: int, now: float) -> None:
         self._attempts[group] = 1
         self._asked_at[group], self._overtaken[group] = now, 0
+        self._nothing_late_before = now
         first = group * self._group_size
         indices = range(first, first + self._size(group))
         queued = set(self._again)

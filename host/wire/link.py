@@ -11,7 +11,6 @@ import math
 import select
 import socket
 import struct
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from typing import NamedTuple
 from switchgnn.base.network_file import mtu_of
 from switchgnn.base.udp_socket import connected_udp, enlarge_receive_buffer, why_not_bound
 from switchgnn.host.errors import LinkError
+from switchgnn.host.pace import BURST_BYTES, TokenBucket
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import (
     FrameBatch,
@@ -30,46 +30,6 @@ from switchgnn.host.wire.batches import (
 )
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native import NativeArriving, native_frames
-
-# The burst of a limited link after a pause, as of a link in Mininet.
-BURST_BYTES = 15 << 10
-# Seconds on the line of the frames that leave a limited link in one step.
-_STEP_SECONDS = 0.001
-
-
-class TokenBucket:
-    """Limits a rate, in bytes per second: each byte takes a token, and tokens come at the rate."""
-
-    def __init__(
-        self,
-        rate: float,
-        burst: int = BURST_BYTES,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._rate, self._burst = rate, float(burst)
-        self.step_bytes = min(burst, rate * _STEP_SECONDS)  # of frames that leave together
-        self._clock, self._sleep = clock, sleep
-        self._tokens, self._counted = self._burst, clock()
-
-    def take(self, size: int) -> None:
-        """Wait for the tokens of `size` bytes; for more than a burst, the bucket goes into debt."""
-        needed = min(float(size), self._burst)
-        if (missing := needed - self._refilled()) > 0:
-            self._sleep(missing / self._rate)
-            self._refilled()
-        self._tokens -= size
-
-    def overtake(self, size: int) -> None:
-        """Take the tokens of `size` bytes without waiting."""
-        self._tokens -= size
-
-    def _refilled(self) -> float:
-        now = self._clock()
-        self._tokens = min(self._burst, self._tokens + (now - self._counted) * self._rate)
-        self._counted = now
-        return self._tokens
-
 
 Arriving = PlainArriving | NativeArriving
 _RECEIVE_BUFFER = 16 << 20
@@ -85,6 +45,8 @@ _SOL_UDP, _UDP_GRO = 17, 104
 _SO_ATTACH_FILTER = 26
 # TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
 _INTERACTIVE = 6
+# Seconds on the line of the frames that leave a limited link in one step.
+_STEP_SECONDS = 0.001
 
 
 class Traffic(NamedTuple):
@@ -167,19 +129,15 @@ class Link(ABC):
 
 
 class SocketLink(Link):
-    """A link over a socket that sends and receives whole frames.
-
-    `megabits`: the bandwidth that it sends with at most; the switch limits the other direction.
-    Frames without numbers then overtake those with, and others leave several at a time. The bytes
-    of a frame include its Ethernet header, but not the headers of a datagram around it.
-    """
+    """A link over a socket that sends and receives whole frames, if asked at a limited rate."""
 
     _arrive_whole = False
+    _bucket: TokenBucket | None = None
+    _step_bytes = BURST_BYTES
 
-    def __init__(self, sock: socket.socket, name: str, megabits: float | None = None) -> None:
+    def __init__(self, sock: socket.socket, name: str) -> None:
         self._socket = sock
         self._name = name
-        self._bucket = None if megabits is None else TokenBucket(megabits * 1e6 / 8)
         self._arriving = self._new_arriving()
         self._spare: Arriving | None = None
         self._batch = self._arriving.batch
@@ -191,6 +149,17 @@ class SocketLink(Link):
         # Room for a burst of sums while the worker packs features.
         enlarge_receive_buffer(sock, _RECEIVE_BUFFER)
         sock.setblocking(False)
+
+    def limit(self, megabits: float) -> None:
+        """Limit the rate of sending, in Mbit/s; the switch limits the other direction.
+
+        Frames without numbers overtake those with. The bytes of a frame include its Ethernet
+        header, but not the headers of a datagram around it. The kernel may limit an interface, too:
+        where frames leave several at a time, it sets no timer for each.
+        """
+        rate = megabits * 1e6 / 8
+        self._bucket = TokenBucket(rate)
+        self._step_bytes = min(BURST_BYTES, int(rate * _STEP_SECONDS))
 
     @property
     def name(self) -> str:
@@ -216,14 +185,17 @@ class SocketLink(Link):
 
     def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
         """See ``Link``."""
+        if self._bucket is None:
+            self._send_all(rows, first, count)
+            return
+        at_once = max(1, self._step_bytes // max(1, rows.frame_bytes))
+        for begin in range(first, first + count, at_once):
+            step = min(at_once, first + count - begin)
+            self._bucket.take(rows.bytes_of(begin, step))
+            self._send_all(rows, begin, step)
+
+    def _send_all(self, rows: FrameRows, first: int, count: int) -> None:
         end = first + count
-        if self._bucket is not None:
-            step = max(1, int(self._bucket.step_bytes / max(1, rows.frame_bytes)))
-            if count > step:
-                for begin in range(first, end, step):
-                    self.send_rows(rows, begin, min(step, end - begin))
-                return
-            self._bucket.take(rows.bytes_of(first, count))
         while first < end:
             sent = self._once(partial(self._send_rows, rows, first, end - first))
             if sent is not None:
@@ -309,11 +281,10 @@ def _overtakes(frame: bytes | memoryview) -> bool:
 class InterfaceLink(SocketLink):
     """A link over a network interface, for some IPv4 protocols (AF_PACKET; needs CAP_NET_RAW).
 
-    Frames without numbers have a priority that the kernel's queues know (pfifo_fast). If the kernel
-    limits the interface, `megabits` saves it a timer for each frame.
+    Frames without numbers have a priority that the kernel's queues know (pfifo_fast).
     """
 
-    def __init__(self, interface: str, *protocols: int, megabits: float | None = None) -> None:
+    def __init__(self, interface: str, *protocols: int) -> None:
         try:
             # Protocol 0: until it is bound the socket must not receive from all interfaces.
             sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -329,7 +300,7 @@ class InterfaceLink(SocketLink):
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
-        super().__init__(sock, interface, megabits)
+        super().__init__(sock, interface)
         self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
 
     def _sender(self, frame: bytes | memoryview) -> socket.socket:
@@ -337,10 +308,8 @@ class InterfaceLink(SocketLink):
 
     def close(self) -> None:
         """Close the sockets."""
-        self._socket.close()
-        self._urgent.close()
-        for listener in self._listeners:
-            listener.close()
+        for each in (self._socket, self._urgent, *self._listeners):
+            each.close()
 
 
 class UdpLink(SocketLink):
@@ -348,15 +317,13 @@ class UdpLink(SocketLink):
 
     _arrive_whole = True
 
-    def __init__(
-        self, local: tuple[str, int], switch: tuple[str, int], megabits: float | None = None
-    ) -> None:
+    def __init__(self, local: tuple[str, int], switch: tuple[str, int]) -> None:
         try:
             sock = connected_udp(local, switch)
         except OSError as error:
             why = why_not_bound(error, local[0])
             raise LinkError(f"UDP port {local[1]} on {local[0]} cannot be used: {why}.") from error
-        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}", megabits)
+        super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
         self._cuts = True
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
@@ -402,15 +369,19 @@ def open_link(description: str, *protocols: int) -> Link:
     ends = 1 if kind == "eth" else 4
     megabits = _megabits(fields[ends]) if len(fields) == ends + 1 else None
     whole = len(fields) == ends or megabits is not None
+    link: SocketLink
     if kind == "eth" and whole and fields[0]:
-        return InterfaceLink(fields[0], *protocols, megabits=megabits)
-    if kind == "udp" and whole and fields[1].isdigit() and fields[3].isdigit():
-        local, switch = (fields[0], int(fields[1])), (fields[2], int(fields[3]))
-        return UdpLink(local, switch, megabits)
-    raise LinkError(
-        f"There is no link {description!r}: write eth:INTERFACE[:MBIT] or "
-        "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
-    )
+        link = InterfaceLink(fields[0], *protocols)
+    elif kind == "udp" and whole and fields[1].isdigit() and fields[3].isdigit():
+        link = UdpLink((fields[0], int(fields[1])), (fields[2], int(fields[3])))
+    else:
+        raise LinkError(
+            f"There is no link {description!r}: write eth:INTERFACE[:MBIT] or "
+            "udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]."
+        )
+    if megabits is not None:
+        link.limit(megabits)
+    return link
 
 
 def _megabits(text: str) -> float | None:

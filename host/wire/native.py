@@ -241,10 +241,9 @@ class SumFastPath:
 
     def open(self, session: int, unit: header.Unit, awaited: UInt8s, payloads: UInt8s) -> None:
         """Begin a unit. `awaited`: uint8[Q], 1 for sums to take. `payloads`: uint8[Q · 4 W]."""
-        round_number, block, fragment = unit
-        self._fast_path.round = header.session_and_round(session, round_number)
-        self._fast_path.block, self._fast_path.fragment = block, fragment
-        self._fast_path.body_bytes = header.payload_bytes(fragment)
+        self._fast_path.round = header.session_and_round(session, unit.round)
+        self._fast_path.block, self._fast_path.fragment = unit.block, unit.fragment
+        self._fast_path.body_bytes = header.payload_bytes(unit.fragment)
         self._awaited, self._payloads = awaited, payloads
         self._fast_path.awaited = awaited.ctypes.data
         self._fast_path.payloads = payloads.ctypes.data

@@ -1,7 +1,9 @@
 """Dataclasses from JSON and TOML, with strict types and no unknown fields."""
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +42,14 @@ def make_record(kind: type[_Record], told: object) -> _Record:
         raise RecordError(_in_sentence(error)) from error
     _refuse_unknown(told, made, "")
     return made
+
+
+def record_digest(record: Any) -> str:  # noqa: ANN401 - any dataclass
+    """Return SHA-256 in hex over the fields but `digest`: keys sorted, no spaces, ASCII."""
+    content = asdict(record)
+    del content["digest"]
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def _make_path(kind: type, value: object) -> Path:

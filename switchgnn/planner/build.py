@@ -306,12 +306,7 @@ class _Stages:
             )
             edges, count = bundles.edges, None
         placement = place_destinations(
-            edges,
-            packets.block,
-            self.room,
-            count,
-            banks=self.context.banks,
-            lanes=self.context.lanes,
+            edges, packets.block, self.room, count, banks=context.banks, lanes=context.lanes
         )
 
         self.tell("write the parts of the switch and the workers")
@@ -328,7 +323,7 @@ class _Stages:
                 rows=context.rows,
                 left=self.left,
             )
-            for worker in range(self.context.workers)
+            for worker in range(context.workers)
         )
         records = direction_records(ordered, switch, parts, context.rows)
         manifest = self._manifest(whole.blocks, records, switch, parts, weight)

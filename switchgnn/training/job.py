@@ -10,7 +10,7 @@ from typing import Any
 
 from switchgnn.base.files import open_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
-from switchgnn.base.records import RecordError, make_record, parse_json
+from switchgnn.base.records import RecordError, make_record, parse_json, record_digest
 from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.registry import AUTO, OF_JOBS, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
@@ -221,7 +221,7 @@ def write_job(
                 why=" ".join(filter(None, (cost, why.strip()))),
                 digest="",
             )
-            job = replace(job, digest=_job_digest(job))
+            job = replace(job, digest=record_digest(job))
             (new / JOB_FILE).write_text(json.dumps(asdict(job), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         why_not = why_not_written(error, target)
@@ -281,7 +281,7 @@ def read_job(folder: str | Path) -> Job:
         job = make_record(Job, fields)
         if len(job.parts) != job.workers:
             raise RecordError(f"it has {len(job.parts)} parts")
-        if job.digest != _job_digest(job):
+        if job.digest != record_digest(job):
             raise RecordError("it was changed after it was written")
     except (RecordError, DatasetError) as error:
         raise JobError(f"{path} is not a valid job, write it again: {error}.") from error
@@ -351,13 +351,6 @@ def _write_schedules(graph: Graph, plan: Plan, parts: Path, names: Iterable[str]
 def _both(parts: Path, kind: TransportKind, machine: int) -> tuple[Path, Path]:
     forward = parts / f"{kind.name}-{machine}.safetensors"
     return forward, backward_file(forward)
-
-
-def _job_digest(job: Job) -> str:
-    content = asdict(job)
-    del content["digest"]
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def _digest(path: Path) -> str:

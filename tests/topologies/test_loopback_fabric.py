@@ -8,7 +8,7 @@ import pytest
 
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text, networks_of, read_network
-from switchgnn.host.wire.link import open_link
+from switchgnn.host.wire.link import UdpLink, open_link
 from switchgnn.softswitch.ports import open_ports, parse_port
 from switchgnn.topologies import FabricError, Target, Topology, folder_for_sockets, socket_address
 from switchgnn.topologies.choice import BackgroundTraffic
@@ -63,6 +63,7 @@ def test_both_ends_of_a_link_have_its_bandwidth(tmp_path):
     fabric = LoopbackFabric(topology, tmp_path)
     fabric._links()
     with open_link(fabric.worker_link(1)) as link:
+        assert isinstance(link, UdpLink)
         assert link._bucket._rate == 2.5e6 / 8
     words = switch_command(
         topology.target, ports={}, grpc_address=topology.grpc_addresses[0], bandwidth=2.5

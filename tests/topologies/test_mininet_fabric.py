@@ -10,6 +10,7 @@ import pytest
 
 from switchgnn.base.network import star_network
 from switchgnn.host import open_link
+from switchgnn.host.wire.link import InterfaceLink
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.topologies import (
     FABRICS,
@@ -92,6 +93,7 @@ def test_links_are_shaped_both_ways(tmp_path, backend, by_kernel):
     # A switch that is native code sends at the rate by itself, many frames at a time.
     assert ("--port-bandwidth" in switch._command) == (by_kernel == 2)
     with open_link(f"{kind}:lo:{megabits}") as link:
+        assert isinstance(link, InterfaceLink)
         assert link._bucket._rate == 123e6 / 8
 
 

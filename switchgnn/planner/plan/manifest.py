@@ -1,10 +1,9 @@
 """The manifest of a plan, and its JSON form."""
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 
-from switchgnn.base.records import RecordError, make_record, parse_json
+from switchgnn.base.records import RecordError, make_record, parse_json, record_digest
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.lanes import LANES, ROWS
@@ -147,15 +146,7 @@ def _check_printable(manifest: Manifest, where: str) -> None:
 
 def seal(manifest: Manifest) -> Manifest:
     """Return the manifest with its digest filled in."""
-    return replace(manifest, digest=manifest_digest(manifest))
-
-
-def manifest_digest(manifest: Manifest) -> str:
-    """Return SHA-256 in hex over the fields but `digest`: keys sorted, no spaces, ASCII."""
-    content = asdict(manifest)
-    del content["digest"]
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+    return replace(manifest, digest=record_digest(manifest))
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -180,7 +171,7 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
         manifest = make_record(Manifest, content)
     except RecordError as error:
         raise PlannerError(f"{where} is damaged: {error}; plan again.") from error
-    if manifest.digest != manifest_digest(manifest):
+    if manifest.digest != record_digest(manifest):
         raise PlannerError(f"{where} was changed after it was written; plan again.")
     _check_printable(manifest, where)
     if manifest.lanes not in LANES:

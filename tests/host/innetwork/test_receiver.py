@@ -1,5 +1,7 @@
 """Which sums a receiver recalls, which features it fetches, and which fetches are answered."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,12 @@ from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import (
+    BODY_AT,
     FEATURE_FRAME_BYTES,
     LANES,
+    NO_PLACE,
+    PLACES,
+    SUM_BUNDLES,
     Header,
     Kind,
     Unit,
@@ -23,11 +29,12 @@ from tests.host.addresses import ADDRESSES, SESSION, Recorder
 AT_ONCE = 16
 
 
-@pytest.fixture(scope="module")
-def schedule():
-    plan = build_plan(load_graph("digits"), workers=2, slots=512, program="ab" * 32)
+@cache
+def schedule_of(rows):
+    options = {"workers": 2, "slots": 512, "program": "ab" * 32, "lanes": LANES // rows}
+    plan = build_plan(load_graph("digits"), **options, rows=rows)
     return max(
-        block_schedules(plan.workers[0], ADDRESSES, 4, SESSION),
+        block_schedules(plan.workers[0], ADDRESSES, 4, SESSION, rows),
         key=lambda each: len(each.receive_vertex),
     )
 
@@ -39,8 +46,10 @@ class Asking:
         self.now = 1.0
         self.link = Recorder()
         self.schedule = schedule
+        endpoint = Endpoint(0, SESSION, self.link, ADDRESSES, Pace())
+        self.round_trip = endpoint.round_trip
         self.receiver = SumReceiver(
-            Endpoint(0, SESSION, self.link, ADDRESSES, Pace()),
+            endpoint,
             schedule,
             unit=Unit(1, schedule.block_id, 0),
             began=self.now,
@@ -64,21 +73,53 @@ class Asking:
     def sum(self, asked, *, is_fetch=True):
         """Bring a sum, on request or by itself; return what is asked for then."""
         before = len(self.link.sent)
-        count = self.schedule.receive_count[self.schedule.receive_index[asked.dst_id]]
-        header = Header(kind=Kind.SUM, dst_id=asked.dst_id, count=int(count), is_fetch=is_fetch)
-        assert self.receiver.take_sum(header, memoryview(bytes(FEATURE_FRAME_BYTES)), self.now)
+        index = self.schedule.receive_index[asked.dst_id]
+        count, vertex = int(self.schedule.receive_count[index]), asked.dst_id
+        body = np.zeros(FEATURE_FRAME_BYTES, dtype=np.uint8)
+        if self.schedule.rows > 1:
+            places = np.array([index, *[NO_PLACE] * (PLACES - 1)], dtype=">u2")
+            body[BODY_AT : BODY_AT + places.nbytes] = places.view(np.uint8)
+            count, vertex = 1, SUM_BUNDLES
+        header = Header(kind=Kind.SUM, dst_id=vertex, count=count, is_fetch=is_fetch)
+        assert self.receiver.take_sum(header, memoryview(body), self.now)
         return self.link.sent[before:]
 
 
 @pytest.fixture
-def asking(schedule):
-    assert len(schedule.receive_vertex) > 4 * AT_ONCE
-    return Asking(schedule)
+def asking():
+    assert len(schedule_of(1).receive_vertex) > 4 * AT_ONCE
+    return Asking(schedule_of(1))
 
 
-def test_one_is_asked_for_first(asking):
-    (asked,) = asking.time_out()
-    assert asking.missing(asked) == []
+def test_one_at_a_time_is_asked_for_until_sums_stand_still(asking):
+    """Another worker that does not run for some milliseconds is no reason to ask for all."""
+    asking.round_trip.measured(0.0005)
+    began, asked = asking.now, set()
+    while len(out := asking.time_out()) == 1:
+        asked.add(out[0].dst_id)
+        assert asking.missing(out[0]) == []
+    assert len(out) == AT_ONCE
+    assert 1 < len(asked) <= 8
+    assert asking.now - began > 0.05
+
+
+def test_an_unanswered_question_is_repeated(asking):
+    asking.round_trip.measured(0.0005)
+    assert len({asking.time_out()[0].dst_id for _ in range(3)}) == 1
+
+
+@pytest.mark.parametrize("rows", [2, 4])
+def test_as_many_sums_as_a_bundle_has_show_a_loss(rows):
+    """Fewer may be complete and wait in the switch for the rest of their bundle."""
+    asking = Asking(schedule_of(rows))
+    asking.round_trip.measured(0.0005)
+    for last in (rows - 1, rows - 1, rows):
+        (asked,) = asking.time_out()
+        out = [asked]
+        for _ in range(last):
+            out += asking.sum(out.pop(0))
+        asking.sum(out[0], is_fetch=False)
+    assert len(out) == AT_ONCE
     assert len(asking.time_out()) == AT_ONCE
 
 

@@ -153,7 +153,8 @@ def test_recalls_that_get_lost_are_sent_more_often(receiver):
     def now_and_then(receiver, now):
         asked.append(now)
         if len(asked) % 8 == 0:
-            missing(receiver, now, len(asked))
+            missing(receiver, now, len(asked), receiver._endpoint.link.sent[-1].dst_id)
+        receiver._grew_at = now  # so it asks about one at a time
 
     moments(receiver, 60, answer=now_and_then)
     gaps = np.diff(asked[-41:])
@@ -287,6 +288,19 @@ def test_three_later_answers_show_a_loss_and_twice_as_many_after_an_error():
         needed.append(next(each for each in answered if endpoint.counters.probes == probes))
         assert [sender.take_ack(0, 8, 1.003) for _ in range(2)] == [True, False]
     assert needed == [3, 6]
+
+
+def test_silence_repeats_only_the_last_question():
+    """Its answer shows which others were lost; a switch that is only slow is not asked them all."""
+    talk = Talk(groups=2, asked_again=False)
+    for _ in range(10):
+        talk.asked += 2.0
+        talk.sender.repeat_what_is_late(talk.asked)
+    (questions,) = {bytes(frame) for frame in talk.sender._link.frames[2 * GROUP :]}
+    assert questions == bytes(talk.sender._rows.frame(2 * GROUP - 1))
+    assert talk.counters.probes == 10
+    talk.sender.take_ack(1, GROUP, talk.asked + 0.005)
+    assert talk.counters.probes == 11
 
 
 PACE = Pace(timeout=20.0)

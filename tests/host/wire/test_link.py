@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from switchgnn.host import InterfaceLink, LinkError, UdpLink, open_link
 from switchgnn.host.direct.outbox import Departures
+from switchgnn.host.pace import TokenBucket
 from switchgnn.host.wire import batches, link
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import FrameRows, ReceiveCoalescer
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
-from switchgnn.host.wire.link import SocketLink, TokenBucket
+from switchgnn.host.wire.link import SocketLink
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.mininet_fabric import _limit
 from tests.support.markers import needs, needs_root, whole
