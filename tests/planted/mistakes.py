@@ -411,13 +411,6 @@ GROUPS = {
             ("tests/controller/test_watch.py::test_a_restarted_switch_is_installed_again",),
         ),
         Mistake(
-            "a switch that comes back with its tables says that it knows whose turn it is",
-            "switchgnn/commands/switch.py",
-            'param.value = b"\\x01"',
-            'param.value = b"\\x00"',
-            ("tests/recovery/test_kills.py::test_it_says_that_it_has_forgotten_whose_turn_it_is",),
-        ),
-        Mistake(
             "who waits in vain names those that are done",
             "host/heartbeat.py",
             "if not done >> worker & 1",
