@@ -6,7 +6,7 @@ import re
 import shlex
 import signal
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -70,13 +70,17 @@ def run(line, folder):
 
 
 def test_a_reader_gets_through(tmp_path):
-    with Running(tmp_path):
-        told = [run(line, tmp_path) for line in FIRST]
-        assert "entries inserted" in told[1]
-        assert "plan " in told[2]
-    with Running(tmp_path):
-        [line] = AGAIN
-        assert "nothing to do, the plan is installed." in run(line, tmp_path)
+    [line] = AGAIN
+    with ExitStack() as stack:
+        with Running(tmp_path):
+            told = [run(each, tmp_path) for each in FIRST]
+            assert "entries inserted" in told[1]
+            assert "plan " in told[2]
+            words = shlex.split(line)[1:]
+            watch = stack.enter_context(started(*words, log=tmp_path / "watch", folder=tmp_path))
+            assert "nothing to do, the plan is installed." in watch.stdout.readline()
+        with Running(tmp_path):
+            assert any("entries inserted" in told for told in watch.stdout)
 
 
 def test_what_is_done_as_root_names_what_is_there():
