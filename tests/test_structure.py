@@ -306,7 +306,7 @@ def lines_of(root: Path) -> dict[str, int]:
 
 
 # Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
-MOST_FOR_NOW = {"product": 73_754, "core": 15_158, "tests": 64_795}
+MOST_FOR_NOW = {"product": 73_308, "core": 15_141, "tests": 64_677}
 MOST_FILES = {"product": 405, "core": 95}
 
 

@@ -72,11 +72,12 @@ def _beside_gloo(settings: Settings) -> Iterator[ResultLine]:
 
 
 def all_reduces(
-    figure: str, settings: Settings, bandwidth: float | None, most: float
+    figure: str, settings: Settings, bandwidth: float | None, most: float, size: int = _BYTES
 ) -> Iterator[ResultLine]:
     """Compare an all-reduce in Mininet with Gloo's, by time, and on slow links by bytes."""
-    what = f"{_BYTES / 1e6:g} MB, {WORKERS} workers"
-    reports = [_reduced(_options(bandwidth)) for _ in range(settings.pairs)]
+    what = f"{size / 1e6:g} MB, {WORKERS} workers"
+    options = replace(_options(bandwidth), elements=size // 4)
+    reports = [_reduced(options) for _ in range(settings.pairs)]
     links = "no limit" if bandwidth is None else f"{bandwidth:g} Mbit/s"
     yield ResultLine(
         figure,
@@ -87,7 +88,7 @@ def all_reduces(
         Goal(ratio_most=most),
     )
     if bandwidth is not None:
-        payload = 2 * _BYTES / max(each.bytes_per_link for each in reports)
+        payload = 2 * size / max(each.bytes_per_link for each in reports)
         yield ResultLine(
             figure,
             f"{what}: bytes on the busiest link",

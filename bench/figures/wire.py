@@ -32,6 +32,7 @@ _LAYERS = 3
 _BANDWIDTHS = (5.0, 20.0, 100.0)
 _IN_MININET = 20.0
 _AS_ON_LOOPBACK, _ALL_REDUCE = 1.15, 0.8
+_ALL_REDUCE_BYTES = (1_000_000, 4_000_000)
 # Epochs with gradients in Mininet against `host-partial`.
 _EPOCH_GOALS = (0.75, 0.8)
 _BITS = 8
@@ -56,7 +57,8 @@ def run(settings: Settings) -> Iterator[ResultLine]:
             setting = made(FabricKind.MININET, _IN_MININET, _LAYERS, hidden)
             yield from _beside_loopback(settings, setting, epoch)
     if mininet_missing() is None:
-        yield from all_reduces(NAME, settings, _IN_MININET, _ALL_REDUCE)
+        for size in _ALL_REDUCE_BYTES:
+            yield from all_reduces(NAME, settings, _IN_MININET, _ALL_REDUCE, size)
 
 
 def _beside_loopback(
@@ -73,7 +75,8 @@ def _beside_loopback(
 
     both = (setting.fabric, FabricKind.LOOPBACK)
     taken = alternate(settings.pairs, *((each.value, partial(exchanges, each)) for each in both))
-    yield ResultLine(NAME, _what(setting), "ms", *taken, Goal(ratio_most=_AS_ON_LOOPBACK))
+    what = f"{_what(setting)}: exchanges of an epoch"
+    yield ResultLine(NAME, what, "ms", *taken, Goal(ratio_most=_AS_ON_LOOPBACK))
     trainings = Trainings(settings, setting, (SWITCH.name, HOST_PARTIAL.name))
     yield trainings.epochs(NAME, _what(setting), HOST_PARTIAL.name, most)
 
@@ -81,7 +84,7 @@ def _beside_loopback(
 def _what(setting: TrainingSetting) -> str:
     return (
         f"{setting.graph}, {WORKERS} workers, {_LAYERS} layers of {setting.hidden}, "
-        f"{setting.fabric.value}, {setting.bandwidth or 0.0:g} Mbit/s: exchanges of an epoch"
+        f"{setting.fabric.value}, {setting.bandwidth or 0.0:g} Mbit/s"
     )
 
 
@@ -91,7 +94,7 @@ def _compare(
     trainings = Trainings(settings, setting, (SWITCH.name, HOST_PARTIAL.name))
     ours, theirs = (trainings.reports[name] for name in (SWITCH.name, HOST_PARTIAL.name))
     bandwidth = setting.bandwidth or 0.0
-    what = _what(setting)
+    what = f"{_what(setting)}: exchanges of an epoch"
     wire = Samples("busiest link", tuple(_wire(each, bandwidth) for each in ours))
     taken = _exchanges(SWITCH.name, ours)
     note = "; ".join(_note(each, bandwidth) for each in ours)

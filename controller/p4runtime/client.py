@@ -28,6 +28,8 @@ DEFAULT_DEADLINE = 10.0  # seconds
 _LONG_DEADLINE = 300.0
 # Makes rows of the serialized answers to a read of a table.
 Decode = Callable[[Table, Iterable[bytes]], Rows]
+# In what the embedded switch adds to its capabilities, see softswitch/p4runtime/server.py.
+_EMBEDDED = b"SwitchGNN"
 _NOBODY_ANSWERED = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
 
 
@@ -73,7 +75,7 @@ class P4RuntimeClient:
         self.election_id = election_id
         self.primary = primary
         self.layout: Layout | None = None
-        self.embedded = False  # whether it is the embedded switch, as that says itself
+        self.embedded = False  # whether the switch reports that it is the embedded one
         self._tls = tls
         self._deadline = deadline
         self._connect = connect
@@ -271,7 +273,7 @@ class P4RuntimeClient:
         request, stub = p4r.CapabilitiesRequest(), self._connection.stub
         try:
             found = stub.Capabilities(request, timeout=self._deadline, wait_for_ready=True)
-            self.embedded = found.HasField("experimental")
+            self.embedded = _EMBEDDED in found.experimental.value
         except grpc.RpcError as error:
             if error.code() not in _NOBODY_ANSWERED:
                 return

@@ -70,7 +70,7 @@ class Meeting:
 
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
-        self._counters.barriers_repeated += self.asked_at > 0
+        self._counters.barriers_repeated += self.asked_at >= 0
         self.asked_at = now
         wait = self._round_trip.probe(self._attempts)
         if not self._round_trip.known:

@@ -62,7 +62,7 @@ class EventWriter:
 
 @contextmanager
 def repeating(write: Callable[[], None], every: float, name: str) -> Iterator[None]:
-    """Write events every so many seconds during the block, in a thread of this name."""
+    """Call `write` at an interval in seconds, in a thread of that name, until the block ends."""
     over = threading.Event()
 
     def run() -> None:

@@ -134,8 +134,8 @@ def switch(asked: ServiceOptions) -> None:
     """Run the embedded switch as a service.
 
     It runs until SIGTERM or Ctrl-C. Controllers reach it over P4Runtime.
-    Restarted, it is empty until a controller installs a plan, such as
-    `switchgnn controller watch`.
+    After a restart it has no plan until a controller, such as
+    `switchgnn controller watch`, installs one.
     """
     options: SwitchOptions = asked
     if asked.network is not None:

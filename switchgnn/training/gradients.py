@@ -98,12 +98,14 @@ def pace_gloo(link: str) -> None:
     On loopback Gloo's connections pass no link of the fabric, so the kernel delays their segments.
     Each has the whole rate: in a ring a worker sends to one neighbour, and receives from one.
     """
-    limit = link.split(":")[5:]  # the MBIT of `open_link`
-    rates = [struct.pack("Q", int(TCP_PAYLOAD * float(each) * 1e6 / 8)) for each in limit]
-    for file in Path("/proc/self/fd").iterdir() if rates else ():
+    kind, *fields = link.split(":")
+    if kind != "udp" or len(fields) < 5:  # without the MBIT of `open_link`
+        return
+    rate = struct.pack("Q", int(TCP_PAYLOAD * float(fields[4]) * 1e6 / 8))
+    for file in Path("/proc/self/fd").iterdir():
         # Files raise OSError, and sockets other than those of TCP ignore the rate.
         with suppress(OSError), socket.fromfd(int(file.name), *_TCP) as each:
-            each.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, rates[0])
+            each.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, rate)
 
 
 class GradientSums:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code, rpc_status
 from google.protobuf import any_pb2
+from google.protobuf.wrappers_pb2 import StringValue
 
 
 @dataclass
@@ -157,7 +158,9 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         yield p4r.ReadResponse(entities=entities[half:])
 
     def Capabilities(self, request, context):  # noqa: N802
-        return p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
+        found = p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
+        found.experimental.Pack(StringValue(value="another switch"))
+        return found
 
     # What they do.
 

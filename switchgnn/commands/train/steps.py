@@ -288,7 +288,7 @@ def bmv2_note(job: TrainJob, data: Dataset, plan: Plan) -> str:
     each = plan_exchange_seconds(job, data, plan, Target.BMV2)
     epochs = job.task.training.options.epochs
     return (
-        f"BMv2 is predicted to exchange for {each * epochs:.3g} s, {each:.2g} s in each of "
+        f"Exchanges over BMv2 are predicted to take {each * epochs:.3g} s, {each:.2g} s in each of "
         f"{Amount(epochs):epoch}; --target embedded is faster."
     )
 
