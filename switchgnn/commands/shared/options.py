@@ -56,15 +56,15 @@ def seed_option(text: str) -> Any:  # noqa: ANN401
 
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
-    text = "Read only the ends of edges from a file that has weights."
+    text = "Drop the edge weights of a file."
     return flag(DATA, text, IGNORE_WEIGHTS)
 
 
 @dataclass(frozen=True)
 class WeightOptions:
-    """Whether a training uses weights of edges."""
+    """Whether a training uses edge weights."""
 
-    edge_weights: bool = flag(DATA, "Train with a file's weights of edges.", EDGE_WEIGHTS)
+    edge_weights: bool = flag(DATA, "Train with the edge weights of the file.", EDGE_WEIGHTS)
     ignore_weights: bool = ignore_weights_option()
 
     @property
@@ -77,7 +77,7 @@ class WeightOptions:
 
 def strategy_option(default: str | None = PlanRequest.preset, **more: Any) -> Any:  # noqa: ANN401
     """Declare --strategy."""
-    text = f"Chooses all that follows; one of: {', '.join(PRESETS)}."
+    text = f"Choose partition, blocks, packets and order together: {', '.join(PRESETS)}."
     return option(PLAN, "NAME", text, default=default, autocompletion=_completing(PRESETS), **more)
 
 
@@ -88,7 +88,7 @@ def mtu_option(panel: str, text: str) -> Any:  # noqa: ANN401
 
 def timeout_option(default: float) -> Any:  # noqa: ANN401
     """Declare --timeout."""
-    text = "Let a worker give up after this time without progress."
+    text = "Let a worker give up after this long without progress."
     return option(NETWORK, "SECONDS", text, default=default, min=0.1)
 
 
@@ -119,7 +119,7 @@ _GRAMMAR = (
     "LINK: w3, the link of worker 3; l0s1, the cable from leaf 0 to spine 1; workers or cables: "
     "all of that kind; default: all links.",
     "A part with a more specific link takes precedence, then one with a way.",
-    "As loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7",
+    "Example: loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7",
 )
 FaultsOption = Annotated[
     str,
@@ -144,7 +144,7 @@ SlotsOption = Annotated[
 class ControlOptions:
     """Whether workers slow down when packets are marked.
 
-    These are two options, as both names of one do not fit into 80 columns.
+    There are two options because both names of one do not fit into 80 columns.
     """
 
     no_congestion_control: bool = flag(
@@ -179,19 +179,19 @@ class MemoryOptions:
     memory: str | None = option(
         PLAN,
         "SIZE",
-        "Use slots of this size in all, such as 10MB; a slot has 128 bytes.",
+        "Use slots of this total size, such as 10MB; a slot has 128 bytes.",
         shown="all of the switch",
     )
     switch: str | None = option(
         PLAN,
         "NAME|FILE",
-        f"Within the limits of a switch: {', '.join(known_profiles())}, or a TOML file.",
+        f"Plan within the limits of a switch: {', '.join(known_profiles())}, or a TOML file.",
         autocompletion=lambda: list(known_profiles()),
     )
     table_memory: str | None = option(
         PLAN,
         "SIZE",
-        "Let the tables of a switch take at most this size, such as 10MB.",
+        "Limit the tables of a switch to this size, such as 10MB.",
         shown="all of the switch",
     )
 
@@ -214,7 +214,7 @@ class MemoryOptions:
 
 
 def _part_option(part: str, text: str, more: str = "") -> Any:  # noqa: ANN401
-    text = f"{text}: {', '.join(KNOWN[part])}. Instead of the strategy's choice.{more}"
+    text = f"{text}, in place of --strategy: {', '.join(KNOWN[part])}.{more}"
     return option(PLAN, "NAME", text, autocompletion=_completing(KNOWN[part]))
 
 
@@ -224,34 +224,34 @@ class StrategyOptions:
 
     partition: str | None = _part_option(
         "partition",
-        "Which worker holds which vertex",
+        "Choose how vertices are divided",
         " On several leaves also metis-leaf-spine and cdfgnn.",
     )
-    blocks: str | None = _part_option("blocks", "How blocks form")
-    send: str | None = _part_option("send", "What workers send")
-    order: str | None = _part_option("order", "In which order they send")
+    blocks: str | None = _part_option("blocks", "Choose how blocks form")
+    send: str | None = _part_option("send", "Choose what workers send")
+    order: str | None = _part_option("order", "Choose in which order")
     assignment: Path | None = option(
-        PLAN, "FILE", "Read the worker of each vertex, by line, instead of partitioning."
+        PLAN, "FILE", "Read the worker of each vertex from this file, one per line."
     )
     lanes: str | None = option(
         PLAN,
         "auto|N",
-        "Put at most N numbers into a row of a frame: a multiple of 8; auto: the least time.",
+        "Put at most N numbers, a multiple of 8, into a row of a frame; auto: by predicted time.",
         shown="auto, and 32 for simulate",
     )
     rows: str | None = option(
         PLAN,
         "auto|N",
-        "Put 1, 2, 4 or 8 rows into a frame, 256 numbers together; auto: the least time.",
+        "Put 1, 2, 4 or 8 rows into a frame of at most 256 numbers; auto: by predicted time.",
         shown="auto; 1 for paper and simulate",
     )
     pools: int | None = option(
         PLAN,
         "N",
-        "Divide the slots into N pools: as many fragments of blocks are in flight at once.",
+        "Divide the slots into N pools, so that N fragments of blocks are in flight at once.",
         min=1,
         max=MOST_POOLS,
-        shown="of the least time; 1 for paper, leaves and simulate",
+        shown="by predicted time; 1 for paper, leaves and simulate",
     )
 
     def switch_only(self) -> str:
@@ -327,11 +327,11 @@ class FabricOptions:
     target: TargetOption = option(
         NETWORK,
         None,
-        "Take this switch; auto: embedded; reference: bmv2 if installed.",
+        "Use this switch; auto: embedded; reference: bmv2 if installed.",
         default=TargetOption.AUTO,
     )
     fabric: FabricOption = option(
-        NETWORK, None, "Take this network; auto: the best available.", default=FabricOption.AUTO
+        NETWORK, None, "Use this network; auto: the best available.", default=FabricOption.AUTO
     )
     backend: Backend | None = option(
         NETWORK,
@@ -391,7 +391,7 @@ class LimitOptions:
     window: int | None = option(
         NETWORK,
         "N",
-        "Let each worker have N features in flight.",
+        "Let each worker have up to N features in flight.",
         min=1,
         shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
     )

@@ -85,7 +85,7 @@ class DataOptions:
     root: Path | None = option(
         DATA, "FOLDER", "Read the data set, such as raw Planetoid files, from this folder."
     )
-    edges: Path | None = option(DATA, "FILE", "Train on your own graph, with the next two options.")
+    edges: Path | None = option(DATA, "FILE", "Train on this graph, with the next two options.")
     node_features: Path | None = option(
         DATA, "FILE", "Read its features from a .npy, .csv or .json file."
     )
@@ -132,32 +132,31 @@ class TransportOptions:
     sampling: float = option(
         EXCHANGE,
         "P",
-        f"BNS-GCN's p, for the transport {_SAMPLED}.",
+        f"Sample with BNS-GCN's p (transport {_SAMPLED}).",
         default=1.0,
         min=0.0001,
         max=1.0,
     )
     mtu: str = mtu_option(
         EXCHANGE,
-        f"The largest IP packet of {_BETWEEN_HOSTS}, into which rows are packed; or {FRAGMENT}: "
+        f"Pack rows of {_BETWEEN_HOSTS} into IP packets of up to this size; {FRAGMENT}: "
         "a frame of 188 bytes for each fragment of a row.",
     )
     bin_memory: int = option(
-        EXCHANGE, "BYTES", f"Of two bins, for the transport {G3.name}.", default=1_000_000, min=1
+        EXCHANGE, "BYTES", f"Let two bins take this size ({G3.name}).", default=1_000_000, min=1
     )
     pipeline: PipelineOption = option(
         EXCHANGE,
         "WHAT",
-        f"Overlaps with the transport {G3.name}: "
-        f"{', '.join(each.value for each in PipelineOption)}.",
+        f"Choose what overlaps ({G3.name}): {', '.join(each.value for each in PipelineOption)}.",
         default=PipelineOption.BOTH,
     )
 
     reduce: ReduceBy | None = option(
         EXCHANGE,
         None,
-        "What adds up the gradients: switch, with 48 bits of each number, switch-32, with 32 and "
-        f"less precise, or gloo; the switch goes with --transport {SWITCH.name}.",
+        "Add up gradients by switch (48 bits per number), switch-32 (32, less precise) or gloo; the "
+        f"first two need --transport {SWITCH.name}.",
         shown="the one predicted to be faster",
     )
 
