@@ -155,7 +155,7 @@ class TransportOptions:
     reduce: ReduceBy | None = option(
         EXCHANGE,
         None,
-        "Add up gradients by switch (48 bits per number), switch-32 (32, less precise) or gloo; the "
+        "Add up gradients by switch (48 bits per number), switch-32 (less precise) or gloo; the "
         f"first two need --transport {SWITCH.name}.",
         shown="the one predicted to be faster",
     )
