@@ -14,6 +14,7 @@ from switchgnn.host.innetwork.fixed_point import (
     ORDERED,
     ExchangeKind,
     FixedPoint,
+    FixedSums,
     Foresight,
     Scales,
     largest_magnitude,
@@ -22,10 +23,9 @@ from switchgnn.host.innetwork.outgoing import Rounding, RowCache, Tensor, forget
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.round import (
-    FixedSums,
+    OwnRows,
     RoundParts,
-    Rows,
-    Steps,
+    RoundUnits,
     SumRound,
     Upcoming,
 )
@@ -150,14 +150,14 @@ class InNetworkExchange(Transport):
         self._cached = compression.cache
         bits, fan_in = compression.bits, self._manifest.max_fan_in
         rounding = Rounding(compression, self._part.worker)
-        steps, step_error = Steps(self._manifest), rounding.step_error
+        units, step_error = RoundUnits(self._manifest), rounding.step_error
         self._parts = RoundParts(
             endpoint=self._endpoint,
             responder=self._responder,
-            steps=steps,
+            plan=units,
             schedules=self._schedules,
             nothing=self._nothing,
-            upcoming=Upcoming(Foresight(fan_in, bits, step_error), steps),
+            upcoming=Upcoming(Foresight(fan_in, bits, step_error), units),
             scales=Scales(self._part.worker, fan_in, bits, step_error),
             rounding=rounding,
             savings=self.savings,
@@ -246,7 +246,7 @@ class InNetworkExchange(Transport):
         lasting = self._cached and operation is Operation.SUM
         cache = self._caches.setdefault((tensor_id, kind), RowCache()) if lasting else None
         skipped = self._skipped.of(tensor_id, direction)
-        rows = Rows(features, own, kind, tensor_id, cache, self.epsilon, skipped)
+        rows = OwnRows(features, own, kind, tensor_id, cache, self.epsilon, skipped)
         scale = None
         if foreseen is not None and foreseen.kind == kind:
             # A lasting scale is chosen by the round's own features.
@@ -261,7 +261,7 @@ class InNetworkExchange(Transport):
             self._exchanging = False
 
     def _exchange(
-        self, rows: Rows, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
+        self, rows: OwnRows, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
     ) -> FixedSums | None:
         """Exchange one round, with early features at a scale; None if it was void."""
         current = SumRound(self._round, rows, self._parts, scale, early)

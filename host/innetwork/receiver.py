@@ -62,7 +62,7 @@ _STANDSTILL = 0.25
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _FETCH_TIMEOUT_SHARE = 0.5
-# So many times the longest gap between two sums show that one is late.
+# Silence of this multiple of the longest gap between two sums shows that one is late.
 _LONGER = 2
 # Unanswered questions, at most.
 _AT_ONCE = 16
@@ -370,8 +370,8 @@ class SumReceiver:
         usual = max(share, queue, wait(self._attempts, legs))
         if self._attempts or self._too_early or not self._came_at:
             return usual
-        # Sums that came one after another, and then none for longer than ever.
-        return min(usual, max(queue, self._round_trip.smoothed, _LONGER * self._gap))
+        # Sums came one after another, and now none for longer than ever.
+        return min(usual, max(queue, self._round_trip.least, _LONGER * self._gap))
 
     def _ask(self, index: int) -> int:
         doubt = self._doubt(index)

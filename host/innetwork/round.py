@@ -13,6 +13,7 @@ from switchgnn.host.innetwork.fixed_point import (
     ORDERED,
     ExchangeKind,
     FixedPoint,
+    FixedSums,
     Foreseen,
     Foresight,
     Largest,
@@ -33,22 +34,7 @@ from switchgnn.host.wire import header
 from switchgnn.planner import Manifest
 
 
-@dataclass(frozen=True)
-class FixedSums:
-    """Sums as the switch computed them, int32[n, F], at a scale.
-
-    There is one row per vertex of the worker; 0 without remote neighbours.
-    """
-
-    values: Int32s
-    fixed_point: FixedPoint
-
-    def decode(self) -> Float32s:
-        """Return the sums as float32[n, F]."""
-        return self.fixed_point.decode(self.values)
-
-
-class Steps:
+class RoundUnits:
     """The fragments and units of a plan's rounds."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -82,9 +68,9 @@ class Steps:
 class Upcoming:
     """The round that is predicted to come next, and the pools whose first features may be early."""
 
-    def __init__(self, foresight: Foresight, steps: Steps) -> None:
+    def __init__(self, foresight: Foresight, plan: RoundUnits) -> None:
         self.foresight = foresight
-        self._steps = steps
+        self._plan = plan
         self._foreseen: Foreseen | None = None
         self._early: frozenset[int] = frozenset()
 
@@ -100,9 +86,9 @@ class Upcoming:
         # A void round needs another one after it.
         if self._foreseen is not None and round_number < header.LAST_ROUND - 1:
             kind = self._foreseen.kind
-            if self._steps.blocks(kind):
+            if self._plan.blocks(kind):
                 self._early |= {pool}
-                return self._steps.units(kind)[pool]._replace(early=True)
+                return self._plan.units(kind)[pool]._replace(early=True)
         self._foreseen = None
         return opening(pool)
 
@@ -113,7 +99,7 @@ class RoundParts:
 
     endpoint: Endpoint
     responder: Responder
-    steps: Steps
+    plan: RoundUnits
     schedules: Sequence[BlockSchedule]
     nothing: BlockSchedule
     upcoming: Upcoming
@@ -125,7 +111,7 @@ class RoundParts:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class OwnRows:
     """The arguments of one exchange.
 
     `values`: float32[n, F]; `own`: float32 bits of their largest magnitude. `epsilon` and
@@ -151,16 +137,16 @@ class SumRound:
     def __init__(
         self,
         number: int,
-        rows: Rows,
+        rows: OwnRows,
         parts: RoundParts,
         fixed_point: FixedPoint | None = None,
         early: frozenset[int] = frozenset(),
     ) -> None:
         self.number, self.early = number, early
-        self.units = parts.steps.units(rows.kind)
+        self.units = parts.plan.units(rows.kind)
         self._rows, self._parts = rows, parts
-        self._blocks, self._words = parts.steps.blocks(rows.kind), parts.steps.words(rows.kind)
-        count, each = len(rows.values), parts.steps.rows
+        self._blocks, self._words = parts.plan.blocks(rows.kind), parts.plan.words(rows.kind)
+        count, each = len(rows.values), parts.plan.rows
         self._sums = {
             word: np.zeros((count, header.lanes_of(word) // each), np.int32) for word in self._words
         }
@@ -208,7 +194,7 @@ class SumRound:
 
     def following(self, index: int) -> Following:
         """Return what follows a unit in its pool, in this round or in the next one."""
-        pools = self._parts.steps.pools
+        pools = self._parts.plan.pools
         if index + pools < len(self.units):
             return self.units[index + pools]
         return self._parts.upcoming.after(self.number, index % pools)
@@ -245,7 +231,7 @@ class SumRound:
         values = parts.rounding.encode(rows.values, fixed_point, (rows.tensor_id, rows.kind))
         outgoing: WholeRows | ChangedRows
         if rows.cache is None:
-            outgoing = WholeRows(cut_into_fragments(values, self._words, parts.steps.rows))
+            outgoing = WholeRows(cut_into_fragments(values, self._words, parts.plan.rows))
         else:
             outgoing = changed_rows(
                 *(values, rows.cache, parts.schedules, self._blocks, self._words),
