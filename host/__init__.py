@@ -3,8 +3,8 @@
 from switchgnn.base.network import Station
 from switchgnn.host.errors import FeatureError, HostError, LinkError
 from switchgnn.host.innetwork.errors import InNetworkError
-from switchgnn.host.innetwork.exchange import FixedSums, InNetworkExchange
-from switchgnn.host.innetwork.fixed_point import FixedPoint
+from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import InterfaceLink, Link, UdpLink, open_link

@@ -24,12 +24,11 @@ from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.exchange import (
     BlockListener,
-    FixedSums,
     InNetworkExchange,
     open_in_network,
     packet_bytes,
 )
-from switchgnn.host.innetwork.fixed_point import FixedPoint
+from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.innetwork.units import ShareListener
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.faults import FaultCounts, injected_faults

@@ -51,12 +51,17 @@ class RoundTrip:
             return max(_INITIAL, self._shortest)
         return min(LONGEST_TIMEOUT, max(self._shortest, self._smoothed + 4 * self._deviation))
 
+    @property
+    def least(self) -> float:
+        """The seconds before which no answer is late."""
+        return max(self.smoothed, _PROBE_SHARE * self._shortest)
+
     def probe(self, attempts: int = 0, legs: int = 1) -> float:
         """Return the seconds after which the last question is repeated (RFC 8985, 7.2)."""
         if self._smoothed is None:
             return self.backed_off(attempts, legs)
         usual = self._smoothed + max(self._smoothed, 4 * self._deviation)
-        first = min(self.timeout, max(_PROBE_SHARE * self._shortest, usual))
+        first = min(self.timeout, max(self.least, usual))
         return float(min(self.longest(legs), first * 2 ** min(attempts, 10)))
 
     def overtaken(self, times: int, seconds: float) -> bool:

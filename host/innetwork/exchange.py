@@ -1,44 +1,36 @@
 """The exchange: features in, sums over remote neighbours out, in either direction."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
 
-import numpy as np
-
-from switchgnn.base.array_types import Bools, Float32s, Int32s
+from switchgnn.base.array_types import Bools, Float32s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings, SkipMasks
 from switchgnn.host.errors import FeatureError, TransportError
-from switchgnn.host.innetwork.barrier import Barrier, Following, opening
+from switchgnn.host.innetwork.barrier import Barrier, Following
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
     ORDERED,
     ExchangeKind,
     FixedPoint,
-    Foreseen,
+    FixedSums,
     Foresight,
-    Largest,
     Scales,
     largest_magnitude,
-    magnitude_from_bits,
 )
-from switchgnn.host.innetwork.outgoing import (
-    ChangedRows,
-    Rounding,
-    RowCache,
-    Tensor,
-    WholeRows,
-    changed_rows,
-    cut_into_fragments,
-    forget,
-)
+from switchgnn.host.innetwork.outgoing import Rounding, RowCache, Tensor, forget
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
-from switchgnn.host.innetwork.schedule import BlockSchedule, block_schedules, empty_schedule
-from switchgnn.host.innetwork.units import ShareListener, UnitExchange, UnitRound
+from switchgnn.host.innetwork.round import (
+    OwnRows,
+    RoundParts,
+    RoundUnits,
+    SumRound,
+    Upcoming,
+)
+from switchgnn.host.innetwork.schedule import block_schedules, empty_schedule
+from switchgnn.host.innetwork.units import ShareListener, UnitExchange
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.pace import Pace
 from switchgnn.host.status import ExchangeStatus
@@ -57,43 +49,6 @@ from switchgnn.planner import Direction, Manifest, WorkerPart, read_manifest, re
 from switchgnn.planner.lanes import sum_frame_bytes
 
 BlockListener = Callable[[int, int, int], None]
-
-
-@dataclass(frozen=True)
-class FixedSums:
-    """Sums as the switch computed them, int32[n, F], at a scale.
-
-    There is one row per vertex of the worker; 0 without remote neighbours.
-    """
-
-    values: Int32s
-    fixed_point: FixedPoint
-
-    def decode(self) -> Float32s:
-        """Return the sums as float32[n, F]."""
-        return self.fixed_point.decode(self.values)
-
-
-@dataclass(eq=False)
-class _Work:
-    """The arguments of one call, and the state of its round.
-
-    `own`: float32 bits of the largest magnitude; `largest`: the round's largest feature.
-    `fixed_point`: the scale of early features, and then of the round, at which `outgoing` is sent.
-    `sums`: int32[n, W] by the word of the fragment.
-    """
-
-    features: Float32s
-    own: int
-    kind: ExchangeKind
-    blocks: range
-    units: list[Following]
-    tensor_id: int
-    cache: RowCache | None
-    sums: dict[int, Int32s] = field(default_factory=dict)
-    fixed_point: FixedPoint | None = None
-    outgoing: WholeRows | ChangedRows | None = None
-    largest: float = 0.0
 
 
 class InNetworkExchange(Transport):
@@ -155,10 +110,6 @@ class InNetworkExchange(Transport):
         self._part = part
         self._link = link
         self._start_traffic = link.traffic
-        self._pools = manifest.pools
-        self._foreseen: Foreseen | None = None
-        # Of the pools whose next features may be early.
-        self._early: frozenset[int] = frozenset()
         self._round = self._first_round = first_round
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
@@ -167,13 +118,13 @@ class InNetworkExchange(Transport):
         inbox = Inbox(endpoint, self._responder, notifier)
         self._nothing = empty_schedule(addresses, session)
         barrier = Barrier(
-            endpoint, workers=manifest.workers, pools=self._pools, plan_id=manifest.number
+            endpoint, workers=manifest.workers, pools=manifest.pools, plan_id=manifest.number
         )
         self._units = UnitExchange(
             endpoint,
             inbox,
             barrier=barrier,
-            pools=self._pools,
+            pools=manifest.pools,
             receiver=self._receiver,
             on_share=on_share,
         )
@@ -197,13 +148,22 @@ class InNetworkExchange(Transport):
                 "`switchgnn controller install --new-session`."
             )
         self._cached = compression.cache
-        self._rounding = Rounding(compression, self._part.worker)
-        bits, step_error = compression.bits, self._rounding.step_error
-        fan_in = self._manifest.max_fan_in
-        self._foresight = Foresight(fan_in, bits, step_error)
-        self._scales = Scales(self._part.worker, fan_in, bits, step_error)
+        bits, fan_in = compression.bits, self._manifest.max_fan_in
+        rounding = Rounding(compression, self._part.worker)
+        units, step_error = RoundUnits(self._manifest), rounding.step_error
+        self._parts = RoundParts(
+            endpoint=self._endpoint,
+            responder=self._responder,
+            plan=units,
+            schedules=self._schedules,
+            nothing=self._nothing,
+            upcoming=Upcoming(Foresight(fan_in, bits, step_error), units),
+            scales=Scales(self._part.worker, fan_in, bits, step_error),
+            rounding=rounding,
+            savings=self.savings,
+            passed=self._passed,
+        )
         self._endpoint.narrow, self._endpoint.per_sum = compression.active, compression.cache
-        self._foreseen = None
         self._caches: dict[Tensor, RowCache] = {}
         self._skipped = SkipMasks()
 
@@ -215,7 +175,7 @@ class InNetworkExchange(Transport):
         """Drop all that is kept of a tensor, as all workers must between the same exchanges."""
         forget(self._caches, tensor_id)
         self._skipped.skip(tensor_id, None)
-        self._rounding.forget(tensor_id)
+        self._parts.rounding.forget(tensor_id)
 
     def aggregate(
         self,
@@ -280,171 +240,43 @@ class InNetworkExchange(Transport):
         own = largest_magnitude(features)
         own = 0 if operation in ORDERED else own
         # Check locally first, so that the offending worker reports the error.
-        self._scales.check_own(direction, own)
+        self._parts.scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1], operation)
-        (foreseen, early), self._foreseen = (self._foreseen, self._early), None
+        foreseen, early = self._parts.upcoming.take()
         lasting = self._cached and operation is Operation.SUM
         cache = self._caches.setdefault((tensor_id, kind), RowCache()) if lasting else None
-        work = _Work(features, own, kind, *self._steps(kind), tensor_id, cache)
+        skipped = self._skipped.of(tensor_id, direction)
+        rows = OwnRows(features, own, kind, tensor_id, cache, self.epsilon, skipped)
         scale = None
         if foreseen is not None and foreseen.kind == kind:
             # A lasting scale is chosen by the round's own features.
             scale = foreseen.fixed_point if cache is None else cache.fixed_point
         self._exchanging = True
         try:
-            sums = None if scale is None else self._exchange(work, scale, early)
+            sums = None if scale is None else self._exchange(rows, scale, early)
             while sums is None:
-                sums = self._exchange(work)
+                sums = self._exchange(rows)
             return sums
         finally:
             self._exchanging = False
 
     def _exchange(
-        self, work: _Work, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
+        self, rows: OwnRows, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
     ) -> FixedSums | None:
         """Exchange one round, with early features at a scale; None if it was void."""
-        words, each = self._words(work.kind), self._manifest.rows
-        shapes = [(len(work.features), header.lanes_of(word) // each) for word in words]
-        sums = [np.zeros(shape, np.int32) for shape in shapes]
-        work = replace(work, sums=dict(zip(words, sums, strict=True)), fixed_point=scale)
-        if scale is not None:
-            # The round is void for all where the features of one do not fit.
-            if magnitude_from_bits(work.own) > scale.limit:
-                early = frozenset()
-            else:
-                work.outgoing = self._outgoing(work, scale)
-        current = UnitRound(
-            self._round,
-            work.units,
-            early,
-            opened=partial(self._opened, work),
-            schedule=partial(self._schedule, work),
-            payloads=partial(self._payloads, work),
-            following=partial(self._following, work),
-            take=partial(self._take, work),
-            passed=partial(self._passed, work),
-        )
-        if self._units.run(current, work.own):
-            self._round += 1
-            self._rounds += 1
-            return self._kept(work)
-        self.counters.void += 1
+        current = SumRound(self._round, rows, self._parts, scale, early)
+        complete = self._units.run(current, rows.own)
         self._round += 1
-        return None
+        if not complete:
+            self.counters.void += 1
+            return None
+        self._rounds += 1
+        return current.result()
 
-    def _opened(self, work: _Work, largest: Largest) -> bool:
-        """Choose the scale by the largest features; return whether early ones fit."""
-        magnitude, cache = magnitude_from_bits(largest.bits), work.cache
-        fixed_point = work.fixed_point
-        work.largest = magnitude
-        if fixed_point is not None:
-            if magnitude > fixed_point.limit:
-                return False
-            self.counters.early += 1
-        else:
-            if cache is not None and not cache.fits(magnitude):
-                cache.begin_again()
-            kept = ORDERED.get(work.kind.operation) if cache is None else cache.fixed_point
-            lasting = cache is not None
-            fixed_point = kept or self._scales.choose(self._round, largest, lasting=lasting)
-        self._scales.check(self._round, work.kind.direction, largest, fixed_point)
-        self._foresight.note(work.kind, largest.bits)
-        if work.outgoing is None:
-            work.fixed_point, work.outgoing = fixed_point, self._outgoing(work, fixed_point)
-        return True
-
-    def _schedule(self, work: _Work, unit: Following) -> BlockSchedule:
-        return self._schedules[unit.block - 1] if unit.block in work.blocks else self._nothing
-
-    def _payloads(self, work: _Work, unit: Following) -> Int32s:
-        if unit.block not in work.blocks or work.outgoing is None:
-            return np.zeros((0, header.lanes_of(unit.fragment)), dtype=np.int32)
-        return work.outgoing.payloads(self._schedule(work, unit), unit.fragment)
-
-    def _take(self, work: _Work, unit: Following, sums: Int32s) -> None:
-        if unit.block in work.blocks:
-            rows = self._schedule(work, unit).receive_row
-            so_far = work.sums[header.in_pool(unit.fragment, 0)].view(np.uint32)
-            so_far[rows] = header.combine_of(unit.fragment)(so_far[rows], sums.view(np.uint32))
-
-    def _passed(self, work: _Work, unit: Following) -> None:
-        # A round without a block counts as one.
-        if unit.block not in work.blocks and unit != work.units[0]:
-            return
+    def _passed(self, round_number: int, unit: Following) -> None:
         self._blocks += 1
         if self._on_block is not None:
-            self._on_block(self._round, unit.block, header.fragment_number(unit.fragment))
-
-    def _kept(self, work: _Work) -> FixedSums:
-        """Return the sums of a completed round; with a cache it brought their changes."""
-        values = np.hstack(list(work.sums.values()))[:, : work.kind.width]
-        self._rounding.sent()
-        scale = work.fixed_point
-        if scale is None:
-            raise ValueError("The round was not opened.")
-        if work.cache is not None and isinstance(work.outgoing, ChangedRows):
-            values = work.cache.keep(values, work.outgoing, scale, self.savings)
-            if not work.cache.fits(work.largest):
-                work.cache.begin_again()
-        return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, work.largest)))
-
-    def _following(self, work: _Work, index: int) -> Following:
-        """Return what follows a unit in its pool, in this round or in the next one."""
-        if index + self._pools < len(work.units):
-            return work.units[index + self._pools]
-        pool = index % self._pools
-        if first := self._foresee():
-            self._early |= {pool}
-            return first[pool]._replace(early=True)
-        return opening(pool)
-
-    def _foresee(self) -> Sequence[Following]:
-        """Predict the next round; return its units, none if it is unknown."""
-        if self._foreseen is None:
-            self._early, self._foreseen = frozenset(), self._foresight.next()
-        # A void round needs another one after it.
-        if self._foreseen is not None and self._round < header.LAST_ROUND - 1:
-            blocks, units = self._steps(self._foreseen.kind)
-            if blocks:
-                return units
-        self._foreseen = None
-        return ()
-
-    def _steps(self, kind: ExchangeKind) -> tuple[range, list[Following]]:
-        """Return the blocks of an exchange, and its units.
-
-        Each pool has a unit, if only an empty one of a block after all others: no worker may open
-        the next round while another one still waits for the opening of this round.
-        """
-        blocks = self._manifest.direction(kind.direction).block_numbers
-        words = self._words(kind)
-        units = [(block, word) for word in words for block in blocks]
-        units += [(blocks.stop, 0)] * (self._pools - len(units))
-        return blocks, [
-            Following(block, header.in_pool(word, index % self._pools))
-            for index, (block, word) in enumerate(units)
-        ]
-
-    def _words(self, kind: ExchangeKind) -> tuple[int, ...]:
-        words = header.fragment_words(kind.width, self._manifest.lanes, self._manifest.rows)
-        return tuple(word | header.MAXIMUM * (kind.operation in ORDERED) for word in words)
-
-    def _outgoing(self, work: _Work, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
-        """Return the integers to send, and serve them to other workers."""
-        words = self._words(work.kind)
-        values = self._rounding.encode(work.features, fixed_point, (work.tensor_id, work.kind))
-        outgoing: WholeRows | ChangedRows
-        if work.cache is None:
-            outgoing = WholeRows(cut_into_fragments(values, words, self._manifest.rows))
-        else:
-            outgoing = changed_rows(
-                *(values, work.cache, self._schedules, work.blocks, words),
-                epsilon=self.epsilon,
-                to_skip=self._skipped.of(work.tensor_id, work.kind.direction),
-            )
-        units = {(unit.block, unit.fragment) for unit in work.units if unit.block in work.blocks}
-        self._responder.serve(self._round, units, outgoing.contribution)
-        return outgoing
+            self._on_block(round_number, unit.block, header.fragment_number(unit.fragment))
 
     def stop(self) -> None:
         """End an exchange in another thread; see ``Transport.stop``."""

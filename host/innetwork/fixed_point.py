@@ -81,6 +81,21 @@ class FixedPoint:
         return rounded + self.max_fan_in * self.magnitude * 2.0**-24
 
 
+@dataclass(frozen=True)
+class FixedSums:
+    """Sums as the switch computed them, int32[n, F], at a scale.
+
+    There is one row per vertex of the worker; 0 without remote neighbours.
+    """
+
+    values: Int32s
+    fixed_point: FixedPoint
+
+    def decode(self) -> Float32s:
+        """Return the sums as float32[n, F]."""
+        return self.fixed_point.decode(self.values)
+
+
 _SIGN = np.uint32(1 << 31)
 
 

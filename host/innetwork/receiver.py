@@ -62,6 +62,8 @@ _STANDSTILL = 0.25
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _FETCH_TIMEOUT_SHARE = 0.5
+# Silence of this multiple of the longest gap between two sums shows that one is late.
+_LONGER = 2
 # Unanswered questions, at most.
 _AT_ONCE = 16
 # So few sums are more likely lost than still awaited by the switch, and are asked for together.
@@ -136,6 +138,8 @@ class SumReceiver:
         # Sums that came on request since one came by itself.
         self._recalled = 0
         self._quiet_since = 0.0
+        # When the last sum came by itself; the longest time between two.
+        self._came_at = self._gap = 0.0
         self._began = began
         self._grew_at = began
 
@@ -190,7 +194,13 @@ class SumReceiver:
             self._counters.sums_received += sums
             self._attempts, self._in_vain, self._recalled = 0, False, 0
             self._quiet_since = self._grew_at = now
+            self._came(now)
         return sums > 0
+
+    def _came(self, now: float) -> None:
+        """Note that a sum has come by itself."""
+        self._gap = max(self._gap, now - (self._came_at or now))
+        self._came_at = now
 
     def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
         """Take a sum of the switch; return whether it is news."""
@@ -235,6 +245,7 @@ class SumReceiver:
             self._ask_some(most - len(self._unanswered))
         else:
             self._recalled, self._grew_at = 0, now
+            self._came(now)
         return True
 
     def take_missing(self, header: Header, now: float) -> bool:
@@ -356,7 +367,11 @@ class SumReceiver:
         sum_trip = self._endpoint.sum_trip
         queue = sum_trip.probe() if sum_trip.known else 0.0
         wait = self._round_trip.backed_off if self._wanted else self._round_trip.probe
-        return max(share, queue, wait(self._attempts, legs))
+        usual = max(share, queue, wait(self._attempts, legs))
+        if self._attempts or self._too_early or not self._came_at:
+            return usual
+        # Sums came one after another, and now none for longer than ever.
+        return min(usual, max(queue, self._round_trip.least, _LONGER * self._gap))
 
     def _ask(self, index: int) -> int:
         doubt = self._doubt(index)

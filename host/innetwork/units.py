@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.base.array_types import Int32s
 from switchgnn.host.errors import TransportError, named_workers
-from switchgnn.host.innetwork.barrier import Barrier, Following, Meeting, opening, where
+from switchgnn.host.innetwork.barrier import Barrier, Meeting, opening, where
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.innetwork.fixed_point import Largest
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Packet
+from switchgnn.host.innetwork.round import SumRound
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.wire.batches import FrameBatch
@@ -30,27 +29,6 @@ _SHORTEST_WAIT = 0.0001  # In seconds.
 _OF_UNITS = (Kind.SUM, Kind.FEATURE, Kind.ACK, Kind.MISSING)
 # Called with the share of the oldest unit that is done, between 0 and 1.
 ShareListener = Callable[[float], None]
-
-
-@dataclass(frozen=True)
-class UnitRound:
-    """What is exchanged in a round; `units`: block and fragment of each, in order, in all pools."""
-
-    number: int
-    units: Sequence[Following]
-    # The pools whose first features may be sent while the round is opened.
-    early: frozenset[int]
-    # Takes the largest magnitude; returns whether the features fit, else the round is void.
-    opened: Callable[[Largest], bool]
-    # Returns what this worker sends and awaits in a unit, and int32[S, W], the content of frames.
-    schedule: Callable[[Following], BlockSchedule]
-    payloads: Callable[[Following], Int32s]
-    # Returns what follows a unit, by its index, in its pool.
-    following: Callable[[int], Following]
-    # Takes int32[Q, W], the sums of a unit.
-    take: Callable[[Following, Int32s], None]
-    # Hears that all workers are done with a unit.
-    passed: Callable[[Following], None]
 
 
 @dataclass(eq=False)
@@ -118,7 +96,7 @@ class UnitExchange:
         self._newest = Unit(0, 0, 0)
         self._open = self._void = False
 
-    def run(self, current: UnitRound, magnitude: int) -> bool:
+    def run(self, current: SumRound, magnitude: int) -> bool:
         """Exchange a round; return False if it was void.
 
         `magnitude`: float32 bits of the largest feature of this worker.
@@ -136,7 +114,7 @@ class UnitExchange:
             self._endpoint.stall.stop()
         return not self._void
 
-    def _drive(self, current: UnitRound) -> None:
+    def _drive(self, current: SumRound) -> None:
         now = self._clock.now()
         deadline, heartbeat_at = now + self._pace.timeout, now + self._heartbeat_interval
         while self._goes_on(current):
@@ -171,7 +149,7 @@ class UnitExchange:
                 if unfinished is not None and self._on_share is not None:
                     self._on_share((unfinished.sender.share + unfinished.receiver.share) / 2)
 
-    def _goes_on(self, current: UnitRound) -> bool:
+    def _goes_on(self, current: SumRound) -> bool:
         """Bring the round forward as far as it is known; return whether something is left."""
         if not self._open and not self._barrier.pending:
             self._opened(current)
@@ -184,7 +162,7 @@ class UnitExchange:
             self._report(current, oldest)
         return bool(self._begun < len(current.units) or self._in_flight or self._barrier.pending)
 
-    def _opened(self, current: UnitRound) -> None:
+    def _opened(self, current: SumRound) -> None:
         """Go on after all workers have opened the round; close it if it is void."""
         self._open = True
         if current.opened(self._barrier.agreed()):
@@ -197,7 +175,7 @@ class UnitExchange:
         for pool, step in enumerate(current.units[: self._pools]):
             self._barrier.report(Unit(current.number, step.block, step.fragment), opening(pool))
 
-    def _may_begin(self, current: UnitRound) -> bool:
+    def _may_begin(self, current: SumRound) -> bool:
         """Return whether the barrier of the last unit in the next one's pool has passed."""
         if self._begun == len(current.units):
             return False
@@ -205,7 +183,7 @@ class UnitExchange:
         free = self._begun - oldest < self._pools
         return free and (self._open or self._begun in current.early)
 
-    def _begin(self, current: UnitRound) -> None:
+    def _begin(self, current: SumRound) -> None:
         step = current.units[self._begun]
         unit, schedule = Unit(current.number, step.block, step.fragment), current.schedule(step)
         sender = FeatureSender(
@@ -240,7 +218,7 @@ class UnitExchange:
             self._fast_paths[key] = SumFastPath(schedule.receive_vertex, counts, schedule.rows)
         return self._fast_paths[key]
 
-    def _report(self, current: UnitRound, unit: _InFlight) -> None:
+    def _report(self, current: SumRound, unit: _InFlight) -> None:
         """Report a unit as done, and begin to wait for the next one."""
         current.take(current.units[unit.index], unit.receiver.sums())
         self._counters.barriers += 1

@@ -51,7 +51,7 @@ class ScapyHost(exchange.InNetworkExchange):
         direction: Direction = Direction.FORWARD,
         _tensor_id: int = 0,
         operation: Operation = Operation.SUM,
-    ) -> exchange.FixedSums:
+    ) -> fixed_point.FixedSums:
         """Exchange one round; see ``InNetworkExchange.aggregate_fixed``."""
         operation.refuse("A host in Scapy")
         check_rows(features, len(self._part.vertices), self._part.worker)
@@ -75,7 +75,7 @@ class ScapyHost(exchange.InNetworkExchange):
             if self._on_block is not None:
                 self._on_block(unit.round, unit.block, header.fragment_number(unit.fragment))
         self._rounds += 1
-        return exchange.FixedSums(np.hstack(list(total.values()))[:, :width], scale)
+        return fixed_point.FixedSums(np.hstack(list(total.values()))[:, :width], scale)
 
     def _wait_at_barrier(self, unit: Unit, following: Unit) -> None:
         """Report a unit as done until all workers are; take the largest magnitude of all."""

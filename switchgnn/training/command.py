@@ -60,7 +60,7 @@ def train(
         )
     read_network(network)
     # These import PyTorch, which takes seconds.
-    from switchgnn.training.join import take_seat  # noqa: PLC0415
+    from switchgnn.training.seat import take_seat  # noqa: PLC0415
     from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
     from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
 

@@ -1,77 +1,34 @@
-"""Joining a job, in the user's own script or ours; torchrun gives rank, size and meeting point."""
+"""What your own script uses: `join` a job, and the `Worker` that it yields."""
 
-import hashlib
-import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.rendezvous import rendezvous
 from torch_geometric.data import Data
 
-from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.metrics import check_installed
-from switchgnn.base.network_file import NETWORK, DescribedNetwork, interfaces, read_network
-from switchgnn.controller.install import DesiredStates, Share, install_each
-from switchgnn.controller.target import client_of, parts_for
-from switchgnn.host.compression import NO_COMPRESSION, WHOLE_BITS, Compression
-from switchgnn.host.direct.transport import DirectTransport
+from switchgnn.host.compression import WHOLE_BITS
 from switchgnn.host.metrics import serving_metrics
 from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH
-from switchgnn.host.transport import Transport, WorkerEnd
-from switchgnn.host.wire.addresses import Addresses
-from switchgnn.p4src import load_program
-from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
+from switchgnn.training.bins import BinnedSum, distribute_in_bins
 from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.compression import OFF, CompressionOptions
-from switchgnn.training.errors import JobError, TrainingError, collective, told_in_a_sentence
-from switchgnn.training.gradients import GradientSums, share_cores, timeout_of, together
-from switchgnn.training.job import (
-    PLAN_FOLDER,
-    Job,
-    job_schedule,
-    job_transport,
-    read_job,
-    read_part,
-)
+from switchgnn.training.errors import TrainingError, told_in_a_sentence
+from switchgnn.training.gradients import GradientSums
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.rows import VertexRows, over_gloo
-from switchgnn.training.machine import Machine, local_processes, opened
 from switchgnn.training.partition import Partition
+from switchgnn.training.seat import Seat, take_seat
 from switchgnn.training.steps import SharedSteps
 from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
-
-
-@dataclass(frozen=True)
-class Seat:
-    """A worker's part in a job."""
-
-    job: Job  # what all workers share
-    folder: Path  # of the job
-    partition: Partition  # the worker's part of the graph
-    transport: Transport  # carries the sums over remote neighbours
-    first: int  # the rank of worker 0
-    session: int  # the number of this session on the switches
-    metrics: str = ""  # `HOST:PORT` of its metrics, as in the network file; empty for none
-    machine: Machine | None = None  # the processes of its machine, if there are others
-    binned: bool = False  # as in ``TransportKind``
-
-    def sums(self) -> RemoteSum | BinnedSum:
-        """Return what exchanges rows over the transport."""
-        if self.binned:
-            return BinnedSum(cast("DirectTransport", self.transport), BinOptions())
-        return RemoteSum(self.transport)
 
 
 class Worker:
@@ -310,21 +267,6 @@ def _data_of(partition: Partition) -> Data:
     return data
 
 
-def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1) -> int:
-    """Install a plan on all switches in a new session; those that have it only get the session."""
-    parts = parts_for(plan, network)
-    with ExitStack() as stack:
-        clients = [client_of(switch, election_id=election_id) for switch in network.in_order]
-        for client in clients:
-            stack.callback(client.close)
-        shares = [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
-        return install_each(shares, DesiredStates(load_program()), new_session=True).session
-
-
-# Seconds between workers: one may read a large part, or write a checkpoint.
-_SKEW = 180.0
-
-
 @contextmanager
 def join(
     job: str | Path,
@@ -386,185 +328,3 @@ def join(
         view = view_of(number, seat.transport, remote)
         with serving_metrics(seat.metrics, view):
             yield Worker(seat, remote, seed)
-
-
-@contextmanager
-def take_seat(
-    job: str | Path,
-    *,
-    network: str | Path,
-    session: int | None = None,
-    pace: Pace | None = None,
-    faults: str = "",
-    seed: int = 0,
-    compression: Compression = NO_COMPRESSION,
-    transport: str = SWITCH.name,
-) -> Iterator[Seat]:
-    """Take part in a job as :func:`join` does, but leave the sums to the caller."""
-    folder, pace = Path(job), pace or Pace(skew=_SKEW)
-    facts = read_job(folder)
-    described = read_network(Path(os.environ.get(NETWORK) or network))
-    rank, size = _rank_and_size()
-    _check(facts, described, size, folder)
-    kind = job_transport(folder, facts, transport)
-    number = _number(described, rank, facts.workers_per_machine)
-    port, follows = divmod(number, facts.workers_per_machine)
-    worker = described.workers[port]
-    metrics = "" if follows else worker.metrics
-    if metrics:
-        check_installed()
-    with _together(worker.gloo, size, pace, number):
-        first, *_ = ranks = _meet(number, size)
-        if facts.why and number == 0:
-            sys.stderr.write(f"{facts.why}\n")
-        partition = read_part(folder, facts, number, kind)
-        session = _shared_session(session, folder, described, number=number, size=size, first=first)
-        leaf = described.leaves[described.leaf_of_worker[port]]
-        end = WorkerEnd(
-            worker=port,
-            workers=len(described.workers),
-            vertices=partition.sent_rows,
-            pace=pace,
-            link=worker.opens,
-            faults=faults,
-            addresses=Addresses(worker.station, leaf.station),
-            stations=tuple(each.station for each in described.workers),
-            plan=folder / PLAN_FOLDER,
-            session=session,
-            schedule=job_schedule(folder, facts, port, kind),
-            seed=seed,
-            compression=compression,
-        )
-        with (
-            local_processes(partition, ranks, pace) as machine,
-            opened(kind.open, end, partition, machine) as exchange,
-        ):
-            place = (first, session, metrics, machine, kind.binned)
-            yield Seat(facts, folder, partition, exchange, *place)
-            exchange.close()
-
-
-def _rank_and_size() -> tuple[int, int]:
-    try:
-        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    except (KeyError, ValueError) as error:
-        raise JobError(
-            "RANK and WORLD_SIZE do not say which worker this is: start the script with torchrun, "
-            "as torchrun --nnodes 4 --nproc-per-node 1 ... script.py."
-        ) from error
-
-
-def _number(network: DescribedNetwork, rank: int, each: int) -> int:
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    here = {(each.name, each.mac) for each in interfaces()}
-    own = [
-        number
-        for number, worker in enumerate(network.workers)
-        if (worker.interface, worker.mac.lower()) in here
-    ]
-    if len(own) != 1:
-        return rank
-    if local > each:
-        raise JobError(
-            f"torchrun has started {local} processes here, and worker {own[0]} of the network has "
-            f"processes = {each}: give all machines a network file with processes = {local}, and a "
-            f"job of switchgnn plan --per-machine {local}."
-        )
-    seat = int(os.environ["LOCAL_RANK"]) if local == each > 1 else rank % each
-    return own[0] * each + seat
-
-
-def _meet(number: int, size: int) -> list[int]:
-    """Exchange worker numbers and cores, and limit threads; return the rank of each worker."""
-    if size == 1:
-        return [0]
-    mine = torch.tensor([number, _cores()])
-    found = [torch.zeros_like(mine) for _ in range(size)]
-    with collective():
-        dist.all_gather(found, mine)
-    numbers = [int(each[0]) for each in found]
-    if sorted(numbers) != list(range(size)):
-        raise JobError(
-            f"The processes are the workers {', '.join(map(str, numbers))}, by rank, and not each "
-            "of them once: give all machines the same network file, and each its own interface."
-        )
-    share_cores(sum(int(each[1]) == int(mine[1]) for each in found))
-    return [numbers.index(worker) for worker in range(size)]
-
-
-def _cores() -> int:
-    """Return the same number in all processes on the same cores, in any container."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-    text = f"{boot} {sorted(os.sched_getaffinity(0))}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
-
-
-def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None:
-    if size != job.workers:
-        raise JobError(f"The job {folder} is for {job.workers} workers, and {size} were started.")
-    each = job.workers_per_machine
-    if len(network.workers) * each != job.workers:
-        raise JobError(
-            f"The job {folder} is for {job.workers // each} workers, and the network has "
-            f"{len(network.workers)}."
-        )
-    if other := [worker.processes for worker in network.workers if worker.processes != each]:
-        raise JobError(
-            f"The job {folder} has workers_per_machine = {each}, and a worker of the network has "
-            f"processes = {other[0]}: change one of them."
-        )
-    leaf_of_worker = network.leaf_of_worker if network.cables else ()
-    if (leaf_of_worker, len(network.spines)) != (job.leaf_of_worker, job.spines):
-        raise JobError(
-            f"The job {folder} is for other leaves and spines than the network has: write it "
-            "again for them."
-        )
-
-
-@contextmanager
-def _together(interface: str, size: int, pace: Pace, number: int) -> Iterator[None]:
-    if size == 1 or dist.is_initialized():
-        yield
-        return
-    if interface:
-        # Without it gloo takes the address of the machine's name.
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
-    with ExitStack() as stack:
-        with collective():
-            store, rank, _ = next(iter(rendezvous("env://", timeout=timeout_of(pace))))
-            # Restarted workers must not find the addresses of the last time.
-            times = store.add(f"switchgnn/{rank}", 1)
-            meeting = dist.PrefixStore(  # type: ignore[attr-defined]
-                f"switchgnn/meeting/{times}", store
-            )
-            stack.enter_context(together(meeting, rank, size, pace, worker=number))
-        yield
-
-
-def _shared_session(
-    session: int | None,
-    folder: Path,
-    network: DescribedNetwork,
-    *,
-    number: int,
-    size: int,
-    first: int,
-) -> int:
-    """Return the session of worker 0, which opens one unless it is given."""
-    error: SwitchGNNError | None = None
-    if session is None and number == 0:
-        try:
-            # `switchgnn launch` controls its switches with the id 1.
-            own = 2 if NETWORK in os.environ else 1
-            session = open_session(folder / PLAN_FOLDER, network, election_id=own)
-        except SwitchGNNError as failed:
-            error = failed
-    shared = torch.tensor([-1 if session is None else session])
-    if size > 1:
-        with collective():
-            dist.broadcast(shared, first)
-    if error is not None:
-        raise error
-    if int(shared) < 0:
-        raise JobError("Worker 0 could not open a session on the switches; see its own error.")
-    return int(shared)

@@ -252,7 +252,7 @@ GROUPS = {
     RUN: (
         Mistake(
             "the last of several fragments of a row is not exchanged",
-            "host/innetwork/exchange.py",
+            "host/innetwork/round.py",
             "for word in words for block in blocks]",
             "for word in words[: max(1, len(words) - 1)] for block in blocks]",
             ("tests/virtual/test_runs.py::test_every_width_sums_exactly[32]",),

@@ -14,7 +14,8 @@ from switchgnn.planner.direction import Direction
 from switchgnn.training.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.errors import TrainingError
-from switchgnn.training.join import Seat, Worker
+from switchgnn.training.join import Worker
+from switchgnn.training.seat import Seat
 from switchgnn.training.options import TrainingOptions
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum

@@ -14,7 +14,8 @@ from torch import nn
 from torch_geometric.nn import GCNConv
 
 from switchgnn.training.errors import UnsupportedLayerError
-from switchgnn.training.join import Seat, Worker
+from switchgnn.training.join import Worker
+from switchgnn.training.seat import Seat
 from switchgnn.training.partition import partition_dataset
 from switchgnn.training.sums import RemoteSum
 from tests.support.speed import seconds_here

@@ -220,7 +220,7 @@ def test_nothing_is_kept_of_a_forgotten_tensor(graph, compression):
     for exchange in team.exchanges:
         exchange.skip(0, np.ones(len(exchange._part.vertices), dtype=np.bool_))
         exchange.forget(0)
-        kept = [*exchange._caches, *exchange._rounding._rests]
+        kept = [*exchange._caches, *exchange._parts.rounding._rests]
         assert {tensor_id for tensor_id, _ in kept} == {1}
         assert exchange._skipped.of(0, FORWARD) is None
     assert np.array_equal(run(team, features)[1], fresh)

@@ -160,7 +160,7 @@ def test_another_width_than_was_foreseen_is_exchanged_as_ever(graph, width, pool
 
 def test_a_worker_that_foresees_something_else_is_named(graph):
     team, _ = made(graph, pace=QUICK)
-    team.exchanges[2]._foresight = Foresight(team.plan.manifest.max_fan_in)
+    team.exchanges[2]._parts.upcoming.foresight = Foresight(team.plan.manifest.max_fan_in)
     team.aggregate(random_features(graph, WIDTH, 3))
     assert team.errors
     assert any(isinstance(error, DisagreementError) for error in team.errors.values())

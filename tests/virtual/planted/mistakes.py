@@ -74,7 +74,7 @@ def in_file(file, *mistakes):
 
 INSTALL = "controller/install.py"
 BARRIER, HEARTBEAT = "host/innetwork/barrier.py", "host/heartbeat.py"
-EXCHANGE, OUTGOING = "host/innetwork/exchange.py", "host/innetwork/outgoing.py"
+ROUND, OUTGOING = "host/innetwork/round.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
 SENDER, UNITS = "host/innetwork/sender.py", "host/innetwork/units.py"
 
@@ -125,15 +125,15 @@ MISTAKES = (
     # The refusal of another process is ignored.
     Planted("any_process", 79, in_program=partial(accept, outcome="0x15")),
     *in_file(
-        EXCHANGE,
+        ROUND,
         (
             "own_scale",
             0,
-            "self._round, largest, lasting=lasting",
-            "self._round, type(largest)(work.own, largest.worker), lasting=lasting",
+            "self.number, largest, lasting=lasting",
+            "self.number, type(largest)(self._rows.own, largest.worker), lasting=lasting",
         ),
         ("last_block_of_a_vertex", 8, "(so_far[rows], sums.view", "(0, sums.view"),
-        ("void_rounds_not_left", 14, "magnitude > fixed_point.limit", "magnitude < 0"),
+        ("void_rounds_not_left", 14, "self._largest > fixed_point.limit", "self._largest < 0"),
     ),
     *in_file(
         UNITS,
