@@ -115,6 +115,18 @@ def test_a_lost_sum_is_noticed_at_once_in_an_old_block(receiver):
     assert np.diff(asked) == pytest.approx(doubled, abs=2 * STEP)
 
 
+@pytest.mark.parametrize(("gap", "wait"), [(0.002, 0.005), (0.006, 0.012), (1.0, 0.015)])
+def test_silence_longer_than_any_between_two_sums_is_noticed(receiver, gap, wait):
+    """Twice as long, at least a round trip, at most as ever; and as ever where others are slow."""
+    receiver._endpoint.round_trip.measured(0.005)
+    now = 2.0 + gap
+    for came in (2.0, now, now):
+        receiver.took(1, came)
+    assert receiver.next_timer(now) == pytest.approx(wait)
+    (asked,) = moments(receiver, wait + 2 * STEP, start=now, answer=missing)
+    assert receiver.next_timer(asked) >= 0.015
+
+
 def test_recalls_wait_as_long_as_recalled_sums_take(receiver):
     vertex = receiver.missing_vertices[0]
     index = receiver._schedule.receive_index[vertex]
