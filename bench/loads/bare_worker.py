@@ -32,7 +32,8 @@ class BareSender(FeatureSender):
             return False
         size = self._size(group)
         # The pace follows from the round trip: without it the window would never open wide.
-        self._measure(group, now)
+        if asked_at := self._asked_at[group]:
+            self._round_trip.measured(now - asked_at)
         self._waiting.discard(group)
         self._confirmed += size
         self._congestion.acknowledged(size)
