@@ -214,7 +214,7 @@ def test_the_grammar_of_faults_is_told(name):
     for word in (*(each.name for each in fields(FaultRates)), *DIRECTIONS, "workers", "cables"):
         assert re.search(rf"\b{word}\b", grammar), word
     # What it shows as an example is one.
-    (shown,) = re.findall(r"\bAs (\S+=\S+)", grammar)
+    (shown,) = re.findall(r"\bExample: (\S+=\S+)", grammar)
     assert Faults.parse(shown).seed == 7
 
 
