@@ -3,7 +3,8 @@
 import os
 import shutil
 
-from switchgnn.topologies.targets import BMV2_PROGRAM, Target
+from switchgnn.base.network_file import Target
+from switchgnn.topologies.targets import BMV2_PROGRAM
 
 
 def lacks() -> str | None:

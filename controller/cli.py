@@ -347,7 +347,7 @@ def metrics(
 
     switches = SwitchMetrics(access.clients(address, deadline=deadline), interval)
     try:
-        with serve_metrics(switches.collect, listen, port) as found:
+        with serve_metrics(switches, listen, port) as found:
             typer.echo(f"Metrics are on http://{listen}:{found}/metrics until Ctrl-C.")
             sys.stdout.flush()
             wait_for_interrupt()

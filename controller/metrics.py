@@ -1,18 +1,44 @@
 """Prometheus metrics of switches, which are only read: another controller may be the primary."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+
+from prometheus_client import Metric
+from prometheus_client.core import HistogramMetricFamily
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.base.metrics import Histogram, Metric, MetricKind
+from switchgnn.base.metrics import Values, families
 from switchgnn.controller.controls.session import SessionEntry
 from switchgnn.controller.errors import ControllerError, OtherProgramError, PipelineMissingError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.show import NO_TABLES, SwitchState, TablesInUse, count_tables, show
+
+_PREFIX = "switchgnn_"
+# Metrics, with the names of their labels besides `switch`.
+_DESCRIBED = {
+    "switch_up": ("Whether the switch answers.",),
+    "switch_read_seconds": ("How long it took to read the switch.",),
+    "session": ("Number of the session that the switch serves; 0 before the first.",),
+    "plan_info": ("The plan that the switch serves, by the beginning of its digest.", "plan"),
+    "plan_workers": ("Workers of the plan.",),
+    "ecn_threshold_packets": ("Length of a queue from which on packets are marked.",),
+    "ecn_threshold_beside_others_packets": ("The same, on a port with ordinary traffic.",),
+    "table_entries": ("Entries of a table, counted when the session changes.", "table"),
+    "table_capacity_entries": ("The most entries of a table.", "table"),
+    "multicast_groups": ("Multicast groups, counted when the session changes.",),
+    "frames_total": ("Frames by what became of them; each has one outcome.", "outcome"),
+    "slot_events_total": (
+        *("Contributions that did not just add, by the bank of their slot.", "bank", "event"),
+    ),
+    "passes_total": ("Passes of packets through the banks.",),
+    "contributions_total": ("Features that were added, or tried to be.",),
+    "unrouted_sums_total": ("Complete sums that no result entry was for.",),
+    "marked_packets_total": ("Packets that were marked for congestion.",),
+    "releases_total": ("Slots that a worker has had released; on a spine, a leaf.", "worker"),
+}
 
 
 @dataclass
@@ -22,15 +48,15 @@ class _Watched:
     client: P4RuntimeClient
     clock: Clock
     with_tables: bool = True
-    up: bool = False
     state: SwitchState | None = None
-    seconds: float = 0.0
+    values: dict[str, float] = field(default_factory=dict)
     _counted: tuple[int, SessionEntry] | None = None
     _tables: TablesInUse = NO_TABLES
 
     def read(self) -> None:
         """Read the switch; failures only make it ``down``."""
         self.state = None
+        self.values = {"switch_up": 0.0}
         begin = self.clock.now()
         try:
             self.client.open()
@@ -38,13 +64,14 @@ class _Watched:
             if cookie is None or (self._counted or (cookie,))[0] != cookie:
                 # A restarted switch may run another program, or none.
                 self.client.layout = None
-            self.up = True
+            self.values["switch_up"] = 1.0
             self.state = self._read()
-            self.seconds = self.clock.now() - begin
+            self.values |= _values(self.state)
+            self.values["switch_read_seconds"] = self.clock.now() - begin
         except (PipelineMissingError, OtherProgramError):
             self._counted = None
         except ControllerError:
-            self.up = False
+            self.values["switch_up"] = 0.0
             self._counted = None
             self.client.layout = None
             with suppress(ControllerError):
@@ -62,7 +89,7 @@ class _Watched:
 
 
 class SwitchMetrics:
-    """Reads switches on demand, at most once per ``interval`` seconds.
+    """Reads switches on demand, at most once per ``interval`` seconds; collects for Prometheus.
 
     ``with_tables`` False: does not count entries, which reads whole tables.
     """
@@ -81,172 +108,72 @@ class SwitchMetrics:
         self._lock = threading.Lock()
         self._read_at = float("-inf")
 
-    def collect(self) -> list[Metric]:
-        """Return the metrics."""
+    def values(self) -> list[Values]:
+        """Return the numbers of each switch, without its queues."""
         with self._lock:
-            if self._clock.now() - self._read_at >= self._interval:
-                with ThreadPoolExecutor(len(self._switches)) as pool:
-                    list(pool.map(_Watched.read, self._switches))
-                self._read_at = self._clock.now()
-            return list(self._metrics())
+            self._read()
+            return [switch.values for switch in self._switches]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all metrics."""
+        queues = HistogramMetricFamily(
+            f"{_PREFIX}queue_length_packets",
+            "Packets by the length of the queue that they found at their port.",
+            labels=["switch"],
+        )
+        with self._lock:
+            self._read()
+            values = {switch.client.address: switch.values for switch in self._switches}
+            for switch in self._switches:
+                if switch.state:
+                    packets = switch.state.counters.port_queue
+                    total = sum(length * count for length, count in enumerate(packets))
+                    queues.add_metric([switch.client.address], _buckets(packets), total)
+        yield from families(_PREFIX, "switch", _DESCRIBED, values)
+        yield queues
 
     def close(self) -> None:
         """Disconnect from all switches."""
         for switch in self._switches:
             switch.client.close()
 
-    def _metrics(self) -> Iterator[Metric]:
-        up = [((each.client.address,), float(each.up)) for each in self._switches]
-        yield Metric(
-            "switchgnn_switch_up", MetricKind.GAUGE, "Whether the switch answers.", ("switch",), up
-        )
-        states = [each.state for each in self._switches if each.state]
-        for kind in _KINDS:
-            samples = [
-                ((state.address, *labels), value)
-                for state in states
-                for labels, value in kind.values(state)
-            ]
-            yield Metric(
-                f"switchgnn_{kind.name}", kind.type, kind.text, ("switch", *kind.labels), samples
-            )
-        seconds = [((each.client.address,), each.seconds) for each in self._switches if each.state]
-        yield Metric(
-            "switchgnn_switch_read_seconds",
-            MetricKind.GAUGE,
-            "How long it took to read the switch.",
-            ("switch",),
-            seconds,
-        )
+    def _read(self) -> None:
+        if self._clock.now() - self._read_at >= self._interval:
+            with ThreadPoolExecutor(len(self._switches)) as pool:
+                list(pool.map(_Watched.read, self._switches))
+            self._read_at = self._clock.now()
 
 
-_Values = Iterable[tuple[tuple[str, ...], float | Histogram]]
+def _values(state: SwitchState) -> dict[str, float]:
+    session, counters = state.session, state.counters
+    found: dict[str, float] = {
+        "session": session.session,
+        "plan_workers": session.workers,
+        "ecn_threshold_packets": state.marking.alone,
+        "ecn_threshold_beside_others_packets": state.marking.beside_others,
+        "multicast_groups": state.tables.groups,
+        "passes_total": counters.passes.passes,
+        "contributions_total": counters.passes.contributions,
+        "unrouted_sums_total": counters.unrouted,
+        "marked_packets_total": counters.marked,
+    }
+    if session.plan:
+        found[f"plan_info/{session.plan:08x}"] = 1
+    for table in state.tables.tables:
+        found[f"table_entries/{table.name}"] = table.entries
+        found[f"table_capacity_entries/{table.name}"] = table.size
+    for outcome, frames in counters.outcomes.items():
+        found[f"frames_total/{outcome.name.lower()}"] = frames
+    for bank, events in enumerate(counters.banks):
+        for event, count in vars(events).items():
+            found[f"slot_events_total/{bank}/{event}"] = count
+    for worker, count in enumerate(counters.releases[: session.workers]):
+        found[f"releases_total/{worker}"] = count
+    return found
 
 
-class _Kind(NamedTuple):
-    """A metric: its name, its text, its values by its labels, and those labels besides `switch`."""
-
-    name: str
-    text: str
-    values: Callable[[SwitchState], _Values]
-    labels: tuple[str, ...] = ()
-
-    @property
-    def type(self) -> MetricKind:
-        if self.name.endswith("_total"):
-            return MetricKind.COUNTER
-        return MetricKind.HISTOGRAM if self.values is _queue_lengths else MetricKind.GAUGE
-
-
-def _one(value: Callable[[SwitchState], float]) -> Callable[[SwitchState], _Values]:
-    return lambda state: [((), value(state))]
-
-
-def _queue_lengths(state: SwitchState) -> _Values:
-    """Return the lengths in buckets of powers of two; the last cell includes longer ones."""
-    packets = state.counters.port_queue
-    bounds = [0]
-    while bounds[-1] < len(packets) - 2:
-        bounds.append(max(1, 2 * bounds[-1]))
-    buckets = [
-        (f"{float(bound)}", float(sum(packets[: bound + 1])))
-        for bound in bounds
-        if bound < len(packets) - 1
-    ]
-    total = sum(length * count for length, count in enumerate(packets))
-    return [((), Histogram([*buckets, ("+Inf", float(sum(packets)))], float(total)))]
-
-
-_KINDS = (
-    _Kind(
-        "session",
-        "Number of the session that the switch serves; 0 before the first.",
-        _one(lambda state: state.session.session),
-    ),
-    _Kind(
-        "plan_info",
-        "The plan that the switch serves, by the beginning of its digest.",
-        lambda state: [((f"{state.session.plan:08x}",), 1.0)] if state.session.plan else [],
-        ("plan",),
-    ),
-    _Kind("plan_workers", "Workers of the plan.", _one(lambda state: state.session.workers)),
-    _Kind(
-        "ecn_threshold_packets",
-        "Length of a queue from which on packets are marked.",
-        _one(lambda state: state.marking.alone),
-    ),
-    _Kind(
-        "ecn_threshold_beside_others_packets",
-        "The same, on a port with ordinary traffic.",
-        _one(lambda state: state.marking.beside_others),
-    ),
-    _Kind(
-        "table_entries",
-        "Entries of a table, counted when the session changes.",
-        lambda state: [((each.name,), each.entries) for each in state.tables.tables],
-        ("table",),
-    ),
-    _Kind(
-        "table_capacity_entries",
-        "The most entries of a table.",
-        lambda state: [((each.name,), each.size) for each in state.tables.tables],
-        ("table",),
-    ),
-    _Kind(
-        "multicast_groups",
-        "Multicast groups, counted when the session changes.",
-        _one(lambda state: state.tables.groups),
-    ),
-    _Kind(
-        "frames_total",
-        "Frames by what became of them; each has one outcome.",
-        lambda state: [
-            ((each.name.lower(),), frames) for each, frames in state.counters.outcomes.items()
-        ],
-        ("outcome",),
-    ),
-    _Kind(
-        "slot_events_total",
-        "Contributions that did not just add, by the bank of their slot.",
-        lambda state: [
-            ((str(bank), event), count)
-            for bank, events in enumerate(state.counters.banks)
-            for event, count in vars(events).items()
-        ],
-        ("bank", "event"),
-    ),
-    _Kind(
-        "passes_total",
-        "Passes of packets through the banks.",
-        _one(lambda state: state.counters.passes.passes),
-    ),
-    _Kind(
-        "contributions_total",
-        "Features that were added, or tried to be.",
-        _one(lambda state: state.counters.passes.contributions),
-    ),
-    _Kind(
-        "unrouted_sums_total",
-        "Complete sums that no result entry was for.",
-        _one(lambda state: state.counters.unrouted),
-    ),
-    _Kind(
-        "marked_packets_total",
-        "Packets that were marked for congestion.",
-        _one(lambda state: state.counters.marked),
-    ),
-    _Kind(
-        "releases_total",
-        "Slots that a worker has had released; on a spine, a leaf.",
-        lambda state: [
-            ((str(worker),), count)
-            for worker, count in enumerate(state.counters.releases[: state.session.workers])
-        ],
-        ("worker",),
-    ),
-    _Kind(
-        "queue_length_packets",
-        "Packets by the length of the queue that they found at their port.",
-        _queue_lengths,
-    ),
-)
+def _buckets(packets: Sequence[int]) -> list[tuple[str, float]]:
+    """Return cumulative counts up to powers of two; the last cell includes longer queues."""
+    bounds = [0, *(1 << power for power in range((len(packets) - 2).bit_length()))]
+    buckets = [(f"{float(bound)}", float(sum(packets[: bound + 1]))) for bound in bounds]
+    return [*buckets, ("+Inf", float(sum(packets)))]

@@ -1,23 +1,39 @@
 """A worker's counters as metrics, for Prometheus and for the parent process."""
 
-import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
-from switchgnn.base.metrics import Metric, MetricKind, MetricsError, serve_metrics, values_by_name
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from switchgnn.base.metrics import MetricsError, families, serve_metrics
 from switchgnn.base.tasks import EventWriter, repeating
-from switchgnn.host.status import ExchangeStatus
+from switchgnn.host.status import InNetworkCounters
 from switchgnn.host.transport import Transport
 
 # The event that has all values of a worker's metrics.
 METRICS_EVENT = "metrics"
-# The common prefix of the names, and their labels.
-PREFIX = "switchgnn_worker_"
-LABELS = ("worker", "way", "kind")
-_WORKER = LABELS[:1]
-_DIRECTIONS = ("up", "down")
+_PREFIX = "switchgnn_worker_"
+_OWNER = "worker"
+# Metrics, with the names of their labels besides `worker`.
+_DESCRIBED = {
+    "link_frames_total": ("Frames on the worker's link.", "way"),
+    "link_bytes_total": ("Bytes on the worker's link.", "way"),
+    "injected_faults_total": ("Frames that met a fault on purpose.", "way", "kind"),
+    "rounds_total": ("Completed exchanges.",),
+    "blocks_total": ("Completed fragments of blocks.",),
+    "window_features": ("Features that may be in flight.",),
+    "exchanging": ("Whether an exchange is under way.",),
+    "barrier_seconds_total": ("Time spent waiting at barriers.",),
+    "exchange_seconds_total": ("Time in which sums were exchanged.",),
+    "waiting_seconds_total": ("Part of it in which nothing else was done.",),
+    **{
+        f"{each.name}_total": (f"The worker's counter: {each.name.replace('_', ' ')}.",)
+        for each in fields(InNetworkCounters)
+    },
+}
 
 
 def metrics_address(first: tuple[str, int], worker: int) -> str:
@@ -38,59 +54,34 @@ class WorkerView:
     transport: Transport
     seconds: Callable[[], tuple[float, float]] | None = None
 
-    def metrics(self) -> Iterator[Metric]:
-        """Yield the current values."""
-        traffic = self.transport.traffic
-        up_down = (traffic.frames_up, traffic.frames_down), (traffic.bytes_up, traffic.bytes_down)
-        for what, counts in zip(("frames", "bytes"), up_down, strict=True):
-            yield Metric(
-                f"{PREFIX}link_{what}_total",
-                MetricKind.COUNTER,
-                f"{what.capitalize()} on the worker's link.",
-                LABELS[:2],
-                [
-                    ((str(self.worker), direction), float(count))
-                    for direction, count in zip(_DIRECTIONS, counts, strict=True)
-                ],
-            )
-        if injected := self.transport.injected():
-            yield Metric(
-                f"{PREFIX}injected_faults_total",
-                MetricKind.COUNTER,
-                "Frames that met a fault on purpose.",
-                LABELS,
-                [
-                    ((str(self.worker), direction, kind), float(count))
-                    for direction, counts in injected.items()
-                    for kind, count in asdict(counts).items()
-                ],
-            )
-        if (status := self.transport.status) is not None:
-            yield from self._of_exchange(status)
+    def values(self) -> dict[str, float]:
+        """Return the current values."""
+        traffic, status = self.transport.traffic, self.transport.status
+        found: dict[str, float] = {
+            "link_frames_total/up": traffic.frames_up,
+            "link_frames_total/down": traffic.frames_down,
+            "link_bytes_total/up": traffic.bytes_up,
+            "link_bytes_total/down": traffic.bytes_down,
+        }
+        for way, faults in self.transport.injected().items():
+            for kind, count in asdict(faults).items():
+                found[f"injected_faults_total/{way}/{kind}"] = count
+        if status is not None:
+            found |= {
+                "rounds_total": status.rounds,
+                "blocks_total": status.blocks,
+                "window_features": status.window,
+                "exchanging": float(status.exchanging),
+                "barrier_seconds_total": status.stalled,
+                **{f"{name}_total": count for name, count in vars(status.counters).items()},
+            }
         if self.seconds is not None:
-            exchanging, waiting = self.seconds()
-            yield self._one(
-                "exchange_seconds_total", "Time in which sums were exchanged.", exchanging
-            )
-            yield self._one(
-                "waiting_seconds_total", "Part of it in which nothing else was done.", waiting
-            )
+            found["exchange_seconds_total"], found["waiting_seconds_total"] = self.seconds()
+        return found
 
-    def _of_exchange(self, status: ExchangeStatus) -> Iterator[Metric]:
-        yield self._one("rounds_total", "Completed exchanges.", status.rounds)
-        yield self._one("blocks_total", "Completed fragments of blocks.", status.blocks)
-        yield self._one("window_features", "Features that may be in flight.", status.window)
-        yield self._one("exchanging", "Whether an exchange is under way.", status.exchanging)
-        yield self._one("barrier_seconds_total", "Time spent waiting at barriers.", status.stalled)
-        for name, count in asdict(status.counters).items():
-            yield self._one(
-                f"{name}_total", f"The worker's counter: {name.replace('_', ' ')}.", count
-            )
-
-    def _one(self, name: str, text: str, value: float) -> Metric:
-        kind = MetricKind.COUNTER if name.endswith("_total") else MetricKind.GAUGE
-        samples = [((str(self.worker),), float(value))]
-        return Metric(f"{PREFIX}{name}", kind, text, _WORKER, samples)
+    def collect(self) -> Iterable[Metric]:
+        """Return the current values for Prometheus."""
+        return families(_PREFIX, _OWNER, _DESCRIBED, {str(self.worker): self.values()})
 
 
 @contextmanager
@@ -100,13 +91,8 @@ def serving_metrics(address: str, view: WorkerView) -> Iterator[None]:
         yield
         return
     host, _, port = address.rpartition(":")
-    with serve_metrics(lambda: list(view.metrics()), host, int(port)):
+    with serve_metrics(view, host, int(port)):
         yield
-
-
-def metric_values(view: WorkerView) -> dict[str, float]:
-    """Return all values of a worker's metrics, as `values_by_name`."""
-    return values_by_name(view.metrics(), PREFIX)
 
 
 @contextmanager
@@ -120,7 +106,7 @@ def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iter
         return
 
     def send() -> None:
-        events.write(METRICS_EVENT, values=metric_values(view))
+        events.write(METRICS_EVENT, values=view.values())
 
     send()
     with repeating(send, every, "metrics"):
@@ -128,35 +114,27 @@ def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iter
     send()
 
 
-_LABEL = r'[a-z]{1,16}="[a-z0-9_]{0,32}"'
+_LABEL = r'(?:worker|way|kind)="[a-z0-9_]{0,32}"'
+_NUMBER = r"\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,2})?"
 # A line with one of these metrics.
-_LINE = re.compile(rf"{PREFIX}[a-z_]{{1,64}}\{{{_LABEL}(?:,{_LABEL}){{0,3}}\}} [-+.0-9e]{{1,32}}")
+_LINE = re.compile(rf"{_PREFIX}[a-z_]{{1,64}}\{{{_LABEL}(?:,{_LABEL}){{0,2}}\}} {_NUMBER}")
 _MOST_LINES = 256
-_MOST = 2.0**63
 
 
 def told_values(text: str, worker: int) -> dict[str, float]:
-    """Parse a worker's metrics, as ``metric_values`` returns them; skip foreign lines."""
+    """Parse a worker's metrics, as ``WorkerView.values`` returns them; skip foreign lines."""
+    lines = [line for line in text.splitlines() if _LINE.fullmatch(line)][:_MOST_LINES]
     found = {}
-    for name, labels, value in _samples(text):
-        if labels.pop(LABELS[0], None) != str(worker):
-            raise MetricsError(f"These are not the metrics of worker {worker}.")
-        if labels.keys() <= set(LABELS) and math.isfinite(value) and 0 <= value < _MOST:
-            # Prometheus has labels in no order.
-            words = [labels[label] for label in LABELS if label in labels]
-            found["/".join((name.removeprefix(PREFIX), *words))] = value
+    try:
+        for family in text_string_to_metric_families("\n".join(lines)):
+            for name, labels, value, *_ in family.samples:
+                if labels.get(_OWNER) != str(worker):
+                    raise MetricsError(f"These are not the metrics of worker {worker}.")
+                # Prometheus has labels in no order.
+                words = [labels[each] for each in ("way", "kind") if each in labels]
+                found["/".join((name.removeprefix(_PREFIX), *words))] = float(value)
+    except ValueError as error:
+        raise MetricsError(f"These are no metrics: {error}.") from None
     if not found:
         raise MetricsError(f"There are no metrics of worker {worker}.")
     return found
-
-
-def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
-
-    lines = [line for line in text.splitlines() if _LINE.fullmatch(line)][:_MOST_LINES]
-    try:
-        for family in text_string_to_metric_families("\n".join(lines)):
-            for sample in family.samples:
-                yield sample.name, dict(sample.labels), float(sample.value)
-    except (ValueError, OverflowError) as error:
-        raise MetricsError(f"These are no metrics: {error}.") from None

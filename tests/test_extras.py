@@ -25,7 +25,6 @@ LAUNCH = f"launch --workers 2 {HERE} {DDP}"
 NEEDS = {
     "training": (TRAIN, LAUNCH),
     "plots": ("plan karate --workers 3 --slots 16 --plots plots",),
-    "metrics": (f"{KARATE} --metrics 9464",),
     "hypergraph": ("plan karate --workers 3 --slots 16 --blocks hypergraph",),
     "simulate": ("simulate --graph karate --workers 3 --system best",),
     "mininet": ("run --graph karate --workers 3 --target embedded --fabric mininet",),
@@ -35,6 +34,7 @@ ALWAYS = (
     "--help",
     "doctor",
     f"{KARATE} --pcap packets",
+    f"{KARATE} --metrics 9464",
     f"{KARATE} --backend python",
     "capture packets --details",
     "plan karate --workers 3 --slots 16 --out plan",

@@ -1,5 +1,6 @@
 """Networks to run in: a star or a leaf-spine, in Mininet or over loopback, with either switch."""
 
+from switchgnn.base.network_file import Target
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.topologies.choice import (
     FABRICS,
@@ -14,7 +15,7 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
 from switchgnn.topologies.free_ports import free_tcp_port
 from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
-from switchgnn.topologies.targets import Bmv2Log, Target, TlsFolder
+from switchgnn.topologies.targets import Bmv2Log, TlsFolder
 from switchgnn.topologies.topology import ETHERNET_MTU, Topology, cable_name
 
 __all__ = [

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from switchgnn.base.machine import python_program
+from switchgnn.base.network_file import Target
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.ports import DEFAULT_DEPTH
@@ -14,7 +15,7 @@ from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
 from switchgnn.topologies.mininet_fabric import MininetFabric, mininet_missing
-from switchgnn.topologies.targets import BMV2_PROGRAM, Target, bmv2_installed
+from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 
 # BMv2 where it can run, as it is the reference implementation of v1model; else the embedded switch.
 AUTO, REFERENCE = "auto", "reference"

@@ -14,7 +14,7 @@ from switchgnn.base.network_file import (
     DescribedNetwork,
     DescribedSwitch,
     DescribedWorker,
-    SwitchTarget,
+    TlsFiles,
 )
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
@@ -152,10 +152,12 @@ class Fabric(ABC):
 
     def describe(self, processes: int = 1) -> DescribedNetwork:
         """Return the network file of the running topology; `processes` share each worker's link."""
-        topology = self.topology
-        target = SwitchTarget(topology.target.value)
+        topology, tls = self.topology, self.topology.tls
+        files = TlsFiles(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
         switches = [
-            DescribedSwitch(name, address, target, network.switch.mac, network.switch.ip)
+            DescribedSwitch(
+                name, address, topology.target, network.switch.mac, network.switch.ip, tls=files
+            )
             for name, network, address in topology.switches
         ]
         workers = [

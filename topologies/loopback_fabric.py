@@ -1,10 +1,11 @@
 """A topology over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
+from switchgnn.base.network_file import Target
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, RelayedCable, WireBytes
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import require_free
-from switchgnn.topologies.targets import Target, wait_until_serving
+from switchgnn.topologies.targets import wait_until_serving
 from switchgnn.topologies.topology import Topology
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.base.machine import how_to_install
+from switchgnn.base.network_file import Target
 from switchgnn.controller.p4runtime.connection import socket_path
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, RelayedCable, WireBytes
@@ -22,7 +23,7 @@ from switchgnn.topologies.rpc_address import (
     require_free,
     socket_address,
 )
-from switchgnn.topologies.targets import Target, wait_until_serving
+from switchgnn.topologies.targets import wait_until_serving
 from switchgnn.topologies.topology import ETHERNET_MTU, Topology
 
 _DEFAULT = Path("/proc/sys/net/core/wmem_default")

@@ -9,6 +9,7 @@ from typing import Any
 
 from switchgnn.base.machine import python_program
 from switchgnn.base.native import find_compiler
+from switchgnn.base.network_file import Target
 from switchgnn.controller.p4runtime.connection import TlsOptions, grpc_target
 from switchgnn.softswitch.native.build import Backend, why_not_kept
 from switchgnn.topologies.child import Child, temporary_files_in
@@ -22,13 +23,6 @@ _READY_SECONDS = 30.0
 _CPU_PORT = 510
 # Of p4src/loop.p4. BMv2 drops packets of a class that it does not have.
 _PRIORITY_QUEUES = 3
-
-
-class Target(str, Enum):
-    """The switch that runs the P4 program."""
-
-    BMV2 = "bmv2"
-    EMBEDDED = "embedded"
 
 
 class Bmv2Log(str, Enum):

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from switchgnn.base.network import LeafSpineNetworks, Neighbour, Network, Station
+from switchgnn.base.network_file import Target
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.softswitch.native.build import Backend
-from switchgnn.topologies.targets import Bmv2Log, Target, TlsFolder
+from switchgnn.topologies.targets import Bmv2Log, TlsFolder
 
 # Bytes of the largest packet on an interface by default.
 ETHERNET_MTU = 1500

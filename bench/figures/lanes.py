@@ -8,8 +8,8 @@ from bench.machine import installed_targets, lacks
 from bench.settings import Settings
 from bench.testbeds.testbed import Served, Testbed
 from bench.testbeds.workload import standard_plan, wide_plan
+from switchgnn.base.network_file import Target
 from switchgnn.planner.lanes import BANK_LANES, LANES
-from switchgnn.topologies.targets import Target
 
 NAME = "lanes"
 _RATIO = 3.0

@@ -24,11 +24,11 @@ from switchgnn.base.network import (
 from switchgnn.base.records import RecordError, make_record, read_toml
 
 
-class SwitchTarget(str, Enum):
+class Target(str, Enum):
     """The software of a switch; embedded switches are this project's own."""
 
-    EMBEDDED = "embedded"
     BMV2 = "bmv2"
+    EMBEDDED = "embedded"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DescribedSwitch:
 
     name: str  # used by workers and cables
     grpc: str  # the address of its P4Runtime, `HOST:PORT` or `unix:PATH`
-    target: SwitchTarget
+    target: Target
     # its own addresses, to which workers send
     mac: str
     ip: str

@@ -25,6 +25,7 @@ from switchgnn.base.network_file import (
     DescribedSwitch,
     DescribedWorker,
     Interface,
+    Target,
     interfaces,
     read_network,
 )
@@ -36,7 +37,7 @@ from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
 from switchgnn.topologies.choice import AUTO, REFERENCE, choose
 from switchgnn.topologies.mininet_fabric import mininet_missing
-from switchgnn.topologies.targets import Target, backend_of_auto
+from switchgnn.topologies.targets import backend_of_auto
 
 
 @dataclass(frozen=True)

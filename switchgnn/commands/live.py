@@ -7,7 +7,6 @@ from pathlib import Path
 import typer
 
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
-from switchgnn.base.metrics import check_installed
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.live import check_page_installed, port_option, tell_address
@@ -39,21 +38,20 @@ def live(asked: JobPageOptions) -> None:
     has their P4Runtime, and workers where it has their metrics.
     """
     check_page_installed("switchgnn live")
-    check_installed()
     described = read_network(asked.network)
     slots: Sequence[int] = ()
     if asked.plan is not None:
         slots = [bank_slots(part.switch) for part, _ in parts_for(asked.plan, described)]
     # These need packages that other commands do without.
     from switchgnn.live.board import Board, JobOutcome  # noqa: PLC0415
-    from switchgnn.live.polling import Machines  # noqa: PLC0415
+    from switchgnn.live.polling import polling_machines  # noqa: PLC0415
     from switchgnn.live.server import serve_page  # noqa: PLC0415
 
     end_like_interrupted()
     board = Board(f"{len(described.workers)} workers of {asked.network.name}")
     with serve_page(board, asked.live_port or 0) as address:
         try:
-            with Machines(described, board, slots).polling():
+            with polling_machines(described, board, slots):
                 tell_address(address)
                 wait_for_interrupt()
         except KeyboardInterrupt:

@@ -16,7 +16,7 @@ from switchgnn.base.network_file import (
     DescribedSwitch,
     DescribedWorker,
     Interface,
-    SwitchTarget,
+    Target,
     interface_named,
     interfaces,
     is_address,
@@ -27,7 +27,7 @@ from switchgnn.base.options import option, with_groups
 
 
 def draft_star(
-    interfaces: Sequence[Interface], *, grpc: str, target: SwitchTarget, name: str = "s0"
+    interfaces: Sequence[Interface], *, grpc: str, target: Target, name: str = "s0"
 ) -> DescribedNetwork:
     """Return a star whose switch is this machine: a port and a worker for each interface.
 
@@ -108,7 +108,7 @@ class InitOptions:
     grpc: str = option(
         None, "HOST:PORT", "The switch serves P4Runtime at this address.", default="127.0.0.1:9559"
     )
-    target: SwitchTarget = option(None, None, "The kind of switch.", default=SwitchTarget.EMBEDDED)
+    target: Target = option(None, None, "The kind of switch.", default=Target.EMBEDDED)
     out: NetworkFile = _USUAL
 
 

@@ -1,13 +1,14 @@
 """The document that the page polls: the newest metrics of a run."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 import msgspec
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.metrics import Values
 
 # Seconds between two polls, of the page and of what it shows.
 EVERY = 0.5
@@ -17,8 +18,6 @@ MOST_LOSSES = 1000
 _MOST_PAGES = 64
 # An open page polls at least this often, in seconds; a page gets the outcome within this time.
 _PATIENCE = 2.0
-
-Values = Mapping[str, float]
 
 
 class JobOutcome(str, Enum):
@@ -38,7 +37,7 @@ class Shown:
     served: bool = True  # whether there is an address to get them from
     # time of `values` in seconds since the page is served; None before the first
     at: float | None = None
-    # metrics by their names in Prometheus, as of `metric_values`
+    # metrics by their names in Prometheus, without their prefix
     values: Values = field(default_factory=dict)
 
 

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.live.board import Board
@@ -27,13 +27,13 @@ HOST = "127.0.0.1"
 DOCUMENT = "/metrics.json"
 # Accepted Host headers, against DNS rebinding.
 _NAMES = ["localhost", HOST]
-_HEADERS = (
-    (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-)
+_HEADERS = [
+    ("content-security-policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'"),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+]
 MOST_CONNECTIONS = 64
 _PARTING_SECONDS = 2
 
@@ -61,6 +61,7 @@ def serve_page(board: Board, port: int) -> Iterator[str]:
         log_config=None,
         access_log=False,
         server_header=False,
+        headers=_HEADERS,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=_PARTING_SECONDS,
     )
@@ -87,27 +88,14 @@ def _page_app(board: Board) -> Starlette:
 
     files = StaticFiles(packages=[("switchgnn.live", "page")], html=True)
     guards = [
-        Middleware(_Guard),
+        Middleware(BaseHTTPMiddleware, dispatch=_only_get),
         Middleware(TrustedHostMiddleware, allowed_hosts=_NAMES, www_redirect=False),
     ]
     return Starlette(routes=[Route(DOCUMENT, document), Mount("/", files)], middleware=guards)
 
 
-class _Guard:
-    """Middleware that refuses other methods than GET and adds headers to every answer."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sealed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
-            await send(message)
-
-        if scope["type"] == "http" and scope["method"] != "GET":
-            words = "Only GET is served.\n"
-            refused = PlainTextResponse(words, status_code=405, headers={"allow": "GET"})
-            await refused(scope, receive, sealed)
-            return
-        await self._app(scope, receive, sealed)
+async def _only_get(request: Request, proceed: RequestResponseEndpoint) -> Response:
+    if request.method != "GET":
+        words = "Only GET is served.\n"
+        return PlainTextResponse(words, status_code=405, headers={"allow": "GET"})
+    return await proceed(request)

@@ -12,10 +12,10 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import interruptible
-from switchgnn.base.metrics import check_installed, parse_address
+from switchgnn.base.metrics import parse_address
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import with_groups
-from switchgnn.host.metrics import serving_metrics
+from switchgnn.host.metrics import metrics_address, serving_metrics
 from switchgnn.host.registry import SWITCH
 from switchgnn.training.errors import JobError, ModelError
 from switchgnn.training.job import read_job
@@ -50,7 +50,8 @@ def train(
 ) -> None:
     """Train as a worker of a job; torchrun gives its number."""
     asked.check_dropout()
-    address = "" if metrics is None else _own_address(metrics)
+    rank = int(os.environ.get("LOCAL_RANK", "0"))
+    address = "" if metrics is None else metrics_address(parse_address(metrics), rank)
     shape = asked.shape()
     asked.compression.check()
     if not read_job(job).classes:
@@ -60,8 +61,8 @@ def train(
         )
     read_network(network)
     # These import PyTorch, which takes seconds.
-    from switchgnn.training.seat import take_seat  # noqa: PLC0415
     from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
+    from switchgnn.training.seat import take_seat  # noqa: PLC0415
     from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
 
     check_device(asked.device)
@@ -96,12 +97,6 @@ def train(
     if as_json and worker == 0:
         facts = {"data": seat.job.data, "workers": seat.job.workers, "session": seat.session}
         typer.echo(json.dumps({"worker": worker, **facts, "last": last}))
-
-
-def _own_address(metrics: str) -> str:
-    host, port = parse_address(metrics)
-    check_installed()
-    return f"{host}:{port + int(os.environ.get('LOCAL_RANK', '0'))}"
 
 
 def main() -> None:

@@ -17,7 +17,6 @@ import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.metrics import check_installed
 from switchgnn.base.network_file import NETWORK, DescribedNetwork, interfaces, read_network
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
@@ -103,8 +102,6 @@ def take_seat(
     port, follows = divmod(number, facts.workers_per_machine)
     worker = described.workers[port]
     metrics = "" if follows else worker.metrics
-    if metrics:
-        check_installed()
     with _together(worker.gloo, size, pace, number):
         first, *_ = ranks = _meet(number, size)
         if facts.why and number == 0:

@@ -9,7 +9,7 @@ import pytest
 
 from switchgnn.base.machine import python_program
 from switchgnn.base.network import NetworkError
-from switchgnn.base.network_file import SwitchTarget, network_text
+from switchgnn.base.network_file import Target, network_text
 from switchgnn.commands.switch import ProgramError, as_described, find_program
 from switchgnn.controller import P4RuntimeClient, program_cookie, read_counters
 from switchgnn.p4src import load_program, load_strawman
@@ -177,7 +177,7 @@ def test_one_of_several(file):
     [
         (SwitchOptions(grpc="unix:a"), {}, "leave out --grpc and --port"),
         (SwitchOptions(port=["1=eth:a"]), {}, "leave out --grpc and --port"),
-        (SwitchOptions(), {"target": SwitchTarget.BMV2}, "switch s0 is a bmv2"),
+        (SwitchOptions(), {"target": Target.BMV2}, "switch s0 is a bmv2"),
         (SwitchOptions(), {"ports": {}}, "switch s0 has no ports"),
     ],
 )

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from switchgnn.base.metrics import Histogram, MetricKind
 from switchgnn.controller import Outcome, P4RuntimeClient, install
 from switchgnn.controller.metrics import SwitchMetrics
 from tests.controller.plans import make_plan
@@ -36,11 +35,10 @@ def switches(served, clock):
     made.close()
 
 
-def values(metrics):
+def values(families):
     """Every number, by its name and the values of its labels but the switch."""
-    return {
-        (metric.name, *labels[1:]): value for metric in metrics for labels, value in metric.samples
-    }
+    samples = [sample for family in families for sample in family.samples]
+    return {(each.name, *[*each.labels.values()][1:]): each.value for each in samples}
 
 
 def test_what_a_switch_has_counted(served, switches):
@@ -72,12 +70,12 @@ def test_what_a_switch_has_counted(served, switches):
     assert found["switchgnn_plan_info", f"{PLAN.number:08x}"] == 1
     assert found["switchgnn_multicast_groups",] == 97
     assert found["switchgnn_table_entries", "source"] == len(served_table(served, "source"))
-    queue = found["switchgnn_queue_length_packets",]
-    assert dict(queue.buckets) == {
+    queue = "switchgnn_queue_length_packets"
+    assert {name[1]: value for name, value in found.items() if name[0] == f"{queue}_bucket"} == {
         **{"0.0": 10, "1.0": 10, "2.0": 10, "4.0": 30, "8.0": 30, "16.0": 30, "32.0": 30},
         "+Inf": 60,
     }
-    assert queue.total == 3 * 20 + 64 * 30
+    assert found[f"{queue}_sum",] == 3 * 20 + 64 * 30
 
 
 def served_table(fake, name):
@@ -87,17 +85,14 @@ def served_table(fake, name):
 
 
 def test_names_follow_the_conventions(switches):
-    metrics = switches.collect()
-    names = [metric.name for metric in metrics]
-    assert len(set(names)) == len(names)
-    for metric in metrics:
-        assert re.fullmatch(r"switchgnn_[a-z_]+", metric.name)
-        assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
-        assert metric.labels[0] == "switch"
-        assert metric.text.endswith(".")
-        for labels, value in metric.samples:
-            assert len(labels) == len(metric.labels)
-            assert isinstance(value, Histogram) == (metric.kind is MetricKind.HISTOGRAM)
+    families = list(switches.collect())
+    assert len({family.name for family in families}) == len(families)
+    for family in families:
+        assert re.fullmatch(r"switchgnn_[a-z_]+", family.name)
+        assert family.documentation.endswith(".")
+        for sample in family.samples:
+            assert sample.name.endswith("_total") == (family.type == "counter")
+            assert next(iter(sample.labels)) == "switch"
 
 
 def test_a_switch_that_is_gone_and_back(served, switches, clock, client, network, program):
@@ -138,17 +133,17 @@ def test_tables_are_read_once_for_an_install(served, switches, clock, client, ne
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(P4RuntimeClient, "read_responses", counting)
-        switches.collect()
+        switches.values()
         often = len(asked)
         asked.clear()
         clock.seconds += 2
-        switches.collect()
+        switches.values()
         # The default actions of three tables.
         assert len(asked) == 3 < often
         install(PLAN, [client], network, program=program, new_session=True)
         asked.clear()
         clock.seconds += 2
-        switches.collect()
+        switches.values()
         assert len(asked) == often
 
 
@@ -157,7 +152,6 @@ def test_one_of_several_is_gone(served, other_fake, clock):
     other_fake.stop()
     made = SwitchMetrics([reader(served), gone], 1.0, clock)
     try:
-        [up] = [each for each in made.collect() if each.name == "switchgnn_switch_up"]
-        assert [value for _, value in up.samples] == [1, 0]
+        assert [each["switch_up"] for each in made.values()] == [1, 0]
     finally:
         made.close()

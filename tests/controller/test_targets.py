@@ -8,6 +8,7 @@ import pytest
 from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
+from switchgnn.base.network_file import Target
 from switchgnn.controller import P4RuntimeClient, clear, install, show_entries
 from switchgnn.controller.change import empty_state
 from switchgnn.controller.controls.access import Source
@@ -16,7 +17,7 @@ from switchgnn.controller.errors import NotPrimaryError, WriteRefusedError
 from switchgnn.controller.p4runtime.rows import INSERT, row_update
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import socket_address
-from switchgnn.topologies.targets import Target, switch_command
+from switchgnn.topologies.targets import switch_command
 from tests.controller.plans import make_plan, observed, same
 from tests.support.markers import TARGETS
 from tests.support.speed import seconds_here

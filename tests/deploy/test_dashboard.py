@@ -8,7 +8,6 @@ import shlex
 import pytest
 import yaml
 
-from switchgnn.base.metrics import Histogram
 from switchgnn.controller import P4RuntimeClient, install, star_network
 from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
@@ -28,8 +27,6 @@ PANELS = DASHBOARD["panels"]
 VARIABLES = {each["name"]: each for each in DASHBOARD["templating"]["list"]}
 EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel.get("targets", ())]
 SELECTOR = re.compile(r"(switchgnn_\w+)(?:\{([^}]*)\})?")
-# What Prometheus adds to a metric, and to each scrape.
-PARTS = ("_bucket", "_sum", "_count")
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +42,9 @@ def exported():
         switches.close()
     finally:
         fake.stop()
-    found += WorkerView(0, Exchange(), lambda: (0, 0)).metrics()
-    names = {}
-    for metric in found:
-        assert metric.samples, metric.name
-        histogram = isinstance(metric.samples[0][1], Histogram)
-        for part in PARTS if histogram else ("",):
-            labels = {*metric.labels, *(("le",) if part == "_bucket" else ())}
-            names[metric.name + part] = labels
-    return names
+    found += WorkerView(0, Exchange(), lambda: (0, 0)).collect()
+    assert all(family.samples for family in found)
+    return {sample.name: set(sample.labels) for family in found for sample in family.samples}
 
 
 def missing(expression, exported):

@@ -19,7 +19,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
-pytest.importorskip("prometheus_client", reason="prometheus_client is not installed")
 
 from switchgnn.planner.plan.files import read_manifest  # noqa: E402
 from switchgnn.topologies import Target  # noqa: E402

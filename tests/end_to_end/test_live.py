@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("prometheus_client")
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from finsy.proto import p4d, p4r
 
-from switchgnn.base.metrics import NoAnswerError, ask_metrics, serve_metrics
+from switchgnn.base.metrics import MetricsError, ask_metrics, serve_metrics
 from switchgnn.controller import Outcome, P4RuntimeClient, install, program_cookie
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.live import polling
 from switchgnn.live.board import Board
-from switchgnn.live.polling import Machines, PolledSwitch, read_slots
+from switchgnn.live.polling import PolledSwitch, polling_machines, read_slots
 from switchgnn.softswitch import SoftSwitch
 from tests.controller.conftest import client, fake, network, program  # noqa: F401  fixtures
 from tests.controller.plans import make_plan
@@ -24,14 +24,12 @@ from tests.network.usual import described_star
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-pytest.importorskip("prometheus_client")
 PLAN = make_plan()
 
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
     monkeypatch.setattr(polling, "EVERY", 0.02)
-    monkeypatch.setattr(polling, "_PARTING_SECONDS", 0.1)
 
 
 class Worker:
@@ -46,7 +44,7 @@ class Worker:
     def serving(self):
         """Serve its metrics, on the same port every time."""
         view = WorkerView(self.number, self.exchange)
-        with serve_metrics(lambda: list(view.metrics()), "127.0.0.1", self.port) as self.port:
+        with serve_metrics(view, "127.0.0.1", self.port) as self.port:
             yield
 
     def done(self, blocks, passed):
@@ -63,7 +61,7 @@ def with_metrics(star, *addresses):
 @contextmanager
 def watched(described, slots=()):
     board = Board("4 workers")
-    with Machines(described, board, slots).polling():
+    with polling_machines(described, board, slots):
         yield lambda: json.loads(board.read())
     assert "live poll" not in {each.name for each in threading.enumerate()}
 
@@ -101,7 +99,7 @@ def test_a_worker_that_takes_its_time_holds_up_nobody_and_not_the_end(monkeypatc
         if host == "slow":
             asked.set()
             over.wait()
-            raise NoAnswerError("slow")
+            raise MetricsError("slow")
         return ask_metrics(host, port, seconds=seconds_here(10))
 
     monkeypatch.setattr(polling, "ask_metrics", ask)
@@ -115,7 +113,7 @@ def test_a_worker_that_takes_its_time_holds_up_nobody_and_not_the_end(monkeypatc
             described_star(2, grpc="127.0.0.1:1"), "slow:1", f"127.0.0.1:{worker.port}"
         )
         try:
-            with Machines(star, board).polling():
+            with polling_machines(star, board):
                 assert asked.wait(seconds_here(20))
                 for blocks in (1, 2, 3):
                     worker.done(blocks, blocks)

@@ -9,7 +9,7 @@ from switchgnn.base.network import NetworkError, leaf_spine_networks, star_netwo
 from switchgnn.base.network_file import (
     Cable,
     Interface,
-    SwitchTarget,
+    Target,
     TlsFiles,
     interface_named,
     interfaces,
@@ -154,7 +154,7 @@ HERE = Interface("eth1", "52:54:00:00:01:00", "192.0.2.7", 1500, True)
 
 
 def draft():
-    return draft_star(PORTS, grpc="192.0.2.1:9559", target=SwitchTarget.BMV2)
+    return draft_star(PORTS, grpc="192.0.2.1:9559", target=Target.BMV2)
 
 
 def test_a_worker_has_the_addresses_of_its_interface():
@@ -171,7 +171,7 @@ def test_no_such_worker_or_interface():
     with pytest.raises(NetworkError, match="no worker 2: the network has the workers 0 to 1"):
         attach_worker(draft(), 2, HERE)
     with pytest.raises(NetworkError, match="no Ethernet interface that is up"):
-        draft_star([], grpc="x:1", target=SwitchTarget.BMV2)
+        draft_star([], grpc="x:1", target=Target.BMV2)
     with pytest.raises(NetworkError, match="no Ethernet interface 'nobody'"):
         interface_named("nobody")
 

@@ -6,7 +6,7 @@ from switchgnn.base.network_file import (
     DescribedNetwork,
     DescribedSwitch,
     DescribedWorker,
-    SwitchTarget,
+    Target,
 )
 
 
@@ -42,7 +42,7 @@ def described_leaf_spine(leaf_of_worker, spines):
 
 def described_switch(name, network, **changes):
     station = network.switch
-    fields = {"grpc": f"192.0.2.1:{9559}", "target": SwitchTarget.EMBEDDED, **changes}
+    fields = {"grpc": f"192.0.2.1:{9559}", "target": Target.EMBEDDED, **changes}
     return DescribedSwitch(name=name, mac=station.mac, ip=station.ip, **fields)
 
 

@@ -327,14 +327,14 @@ GROUPS = {
         Mistake(
             "the page takes the metrics of any worker for those of the one that was asked",
             "host/metrics.py",
-            "if labels.pop(LABELS[0], None) != str(worker):",
-            "if labels.pop(LABELS[0], None) is None:",
+            "if labels.get(_OWNER) != str(worker):",
+            "if _OWNER not in labels:",
             ("tests/host/test_metrics.py::test_what_is_told_is_what_is_there",),
         ),
         Mistake(
             "the page shows another session as if the one before went on",
             "switchgnn/live/polling.py",
-            "            self._begin()\n",
+            "            begin()\n",
             "",
             (
                 "tests/live/test_machines.py::test_a_switch_that_is_gone_and_back_and_another_session",

@@ -14,7 +14,7 @@ import pytest
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import NetworkError
-from switchgnn.base.network_file import SwitchTarget, network_text
+from switchgnn.base.network_file import Target, network_text
 from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
 from switchgnn.controller.target import client_of
 from switchgnn.planner.direction import Direction
@@ -98,7 +98,7 @@ def test_the_processes_of_two_machines_train_like_one_process(tmp_path, karate):
 
 def test_a_switch_that_is_not_there(folder, karate, monkeypatch):
     sg.write_job(karate, 1, folder / "job", slots=16)
-    network = described_star(1, grpc=f"unix:{folder}/nobody", target=SwitchTarget.EMBEDDED)
+    network = described_star(1, grpc=f"unix:{folder}/nobody", target=Target.EMBEDDED)
     link = replace(network.workers[0], interface="", link="udp:127.0.0.1:1:127.0.0.1:2")
     write(folder, replace(network, workers=(link,)))
     monkeypatch.setenv("WORLD_SIZE", "1")

@@ -11,12 +11,10 @@ import typer
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import OUTPUT, flag, option
-from switchgnn.controller import P4RuntimeClient, TlsOptions
-from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import METRICS_EVENT
 from switchgnn.live.board import EVERY, Board, JobOutcome
-from switchgnn.live.polling import PolledSwitch, polling_switches
-from switchgnn.topologies import Fabric, Target
+from switchgnn.live.polling import kinds_of, polling_switches
+from switchgnn.topologies import Fabric
 
 _INTERRUPTED = 130  # the exit code of Ctrl-C
 _PACKAGES = ("starlette", "uvicorn")
@@ -37,11 +35,7 @@ class RunObserver:
 
     @contextmanager
     def over(
-        self,
-        transport: str,
-        fabric: Fabric | None,
-        credentials: TlsOptions | None = None,
-        bank_slots: Sequence[int] = (),
+        self, transport: str, fabric: Fabric | None, bank_slots: Sequence[int] = ()
     ) -> Iterator[None]:
         """Show a running network during the block, or one process without a network.
 
@@ -55,26 +49,14 @@ class RunObserver:
             self._board.begin(f"transport {transport}, one process")
             yield
             return
-        topology = fabric.topology
-        bmv2 = topology.target is Target.BMV2
-        target = "BMv2" if bmv2 else "the embedded switch"
+        network = fabric.describe()
         ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
         self._board.begin(
-            f"transport {transport}, {target}, {ran_on}",
-            [True] * topology.workers,
-            [switch.name for switch in topology.switches],
+            f"transport {transport}, {kinds_of(network)}, {ran_on}",
+            [True] * len(network.workers),
+            [switch.name for switch in network.in_order],
         )
-        slots = bank_slots or [0] * len(topology.switches)
-        switches = [
-            PolledSwitch(
-                P4RuntimeClient(
-                    switch.grpc_address, tls=credentials, primary=False, deadline=WATCH_DEADLINE
-                ),
-                0 if bmv2 else used,  # BMv2 does not report slots
-            )
-            for switch, used in zip(topology.switches, slots, strict=True)
-        ]
-        with polling_switches(switches, self._board.switch):
+        with polling_switches(network, self._board.switch, bank_slots):
             yield
             self._board.finish()
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from switchgnn.base.metrics import MetricsError, check_installed, parse_address
+from switchgnn.base.metrics import MetricsError, parse_address
 from switchgnn.base.options import (
     CONGESTION,
     DATA,
@@ -168,7 +168,6 @@ def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
             f"Metrics of {workers} workers cannot be served from port {port} on: choose one from "
             f"1 to {_LAST_PORT - workers + 1}."
         )
-    check_installed()
     return host, port
 
 

@@ -25,7 +25,6 @@ from switchgnn.controller import (
     InstallReport,
     P4RuntimeClient,
     Share,
-    TlsOptions,
     install_each,
     leaf_spine_networks,
     leaf_spine_switch_plan,
@@ -34,6 +33,7 @@ from switchgnn.controller import (
     star_network,
 )
 from switchgnn.controller.counters import bank_slots
+from switchgnn.controller.target import client_of
 from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.metrics import metrics_address
 from switchgnn.host.transport import LinkConfig
@@ -266,7 +266,6 @@ class _InstalledPlan:
     # one per switch, leaves first
     clients: Sequence[P4RuntimeClient]
     shares: Sequence[Share]
-    credentials: TlsOptions | None
     report: InstallReport
     seconds: float  # the time of the installation
 
@@ -284,14 +283,9 @@ class _InstalledPlan:
 def _installed(
     job: NetworkJob, fabric: Fabric, workers: Workers[Result], step: StepListener
 ) -> Iterator[_InstalledPlan]:
-    tls = fabric.topology.tls
-    credentials = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"]) if tls else None
     started = time.perf_counter()
     with ExitStack() as stack:
-        clients = [
-            stack.enter_context(P4RuntimeClient(switch.grpc_address, tls=credentials))
-            for switch in fabric.topology.switches
-        ]
+        clients = [stack.enter_context(client_of(switch)) for switch in fabric.describe().in_order]
         shares = shares_of(fabric.folder / "plan", workers.parts, fabric.topology, clients)
         report = install_each(
             shares,
@@ -301,7 +295,7 @@ def _installed(
         )
         log_install(report)
         seconds = time.perf_counter() - started
-        yield _InstalledPlan(fabric, clients, shares, credentials, report, seconds)
+        yield _InstalledPlan(fabric, clients, shares, report, seconds)
 
 
 def shares_of(
@@ -329,7 +323,7 @@ def _exchanged(
         _link_config(job, on, workers, worker, observer.tell_every) for worker in range(job.workers)
     ]
     slots = on.bank_slots if workers.shows_slots else ()
-    shown = (workers.transport, fabric, on.credentials, slots)
+    shown = (workers.transport, fabric, slots)
     with BackgroundTraffic(fabric, job.background) as background:
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
