@@ -25,7 +25,6 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.training import load_dataset, load_files
-from switchgnn.training.data.dataset import read_dataset, write_dataset
 from switchgnn.training.partition import read_partition, write_partitions
 
 TRIES = 1_000 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 40
@@ -51,6 +50,7 @@ def graphs(folder, *, packed=False, sparse=False):
         scipy.sparse.save_npz(file, matrix, compressed=packed)
     else:
         arrays = {"indptr": graph.indptr, "indices": graph.indices, "labels": np.arange(34) % 2}
+        arrays["self_loops"] = np.array([3, 8])
         save = np.savez_compressed if packed else np.savez
         save(file, **arrays, features=np.ones((34, 2), dtype=np.float32))
     return file, lambda: load_graph(str(file))
@@ -114,11 +114,6 @@ def partitions(folder):
     return folder / "parts/partition-001.safetensors", lambda: read_partition(folder / "parts", 1)
 
 
-def datasets(folder):
-    write_dataset(load_dataset("karate"), folder / "data.safetensors")
-    return folder / "data.safetensors", lambda: read_dataset(folder / "data.safetensors")
-
-
 def assignments(folder):
     np.save(folder / "given.npy", karate_arrays()[1])
     return folder / "given.npy", lambda: load_assignment(folder / "given.npy")
@@ -146,7 +141,6 @@ KINDS = {
     "plan's assignment": partial(plans, name="assignment.safetensors", read=read_assignment),
     "schedule": schedules,
     "partition": partitions,
-    "data set": datasets,
     "assignment": assignments,
     "features": features,
 }

@@ -310,7 +310,7 @@ NAN[1, 1] = np.nan
         (("f.csv", "id,a\n"), "no rows"),
         (("f.json", "{"), "not JSON"),
         (("f.json", "[" * 100_000), "not JSON"),
-        (("f.json", {"a": [1]}), "'a' as the id"),
+        (("f.json", {"a": [1]}), "f.json: 'a' is not the id"),
         (("f.json", {"0": 1}), "no whole number"),
         (("f.json", {"0": [0.5]}), "no whole number"),
         (("f.json", {"0": [], "1": []}), "no features"),
@@ -344,7 +344,7 @@ def test_bad_features(refused, features, part):
         (("l.npy", np.array(1)), "not a 1-D or 2-D array"),
         (("l.npy", np.full((4, 2), 0.5)), "zeros and ones"),
         (("l.json", "[0, 1]"), 'the form {"id": class, ...}'),
-        (("l.json", {"0": 1, "x": 1}), "'x' as the id"),
+        (("l.json", {"0": 1, "x": 1}), "l.json: 'x' is not the id"),
         (("l.json", {}), "no labels"),
         *(
             (("l.json", {"0": one, "1": other}), "a zero or a one for each class")
@@ -374,7 +374,7 @@ def test_no_such_column(refused):
         (("s.json", {}), "no vertices to train on"),
         (("s.json", {"tr": [0, 1], "va": [1]}), "names vertex 1 twice"),
         (("s.json", {"tr": 3}), '{"tr": [id, ...]'),
-        (("s.json", {"tr": [[0]]}), "[0] as the id"),
+        (("s.json", {"tr": [[0]]}), "s.json: '[0]' is not the id"),
     ],
 )
 def test_bad_split(refused, split, part):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -89,32 +90,22 @@ def write_yelp(folder):
     (folder / "role.json").write_text(json.dumps({"tr": [0, 3], "va": [1], "te": [2]}))
 
 
-@pytest.mark.parametrize("folder", ["raw", "Reddit/raw"])
-def test_reddit(tmp_path, datasets_of_pyg, folder):
-    write_reddit(tmp_path / folder)
-    for _ in range(2):  # the second time from what the first one kept
-        data = load_dataset("reddit", tmp_path)
-        check(data)
-        assert data.labels.tolist() == [0, 1, 2, 1]
-        assert not data.multilabel
-
-
-def test_yelp(tmp_path, datasets_of_pyg):
-    write_yelp(tmp_path / "yelp/raw")
-    for _ in range(2):
-        data = load_dataset("yelp", tmp_path)
-        check(data)
-        assert data.labels.tolist() == CLASSES
-        assert data.multilabel
-
-
-@pytest.mark.parametrize(("write", "labels"), [(write_reddit, [0, 1, 2, 1]), (write_yelp, CLASSES)])
-def test_folders_as_graphsaint_and_dgl_write_them(tmp_path, write, labels):
-    write(tmp_path / "mine")
-    data = load_dataset(str(tmp_path / "mine"))
-    check(data)
-    assert data.labels.tolist() == labels
-    assert load_graph(str(tmp_path / "mine")).digest() == data.graph.digest()
+@pytest.mark.parametrize(
+    ("write", "name", "labels"),
+    [(write_reddit, "Reddit", [0, 1, 2, 1]), (write_yelp, "yelp", CLASSES)],
+)
+def test_folders_as_graphsaint_and_dgl_write_them(tmp_path, write, name, labels):
+    """Those of PyTorch Geometric, which are known by their names, need it for downloads alone."""
+    for folder in ("raw", f"{name}/raw"):
+        write(tmp_path / folder)
+        named, data = load_dataset(name, tmp_path), load_dataset(str(tmp_path / folder))
+        for each in (named, data):
+            check(each)
+            assert each.labels.tolist() == labels
+            assert each.multilabel == (labels is CLASSES)
+        assert named.name == name.lower()
+        assert load_graph(str(tmp_path / folder)).digest() == data.graph.digest()
+        shutil.rmtree(tmp_path / folder)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Graphs as arrays: NumPy files and archives, SciPy's sparse matrices, and Matrix Market files."""
 
 import io
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Float32s, Int64s, Integers
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy, read_npz
+from switchgnn.base.arrays import ArrayKind, read_npy, read_npz
 from switchgnn.base.files import PACKED, open_unpacked
 from switchgnn.base.machine import require_memory
-from switchgnn.planner.arrays import are_offsets, strange_row
+from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.edge_list import (
     IGNORE_WEIGHTS,
@@ -22,18 +24,12 @@ from switchgnn.planner.graphs.edge_list import (
     refuse_weights,
     tell_ignored,
 )
-from switchgnn.planner.graphs.graph import (
-    FIRST_RESERVED_ID,
-    SPLIT_TRAIN,
-    Graph,
-    class_labels,
-    graph_from_edges,
-)
+from switchgnn.planner.graphs.graph import SPLIT_TRAIN, UNLABELLED, Graph, graph_from_edges
 
 _Arrays = dict[str, NDArray[Any]]
 
 # In the order of the codes in `Graph.split`.
-_MASKS = ("train_mask", "val_mask", "test_mask")
+MASKS = ("train_mask", "val_mask", "test_mask")
 _KINDS: Mapping[str, ArrayKind] = {
     **dict.fromkeys(
         (
@@ -42,11 +38,12 @@ _KINDS: Mapping[str, ArrayKind] = {
         ),
         ArrayKind(("i", "u"), optional=True),
     ),
-    **dict.fromkeys(_MASKS, ArrayKind(("b",), optional=True)),
+    **dict.fromkeys(MASKS, ArrayKind(("b",), optional=True)),
     "labels": ArrayKind(("f", "i", "u", "b"), (1, 2), optional=True),
     "edge_index": ArrayKind(("i", "u"), (2,), optional=True),
     "edge_attr": ArrayKind(("f", "i", "u", "b"), (1, 2), optional=True),
     "num_nodes": ArrayKind(("i", "u"), (0,), optional=True),
+    "self_loops": ArrayKind(("i",), optional=True),  # of rows that are without them
     "features": ArrayKind(("f", "i", "u", "b"), (2,), optional=True),
     # Features as a sparse matrix, with the other attr_*.
     "attr_data": ArrayKind(("f", "i", "u", "b"), optional=True),
@@ -67,9 +64,9 @@ _REMEDY = (
     "a graph is the arrays indptr and indices of a CSR matrix, saved by scipy.sparse.save_npz or "
     "numpy.savez (which does not pack), or edge_index"
 )
-# Any array but one of a split that is not in _MASKS.
+# Any array but one of a split that is not in MASKS.
 _IGNORED = r"(?!.*train).*"
-# DGL's Reddit has the other arrays beside the graph, with 1, 2 and 3 for vertices of the _MASKS.
+# DGL's Reddit has the other arrays beside the graph, with 1, 2 and 3 for vertices of the MASKS.
 REDDIT, _BESIDE, _WHOLE = "reddit_graph.npz", "reddit_data.npz", ArrayKind(("i", "u"))
 _BESIDE_KINDS = {"feature": ArrayKind(("f",), (2,)), "label": _WHOLE, "node_types": _WHOLE}
 # The shortest entry of a Matrix Market file, "1 1" and the end of the line.
@@ -89,16 +86,13 @@ def load_npz(
     if path.name == REDDIT and beside.exists():
         found = _arrays_of(beside, _BESIDE_KINDS, f"take it from where {REDDIT} is from")
         arrays |= {"features": found["feature"], "labels": found["label"]}
-        arrays |= {mask: found["node_types"] == code for code, mask in enumerate(_MASKS, start=1)}
+        arrays |= {mask: found["node_types"] == code for code, mask in enumerate(MASKS, start=1)}
     return _graph_of(path, arrays, directed=directed, edge_weights=edge_weights)
 
 
 def _arrays_of(path: Path, kinds: Mapping[str, ArrayKind], remedy: str) -> _Arrays:
     names: list[str] = []
-    try:
-        found = read_npz(path, kinds, remedy=remedy, limit=PACKED, others=_IGNORED, ignored=names)
-    except ArraysError as error:
-        raise PlannerError(str(error)) from error
+    found = read_npz(path, kinds, remedy=remedy, limit=PACKED, others=_IGNORED, ignored=names)
     tell_ignored("arrays", path, names)
     return found
 
@@ -108,11 +102,8 @@ def load_npy(
 ) -> Graph:
     """Read a list of edges, [2, E] or [E, 2]."""
     kind = ArrayKind(("i", "u", "f"), (2,))
-    try:
-        table = read_npy(path, kind, remedy="save edges as an array [E, 2]")
-    except ArraysError as error:
-        raise PlannerError(str(error)) from error
-    arrays: dict[str, NDArray[Any]] = {}
+    table = read_npy(path, kind, remedy="save edges as an array [E, 2]")
+    arrays: _Arrays = {}
     if 2 not in table.shape and 3 in table.shape:
         table = table if table.shape[1] == 3 else table.T
         refuse_weights(path, table[:, 2], edge_weights=edge_weights)
@@ -153,22 +144,23 @@ def load_matrix_market(
 def _graph_of(
     path: Path, arrays: _Arrays, *, directed: bool | None, edge_weights: bool | None
 ) -> Graph:
-    if _format(arrays) not in ("csr", "csc", "coo"):
+    form = arrays["format"].item() if "format" in arrays else "csr"
+    form = form.decode("latin1") if isinstance(form, bytes) else form
+    if form not in ("csr", "csc", "coo"):
         raise PlannerError(
             f"{path} holds a sparse matrix in another format than CSR, CSC and COO; convert it "
             "with .tocsr()."
         )
-    features = _features(path, arrays)
+    features, data = _features(path, arrays), _values(path, arrays, edge_weights=edge_weights)
     labels = class_labels(arrays["labels"], str(path)) if "labels" in arrays else None
     split = _split(path, arrays)
-    stored = _stored(path, arrays, edge_weights=edge_weights)
-    weights = arrays.get("data") if edge_weights else None
+    stored = None if data is None or np.all(data) else data.astype(np.bool_)
+    weights = data if edge_weights else None
     if weights is not None and stored is not None:
         weights = weights[stored]
     if "edge_index" in arrays:
         given = (arrays.get("num_nodes"), features, labels, split)
-        sizes = [each for each in given if each is not None]
-        rows = [len(each) if each.ndim else int(each) for each in sizes]
+        rows = [len(each) if each.ndim else int(each) for each in given if each is not None]
         ids = _pairs(path, arrays["edge_index"])
         graph = graph_of_ids(
             ids if stored is None else ids[stored],
@@ -178,20 +170,23 @@ def _graph_of(
             weights=weights,
         )
     else:
-        graph = _graph_of_matrix(path, arrays, stored, weights, directed=directed is not False)
-    return replace(graph, features=features, labels=labels, split=split)
+        graph = _graph_of_matrix(
+            path, arrays, stored, weights, form, directed=directed is not False
+        )
+    loops = arrays.get("self_loops", graph.self_loops)
+    return replace(graph, features=features, labels=labels, split=split, self_loops=loops)
 
 
 def _split(path: Path, arrays: _Arrays) -> NDArray[np.int8] | None:
     """Return the codes of the masks, int8[V]; None without any."""
-    masks = [arrays[name] for name in _MASKS if name in arrays]
+    masks = [arrays[name] for name in MASKS if name in arrays]
     if not masks:
         return None
-    if len(masks) < len(_MASKS) or len({len(mask) for mask in masks}) > 1:
-        raise PlannerError(f"{path} needs all of {', '.join(_MASKS)}, of one length, or none.")
+    if len(masks) < len(MASKS) or len({len(mask) for mask in masks}) > 1:
+        raise PlannerError(f"{path} needs all of {', '.join(MASKS)}, of one length, or none.")
     twice = np.sum(masks, axis=0) > 1
     if twice.any():
-        raise PlannerError(f"{path} has vertex {np.argmax(twice)} in two of {', '.join(_MASKS)}.")
+        raise PlannerError(f"{path} has vertex {np.argmax(twice)} in two of {', '.join(MASKS)}.")
     codes: NDArray[np.int8] = np.int8(SPLIT_TRAIN) + np.argmax(masks, axis=0).astype(np.int8)
     return np.where(np.any(masks, axis=0), codes, np.int8(0))
 
@@ -201,19 +196,23 @@ def _graph_of_matrix(
     arrays: _Arrays,
     stored: Bools | None,
     weights: NDArray[Any] | None,
+    form: str,
     *,
     directed: bool,
 ) -> Graph:
-    if "indices" in arrays and "indptr" in arrays:
-        indptr, columns = _check_csr(path, arrays), arrays["indices"]
-        vertices, is_csc = len(indptr) - 1, _format(arrays) == "csc"
-        as_is = directed and stored is None and weights is None and not is_csc
-        if as_is and _are_rows_of_a_graph(indptr, columns):
-            return Graph(indptr, columns.astype(np.int32, copy=False), graph_name(path))
+    compressed = "indptr" in arrays and "indices" in arrays
+    vertices = _count_vertices(path, arrays, compressed=compressed)
+    if compressed:
+        indptr, columns = arrays["indptr"].astype(np.int64, copy=False), arrays["indices"]
+        narrow = columns.astype(np.int32, copy=False)
+        as_is = directed and stored is None and weights is None and form != "csc"
+        if as_is and np.array_equal(narrow, columns):
+            with suppress(PlannerError):  # such as rows that have to be sorted
+                return Graph(indptr, narrow, graph_name(path))
         rows = np.repeat(np.arange(vertices), np.diff(indptr))
-        rows, columns = (columns, rows) if is_csc else (rows, columns)
+        rows, columns = (columns, rows) if form == "csc" else (rows, columns)
     else:
-        rows, columns, vertices = _entries(path, arrays)
+        rows, columns = arrays["row"], arrays["col"]
     if stored is not None:
         rows, columns = rows[stored], columns[stored]
     return graph_from_edges(
@@ -225,8 +224,32 @@ def _graph_of_matrix(
     )
 
 
-def _stored(path: Path, arrays: _Arrays, *, edge_weights: bool | None) -> Bools | None:
-    """Return the entries of a matrix that are edges; None: all."""
+def _count_vertices(path: Path, arrays: _Arrays, *, compressed: bool) -> int:
+    """Check the sizes of a matrix's arrays, and return the number of its rows."""
+    missing = [name for name in ("row", "col", "shape") if name not in arrays]
+    if compressed:
+        indptr, vertices = arrays["indptr"], len(arrays["indptr"]) - 1
+        if vertices < 1:
+            raise PlannerError(f"{path} holds a graph without vertices.")
+        if not are_offsets(indptr, len(arrays["indices"])):
+            raise PlannerError(f"{path}: indptr does not rise from 0 to the length of indices.")
+    elif missing:
+        raise PlannerError(
+            f"{path} is refused: it has no array indices or {missing[0]}, and no edge_index; "
+            f"{_REMEDY}."
+        )
+    else:
+        row, col, vertices = arrays["row"], arrays["col"], arrays["shape"].max(initial=0).item()
+        if len(row) != len(col):
+            raise PlannerError(f"{path} has {len(row):,} rows for {len(col):,} columns.")
+    shape = arrays["shape"].tolist() if "shape" in arrays else [vertices] * 2
+    if shape != [vertices] * 2:
+        raise PlannerError(f"{path} holds a matrix of shape {shape}, but adjacency is square.")
+    return vertices
+
+
+def _values(path: Path, arrays: _Arrays, *, edge_weights: bool | None) -> NDArray[Any] | None:
+    """Return the values of the edges, zeros for those that are none; None: all are edges."""
     data = arrays.get("data")
     if edge_weights is not False and not np.all(arrays.get("edge_attr", 1) == 1):
         raise PlannerError(f"{path} has edge_attr, which is not used; {IGNORE_WEIGHTS} drops it.")
@@ -237,16 +260,7 @@ def _stored(path: Path, arrays: _Arrays, *, edge_weights: bool | None) -> Bools 
     count = arrays[name].size // arrays[name].ndim if name else data.size
     if data.shape != (count,):
         raise PlannerError(f"{path}: data has {data.size:,} values for {count:,} {name}.")
-    return None if np.all(data) else data.astype(np.bool_)
-
-
-def _are_rows_of_a_graph(indptr: Int64s, indices: Integers) -> bool:
-    vertices = len(indptr) - 1
-    if vertices >= FIRST_RESERVED_ID or indices.min(initial=0) < 0:
-        return False
-    if indices.max(initial=0) >= vertices:
-        return False
-    return strange_row(indptr, indices.astype(np.int32, copy=False)) is None
+    return data
 
 
 def _pairs(path: Path, edges: Integers) -> Int64s:
@@ -256,67 +270,64 @@ def _pairs(path: Path, edges: Integers) -> Int64s:
     return (edges.T if edges.shape[0] == 2 else edges).astype(np.int64, copy=False)
 
 
-def _format(arrays: _Arrays) -> str:
-    """Return SciPy's name of the matrix's format."""
-    name = arrays["format"].item() if "format" in arrays else "csr"
-    return name.decode("latin1") if isinstance(name, bytes) else str(name)
-
-
-def _entries(path: Path, arrays: _Arrays) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """Return the rows and columns of the entries of a matrix, and the number of vertices."""
-    missing = [name for name in ("row", "col", "shape") if name not in arrays]
-    if missing:
-        raise PlannerError(
-            f"{path} is refused: it has no array indices or {missing[0]}, and no edge_index; "
-            f"{_REMEDY}."
-        )
-    row, col, shape = arrays["row"], arrays["col"], arrays["shape"].tolist()
-    if len(row) != len(col):
-        raise PlannerError(f"{path} has {len(row):,} rows for {len(col):,} columns.")
-    _check_square(path, shape, shape[0] if shape else 0)
-    return row, col, shape[0]
-
-
-def _check_csr(path: Path, arrays: _Arrays) -> Int64s:
-    """Check the arrays of a CSR or CSC matrix, and return its indptr."""
-    indptr, indices = arrays["indptr"], arrays["indices"]
-    if len(indptr) < 2:
-        raise PlannerError(f"{path} holds a graph without vertices.")
-    if not are_offsets(indptr, len(indices)):
-        raise PlannerError(f"{path}: indptr does not rise from 0 to the length of indices.")
-    if "shape" in arrays:
-        _check_square(path, arrays["shape"].tolist(), len(indptr) - 1)
-    return indptr.astype(np.int64, copy=False)
-
-
-def _check_square(path: Path, shape: list[int], vertices: int) -> None:
-    if shape != [vertices] * 2:
-        raise PlannerError(f"{path} holds a matrix of shape {shape}, but adjacency is square.")
-
-
 def _features(path: Path, arrays: _Arrays) -> Float32s | None:
     features = arrays.get("features")
     if features is None and "attr_indptr" in arrays:
-        features = _dense(path, arrays)
-    if features is None:
-        return None
-    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Graph refuses
-        return features.astype(np.float32, copy=False)
+        names = ("data", "indices", "indptr", "shape")
+        if missing := [name for name in names if f"attr_{name}" not in arrays]:
+            raise PlannerError(f"{path} has a sparse matrix attr_* without attr_{missing[0]}.")
+        *parts, shape = (arrays[f"attr_{name}"] for name in names)
+        size = 12 * math.prod(shape.tolist())
+        require_memory(f"the features of {path}", size, "leave attr_* out")
+        return dense_rows(parts, shape.tolist(), f"{path}, attr_*,")
+    return None if features is None else as_features(features)
 
 
-def _dense(path: Path, arrays: _Arrays) -> NDArray[Any]:
-    """Return the features that are the rows of a sparse matrix."""
+def dense_rows(parts: Sequence[NDArray[Any]], shape: Sequence[int], where: str) -> Float32s:
+    """Return a CSR matrix of features as an array; `parts`: its data, indices and indptr."""
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
 
     try:
-        data, indices, indptr, shape = (
-            arrays[f"attr_{name}"] for name in ("data", "indices", "indptr", "shape")
-        )
-        rows, width = shape.tolist()
+        data = as_features(parts[0])
+        indices, indptr = (part.astype(np.int64, copy=False) for part in parts[1:])
+        if not are_offsets(indptr, len(indices)):
+            raise ValueError("indptr does not rise from 0 to the length of indices")
+        rows, width = shape
         matrix = csr_matrix((data, indices, indptr), shape=(rows, width))
         matrix.check_format(full_check=True)
-    except (KeyError, ValueError) as error:
-        raise PlannerError(f"{path}: its features are no CSR matrix, attr_*: {error}.") from error
-    require_memory(f"the features of {path}", rows * width * 12, "leave attr_* out")
-    dense: NDArray[Any] = matrix.toarray()
+        dense: Float32s = matrix.toarray()
+    except (ValueError, TypeError) as error:
+        raise PlannerError(f"{where} holds no CSR matrix of features: {error}.") from error
     return dense
+
+
+@np.errstate(over="ignore")  # an overflow becomes an infinity, which Graph and Dataset refuse
+def as_features(array: NDArray[Any]) -> Float32s:
+    """Return numbers as float32."""
+    return array.astype(np.float32, copy=False)
+
+
+def class_labels(values: NDArray[Any], whose: str) -> Int64s | Float32s:
+    """Return the labels of V vertices as classes, UNLABELLED where they are -1 or NaN.
+
+    Numbers [V] or [V, 1] become int64[V]; zeros and ones [V, C], for any number of classes per
+    vertex, float32[V, C]. `whose` names the file or data set in messages.
+    """
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim == 2 and values.shape[1] and np.isin(values, (0, 1)).all():
+        return values.astype(np.float32)
+    if values.ndim != 1:
+        raise PlannerError(
+            f"{whose} has labels {list(values.shape)} that are not zeros and ones, with a column "
+            "for each class."
+        )
+    known = np.where(np.isnan(values), UNLABELLED, values) if values.dtype.kind == "f" else values
+    with np.errstate(invalid="ignore"):
+        labels = known.astype(np.int64)
+    strange = (labels != known) | (labels < UNLABELLED)
+    if strange.any():
+        raise PlannerError(
+            f"{whose} has the label {values[np.argmax(strange)]}, which is not a class: classes "
+            "are whole numbers from 0, and -1 or NaN is a missing label."
+        )
+    return labels

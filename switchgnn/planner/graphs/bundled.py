@@ -11,22 +11,26 @@ from switchgnn.base.array_types import Int64s
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
+DIGITS, KARATE = "digits", "karate"
 # The nearest images that every digit is joined to by default.
-DIGITS_NEIGHBOURS = 8
-DIGITS_PREFIX = "digits:"
+_NEIGHBOURS = 8
 _DIGITS = 1797
 # More than any distance; multiplied with a vertex it is still a whole number of a float.
 _FARTHEST = 1e9
 # Pixels of the digits are whole numbers from 0 to 16.
-DIGITS_MAX_PIXEL = 16
+_MAX_PIXEL = 16
 
 
-def load_digits(neighbours: int = DIGITS_NEIGHBOURS) -> Graph:
-    """Return the k-nearest-neighbour graph of scikit-learn's digits, made symmetric.
+def load_digits(spec: str = DIGITS) -> Graph:
+    """Return ``digits`` or ``digits:NEIGHBOURS``, the nearest neighbours of scikit-learn's digits.
 
-    1,797 vertices (8 x 8 images), 64 features in [0, 1], 10 classes. Distances are whole numbers
-    and ties go to the lower id, so the graph is the same everywhere.
+    Undirected; 1,797 vertices (8 x 8 images), 64 features in [0, 1], 10 classes. Distances are
+    whole numbers and ties go to the lower id, so the graph is the same everywhere.
     """
+    text = str(_NEIGHBOURS) if spec == DIGITS else spec.removeprefix(f"{DIGITS}:")
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) < _DIGITS):
+        raise PlannerError(f"Cannot read {spec}: write digits:NEIGHBOURS, from 1 to {_DIGITS - 1}.")
+    neighbours = int(text)
     table = _digits_table()
     pixels, labels = table[:, :64], table[:, 64]
     vertices = len(pixels)
@@ -40,16 +44,18 @@ def load_digits(neighbours: int = DIGITS_NEIGHBOURS) -> Graph:
     return graph_from_edges(
         np.repeat(np.arange(vertices), neighbours),
         nearest.ravel(),
-        name="digits" if neighbours == DIGITS_NEIGHBOURS else f"{DIGITS_PREFIX}{neighbours}",
+        name=DIGITS if neighbours == _NEIGHBOURS else f"{DIGITS}:{neighbours}",
         vertices=vertices,
         directed=False,
-        features=(pixels / DIGITS_MAX_PIXEL).astype(np.float32),
+        features=(pixels / _MAX_PIXEL).astype(np.float32),
         labels=labels,
     )
 
 
-def load_karate() -> Graph:
+def load_karate(spec: str = KARATE) -> Graph:
     """Load Zachary's karate club: 34 vertices, 78 undirected edges, two classes, no features."""
+    if spec != KARATE:
+        raise PlannerError(f"Cannot read {spec}: write {KARATE}.")
     import networkx  # noqa: PLC0415 - slow to import
 
     club = networkx.karate_club_graph()
@@ -58,7 +64,7 @@ def load_karate() -> Graph:
     return graph_from_edges(
         edges[:, 0],
         edges[:, 1],
-        name="karate",
+        name=KARATE,
         vertices=len(club),
         directed=False,
         labels=np.array(labels, dtype=np.int64),
@@ -76,19 +82,9 @@ def _digits_table() -> Int64s:
         return np.loadtxt(text, delimiter=",", dtype=np.int64)
 
 
-BUNDLED: Mapping[str, Callable[[], Graph]] = {"digits": load_digits, "karate": load_karate}
+BUNDLED: Mapping[str, Callable[[str], Graph]] = {DIGITS: load_digits, KARATE: load_karate}
 
 
 def is_bundled(spec: str) -> bool:
     """Return whether the name has this form, valid or not."""
-    return spec in BUNDLED or spec.startswith(DIGITS_PREFIX)
-
-
-def load_bundled(spec: str) -> Graph:
-    """Load ``digits``, ``karate``, or ``digits:NEIGHBOURS``."""
-    if spec in BUNDLED:
-        return BUNDLED[spec]()
-    text = spec.removeprefix(DIGITS_PREFIX)
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) < _DIGITS):
-        raise PlannerError(f"Cannot read {spec}: write digits:NEIGHBOURS, from 1 to {_DIGITS - 1}.")
-    return load_digits(int(text))
+    return spec.partition(":")[0] in BUNDLED

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from switchgnn.base.array_types import Float64s, Int64s
 from switchgnn.base.errors import printable
 from switchgnn.base.files import read_regular_text
-from switchgnn.base.machine import require_memory
+from switchgnn.base.machine import Amount, require_memory
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
@@ -48,9 +48,6 @@ _WEIGHTS = ("weight", "weights", "edgeweight", "w", "value")
 # Signs, and what Neo4j adds: the kind of the vertices, and types.
 _BESIDES = re.compile(r"\(.*|(?<=\w):(?!start|end)\w+$|[\W_]")
 EDGE_WEIGHTS, IGNORE_WEIGHTS = "--edge-weights", "--ignore-weights"
-# Larger whole numbers may have no float64.
-_EXACT = 2**53
-_NO_IDS: Ids = np.empty((0, 2), dtype=np.int64)
 
 
 def load_edge_list(
@@ -64,10 +61,10 @@ def load_edge_list(
     text = read_text(path)
     try:
         layout = _look_ahead(path, text, edge_weights=edge_weights)
-        ids, weights = (_NO_IDS, None) if layout is None else _parse(path, text, layout)
+        ids, weights = _parse(path, text, layout)
     except csv.Error as error:
         raise PlannerError(f"{path} is not a list of edges: {error}.") from error
-    if layout is None or len(ids) == 0:
+    if len(ids) == 0:
         raise PlannerError(f"{path} holds no edges.")
     rest, rows = _without_sizes(path, layout, ids, weights)
     if weights is not None:
@@ -165,14 +162,13 @@ class _Layout:
     header: bool  # whether the first line of names may be a header
     # the whole numbers of line `skip`, if that has other columns than the data
     sizes: list[int] | None
-    edge_weights: bool | None
 
 
-def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout | None:
-    """Return how to read a file; None: it has no lines of data."""
+def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout:
+    """Return how to read a file."""
     lines = list(islice(_lines(text), 2))
     if not lines:
-        return None
+        raise PlannerError(f"{path} holds no edges.")
     between = separator(lines[-1][1])
     rows = [(at, _fields(data, between)) for at, data in lines]
     (number, fields), (after, below) = rows[0], rows[-1]
@@ -193,7 +189,7 @@ def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout 
     titles = fields if is_title or ends else []
     columns, width = _choose_columns(path, number, titles, pair, edge_weights)
     skip, header = number if is_title or sizes else 0, header and not is_title
-    return _Layout(skip, between, columns, width, names, header, sizes or None, edge_weights)
+    return _Layout(skip, between, columns, width, names, header, sizes or None)
 
 
 def _ends(titles: list[str]) -> tuple[int, int] | None:
@@ -243,20 +239,15 @@ def _fields(data: str, between: str | None) -> list[str]:
 
 def _parse(path: Path, text: str, layout: _Layout) -> tuple[Ids, Float64s | None]:
     """Return the ids of the edges, [E, 2], and their weights, [E], if they are asked for."""
-    table = None if layout.names else _numbers(text, layout)
-    if table is not None and table.min(initial=0) >= 0:
-        if not layout.edge_weights:
-            return table.astype(np.int64, copy=False), None
-        ids, values = table[:, :2], table[:, 2]
-        # Others need to be looked at, too.
-        if ids.max(initial=0) < _EXACT and not (ids % 1).any() and np.isfinite(values).all():
-            return ids.astype(np.int64), values
+    found = None if layout.names else _numbers(text, layout)
+    if found is not None:
+        return found
     rows = [
         _row(path, line, _fields(data, layout.separator), layout)
         for line, data in _lines(text)
         if line > layout.skip
     ]
-    weights = np.array([float(row[2]) for row in rows]) if layout.edge_weights else None
+    weights = np.array([float(row[2]) for row in rows]) if len(layout.columns) > 2 else None
     return _ids_of(path, [row[:2] for row in rows], layout), weights
 
 
@@ -274,53 +265,56 @@ def _ids_of(path: Path, pairs: list[list[str]], layout: _Layout) -> Ids:
     return np.array(pairs, dtype=np.str_).reshape(-1, 2)
 
 
-def _numbers(text: str, layout: _Layout) -> NDArray[Any] | None:
-    """Read a table of numbers fast; return None for files that need to be looked at."""
+def _numbers(text: str, layout: _Layout) -> tuple[Int64s, Float64s | None] | None:
+    """Do what _parse does for whole numbers, fast; None: a line needs to be looked at."""
+    (u, v, *weight), width = layout.columns, layout.width
+    taken = layout.columns if width is None else range(width)
     with warnings.catch_warnings():
         # NumPy warns of empty input, and older versions of fractions that they cut off.
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*input contained no data")
-        columns, width = layout.columns, layout.width
-        taken = columns if width is None else tuple(range(width))
         try:
-            table: NDArray[Any] = np.loadtxt(
+            table = np.loadtxt(
                 io.StringIO(text.replace("%", "#").replace("//", "#")),
-                dtype=np.float64 if layout.edge_weights else np.int64,
+                dtype=[(f"f{at}", "f8" if at in weight else "i8") for at in taken],
                 comments="#",
                 delimiter=None if layout.separator == "\t" else layout.separator,
                 skiprows=layout.skip,
-                usecols=columns if width is None else None,
+                usecols=layout.columns if width is None else None,
                 quotechar='"',
-                ndmin=2,
+                ndmin=1,
             )
         except (ValueError, OverflowError, DeprecationWarning):
             return None
-        right = table.shape[1] == len(taken)
-        return (table if taken == columns else table[:, columns]) if right else None
+    ids = np.stack([table[f"f{u}"], table[f"f{v}"]], axis=1)
+    weights = table[f"f{weight[0]}"] if weight else None
+    usable = ids.min(initial=0) >= 0 and (weights is None or np.isfinite(weights).all())
+    return (ids, weights) if usable else None
 
 
 def _row(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]:
     """Return the two ids of a line, and its weight if it is asked for, as text."""
-    columns, width = len(fields), layout.width or len(fields)
-    row = [fields[at] for at in layout.columns if at < columns]
+    count, weighted = len(fields), len(layout.columns) > 2
+    width = layout.width or count
+    row = [fields[at] for at in layout.columns if at < count]
     pair = row[:2]
-    if columns > width and layout.edge_weights is None:
-        problem = f"has {columns} columns: {EDGE_WEIGHTS} uses the third, {IGNORE_WEIGHTS} does not"
-    elif layout.edge_weights and (columns != width or len(row) < 3):
-        problem = f"has {columns} column{'' if columns == 1 else 's'}, and not a weight after both"
+    if count > width and not weighted:
+        problem = f"has {count} columns: {EDGE_WEIGHTS} uses the third, {IGNORE_WEIGHTS} does not"
+    elif weighted and (count != width or len(row) < 3):
+        problem = f"has {Amount(count):column}, and not a weight after both"
     elif len(pair) < 2:
-        problem = f"has {columns} column{'' if columns == 1 else 's'}"
+        problem = f"has {Amount(count):column}"
     elif not all(pair):
         problem = "has an empty id"
     elif not layout.names and not all(map(INTEGER.fullmatch, pair)):
         problem = "is not two whole numbers, as the first edge is"
     elif not layout.names and any(word.startswith("-") for word in pair):
         problem = "has a negative id"
-    elif layout.edge_weights and not _is_finite(row[2]):
+    elif weighted and not _is_finite(row[2]):
         problem = f"has the weight {row[2]!r}"
     else:
         return row
-    raise _bad(path, line, fields, problem, " and a finite weight" * bool(layout.edge_weights))
+    raise _bad(path, line, fields, problem, " and a finite weight" * weighted)
 
 
 def _is_finite(word: str) -> bool:

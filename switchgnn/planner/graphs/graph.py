@@ -44,7 +44,7 @@ class Graph:
     indices: Int32s  # int32[E], ascending within each row
     name: str  # for messages and manifests
     features: Float32s | None = None  # float32[V, F], finite, or None
-    # int64[V], or float32[V, C] of zeros and ones, or None; see class_labels
+    # int64[V], or float32[V, C] of zeros and ones, or None
     labels: Int64s | Float32s | None = None
     # int8[V], SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION or SPLIT_TEST; None without a split
     split: NDArray[np.int8] | None = None
@@ -58,6 +58,7 @@ class Graph:
     def __post_init__(self) -> None:
         _check_rows(self)
         _check_vertex_arrays(self)
+        _check_self_loops(self)
         _check_weights(self)
 
     @property
@@ -76,32 +77,6 @@ class Graph:
         sha.update(np.ascontiguousarray(self.indptr, dtype="<i8").data)
         sha.update(np.ascontiguousarray(self.indices, dtype="<i4").data)
         return sha.hexdigest()
-
-
-def class_labels(values: NDArray[Any], whose: str) -> Int64s | Float32s:
-    """Return the labels of V vertices as classes, UNLABELLED where they are -1 or NaN.
-
-    Numbers [V] or [V, 1] become int64[V]; zeros and ones [V, C], for any number of classes per
-    vertex, float32[V, C]. `whose` names the file or data set in messages.
-    """
-    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-    if values.ndim == 2 and values.shape[1] and np.isin(values, (0, 1)).all():
-        return values.astype(np.float32)
-    if values.ndim != 1:
-        raise PlannerError(
-            f"{whose} has labels {list(values.shape)} that are not zeros and ones, with a column "
-            "for each class."
-        )
-    known = np.where(np.isnan(values), UNLABELLED, values) if values.dtype.kind == "f" else values
-    with np.errstate(invalid="ignore"):
-        labels = known.astype(np.int64)
-    strange = (labels != known) | (labels < UNLABELLED)
-    if strange.any():
-        raise PlannerError(
-            f"{whose} has the label {values[np.argmax(strange)]}, which is not a class: classes "
-            "are whole numbers from 0, and -1 or NaN is a missing label."
-        )
-    return labels
 
 
 @np.errstate(over="ignore")  # an overflow becomes an infinity, which Graph refuses
@@ -213,26 +188,42 @@ def _check_rows(graph: Graph) -> None:
         )
 
 
+def why_no_features(features: NDArray[Any], vertices: int) -> str:
+    """Return why an array is not float32[vertices, F] of finite numbers; empty if it is."""
+    if features.ndim != 2 or features.dtype != np.float32 or features.shape[1] == 0:
+        return "needs features of float32[V, F], with F at least 1"
+    if len(features) != vertices:
+        return f"has {vertices} vertices but features for {len(features)}"
+    bad = ~np.isfinite(features).all(axis=1)
+    if bad.any():
+        vertex = int(np.argmax(bad))
+        return f"has a NaN or an infinity in the features of vertex {vertex}; give finite numbers"
+    return ""
+
+
 def _check_vertex_arrays(graph: Graph) -> None:
-    if graph.features is not None:
-        if graph.features.ndim != 2 or graph.features.dtype != np.float32:
-            raise PlannerError(f"Graph {graph.name} needs features of float32[V, F].")
-        bad = ~np.isfinite(graph.features).all(axis=1)
-        if bad.any():
-            raise PlannerError(
-                f"Graph {graph.name} has a NaN or an infinity in the features of vertex "
-                f"{int(np.argmax(bad))}; features must be finite numbers."
-            )
-    for what, array in (
-        ("features", graph.features),
-        ("labels", graph.labels),
-        ("split", graph.split),
-        ("original_ids", graph.original_ids),
-    ):
+    if graph.features is not None and (why := why_no_features(graph.features, graph.vertices)):
+        raise PlannerError(f"Graph {graph.name} {why}.")
+    for what in ("labels", "split", "original_ids"):
+        array = getattr(graph, what)
         if array is not None and len(array) != graph.vertices:
             raise PlannerError(
                 f"Graph {graph.name} has {graph.vertices} vertices but {what} for {len(array)}."
             )
+
+
+def _check_self_loops(graph: Graph) -> None:
+    loops = graph.self_loops
+    if loops is None:
+        return
+    if loops.ndim != 1 or loops.dtype != np.int64:
+        raise PlannerError(f"Graph {graph.name} needs self-loops of int64, one per vertex.")
+    if len(loops) and (
+        loops[0] < 0 or loops[-1] >= graph.vertices or (loops[1:] <= loops[:-1]).any()
+    ):
+        raise PlannerError(
+            f"Graph {graph.name} needs self-loops that are vertices, ascending, each once."
+        )
 
 
 def _check_weights(graph: Graph) -> None:

@@ -1,19 +1,25 @@
 """Graphs by name or from a file."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 
+from switchgnn.base.arrays import ArraysError
 from switchgnn.base.files import format_of
 from switchgnn.base.names import did_you_mean
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs import array_file
-from switchgnn.planner.graphs import bundled as load_bundled
-from switchgnn.planner.graphs import planetoid as load_planetoid
-from switchgnn.planner.graphs import shaped as load_shaped
+from switchgnn.planner.graphs.bundled import BUNDLED
 from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS, load_edge_list
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.graphs.planetoid import find_planetoid, load_planetoid
+from switchgnn.planner.graphs.shaped import RANDOM, SHAPES, load_random, load_shaped
 
+# By the part of a name before a colon; all are undirected.
+_BY_NAME: Mapping[str, Callable[[str], Graph]] = {
+    **BUNDLED,
+    RANDOM: load_random,
+    **dict.fromkeys(SHAPES, load_shaped),
+}
 _READERS: Mapping[str, Callable[..., Graph]] = {
     **dict.fromkeys((".txt", ".csv", ".tsv", ".edges", ".el"), load_edge_list),
     ".npz": array_file.load_npz,
@@ -43,17 +49,23 @@ def load_graph(
         PlannerError: there is no such graph, or its file cannot be read.
     """
     path = graph_file(Path(spec))
-    undirected = _undirected_loader(spec, path)
-    if undirected is not None:
-        if directed:
-            raise PlannerError(f"Graph {spec} is undirected and has no directed form.")
-        graph = undirected()
+    make, planetoid = _BY_NAME.get(spec.partition(":")[0]), find_planetoid(path)
+    if directed and (make or planetoid):
+        raise PlannerError(f"Graph {spec} is undirected and has no directed form.")
+    if make is not None:
+        graph = make(spec)
+    elif planetoid is not None:
+        graph = load_planetoid(*planetoid)
     elif not path.exists():
-        known = sorted(load_bundled.BUNDLED)
+        known = sorted(BUNDLED)
         near = did_you_mean(spec, known) or "."
         raise PlannerError(f"No graph {spec}: it is neither a file nor {' or '.join(known)}{near}")
     elif format_of(path) in _READERS:
-        graph = _READERS[format_of(path)](path, directed=directed, edge_weights=edge_weights)
+        read = _READERS[format_of(path)]
+        try:
+            graph = read(path, directed=directed, edge_weights=edge_weights)
+        except ArraysError as error:
+            raise PlannerError(str(error)) from error
     else:
         raise PlannerError(
             f"Cannot tell the format of {spec}: expected one of {' '.join(SUFFIXES)}, also with "
@@ -67,14 +79,3 @@ def load_graph(
 def graph_file(path: Path) -> Path:
     """Return the file of the graph in a folder of GraphSAINT or DGL, or else the path."""
     return next((path / name for name in (SAINT, REDDIT) if (path / name).is_file()), path)
-
-
-def _undirected_loader(spec: str, path: Path) -> Callable[[], Graph] | None:
-    if load_bundled.is_bundled(spec):
-        return partial(load_bundled.load_bundled, spec)
-    if spec.startswith(load_shaped.RANDOM_PREFIX):
-        return partial(load_shaped.load_random, spec)
-    if load_shaped.is_shaped(spec):
-        return partial(load_shaped.load_shaped, spec)
-    planetoid = load_planetoid.find_planetoid(path)
-    return None if planetoid is None else partial(load_planetoid.load_planetoid, *planetoid)

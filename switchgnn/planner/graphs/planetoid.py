@@ -5,19 +5,24 @@ import pickle
 import pickletools
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.base.files import read_regular, read_regular_text
 from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.graphs.array_file import dense_rows
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION, Graph
 from switchgnn.planner.graphs.graph import graph_from_edges as build
 
 _NUMBER_KINDS = "biuf"
 _REMEMBERING = ("PUT", "BINPUT", "LONG_BINPUT")
+
+
+_Number = TypeVar("_Number", np.float32, np.int64)
 
 
 class _RefusedError(Exception): ...
@@ -104,18 +109,6 @@ VALIDATION_VERTICES = 500
 _MOST_FEATURE_BYTES = 1 << 30
 
 
-@dataclass(frozen=True, eq=False)
-class _Tables:
-    """Features and classes in the files: `all_*` first, then the test vertices."""
-
-    all_features: Float32s
-    test_features: Float32s
-    all_classes: Int64s
-    test_classes: Int64s
-    test_ids: Int64s
-    train_vertices: int
-
-
 def find_planetoid(path: Path) -> tuple[Path, str] | None:
     """Return (folder, name) of a file of a data set, or of FOLDER/NAME; else None."""
     match = _PART_FILE.fullmatch(path.name)
@@ -133,54 +126,16 @@ def load_planetoid(folder: Path, name: str) -> Graph:
     test. Vertices missing from test.index (in Citeseer) get zero features and class 0. No code in
     the pickles runs.
     """
-    neighbours = read_inert_pickle(_file(folder, name, "graph"))
-    tables = _read_tables(folder, name)
-    features, labels = _assemble(folder, name, tables)
-    vertices = len(features)
-    source, destination = _edges(folder, name, neighbours, vertices)
-    split = np.zeros(vertices, dtype=np.int8)
-    train = tables.train_vertices
-    split[:train] = SPLIT_TRAIN
-    validation = slice(train, min(train + VALIDATION_VERTICES, len(tables.all_features)))
-    split[validation] = SPLIT_VALIDATION
-    split[tables.test_ids] = SPLIT_TEST
-    return build(
-        source,
-        destination,
-        name=name,
-        vertices=vertices,
-        directed=False,
-        features=features,
-        labels=labels,
-        split=split,
-    )
-
-
-def _file(folder: Path, name: str, part: str) -> Path:
-    return folder / f"ind.{name}.{part}"
-
-
-def _read_tables(folder: Path, name: str) -> _Tables:
-    return _Tables(
-        all_features=_matrix(_file(folder, name, "allx")),
-        test_features=_matrix(_file(folder, name, "tx")),
-        all_classes=_classes(_file(folder, name, "ally")),
-        test_classes=_classes(_file(folder, name, "ty")),
-        test_ids=_test_ids(_file(folder, name, "test.index")),
-        train_vertices=len(_classes(_file(folder, name, "y"))),
-    )
-
-
-def _assemble(folder: Path, name: str, tables: _Tables) -> tuple[Float32s, Int64s]:
-    """Order features and classes by vertex id: row i of tx is of the i-th id of test.index."""
-    known, ids = len(tables.all_features), tables.test_ids
+    start = f"{folder / 'ind.'}{name}."
+    neighbours = read_inert_pickle(Path(f"{start}graph"))
+    features, test_features = (_matrix(Path(start + part)) for part in ("allx", "tx"))
+    classes, test_classes, train = (_classes(Path(start + part)) for part in ("ally", "ty", "y"))
+    ids, known = _test_ids(Path(f"{start}test.index")), len(features)
     fits = (
-        len(tables.all_classes) == known
-        and len(tables.test_features) == len(tables.test_classes) == len(ids)
-        and len(ids) > 0
+        len(classes) == known
+        and len(test_features) == len(test_classes) == len(ids) == len(np.unique(ids)) > 0
         and ids.min() >= known
-        and len(np.unique(ids)) == len(ids)
-        and tables.all_features.shape[1] == tables.test_features.shape[1]
+        and features.shape[1] == test_features.shape[1]
     )
     if not fits:
         raise PlannerError(
@@ -188,16 +143,30 @@ def _assemble(folder: Path, name: str, tables: _Tables) -> tuple[Float32s, Int64
             "allx and ally, and tx, ty and test.index, must have the same number of rows."
         )
     vertices = int(ids.max()) + 1
-    _check_room(vertices, tables.all_features.shape[1], f"ind.{name}.* in {folder}")
-    features = np.zeros((vertices, tables.all_features.shape[1]), dtype=np.float32)
-    labels = np.zeros(vertices, dtype=np.int64)
-    features[:known], labels[:known] = tables.all_features, tables.all_classes
-    features[ids], labels[ids] = tables.test_features, tables.test_classes
-    return features, labels
+    _check_room(vertices, features.shape[1], f"ind.{name}.* in {folder}")
+    split = np.zeros(vertices, dtype=np.int8)
+    split[: min(known, len(train) + VALIDATION_VERTICES)] = SPLIT_VALIDATION
+    split[: len(train)] = SPLIT_TRAIN
+    split[ids] = SPLIT_TEST
+    return build(
+        *_edges(Path(f"{start}graph"), neighbours, vertices),
+        name=name,
+        vertices=vertices,
+        directed=False,
+        features=_by_vertex(features, test_features, ids),
+        labels=_by_vertex(classes, test_classes, ids),
+        split=split,
+    )
 
 
-def _edges(folder: Path, name: str, neighbours: object, vertices: int) -> tuple[Int64s, Int64s]:
-    path = _file(folder, name, "graph")
+def _by_vertex(known: NDArray[_Number], tests: NDArray[_Number], ids: Int64s) -> NDArray[_Number]:
+    """Return the rows of all vertices: those of `known` first, then row i of `tests` at ids[i]."""
+    rows = np.zeros((int(ids.max()) + 1, *known.shape[1:]), dtype=known.dtype)
+    rows[: len(known)], rows[ids] = known, tests
+    return rows
+
+
+def _edges(path: Path, neighbours: object, vertices: int) -> tuple[Int64s, Int64s]:
     if not isinstance(neighbours, dict):
         raise PlannerError(f"{path} does not hold a dictionary of neighbours.")
     try:
@@ -221,24 +190,14 @@ def _matrix(path: Path) -> Float32s:
     if isinstance(value, np.ndarray) and value.ndim == 2:
         return value.astype(np.float32)
     state = vars(value) if isinstance(value, InertMatrix) else {}
-    shape = state.get("_shape", state.get("shape"))
-    parts = [state.get(key) for key in ("data", "indices", "indptr")]
-    arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    if not isinstance(shape, tuple) or len(shape) != 2 or len(arrays) != 3:
+    shape: Any = state.get("_shape", state.get("shape"))
+    arrays = [state.get(key) for key in ("data", "indices", "indptr")]
+    parts = [each for each in arrays if isinstance(each, np.ndarray) and each.dtype.kind in "iuf"]
+    sized = isinstance(shape, tuple) and len(shape) == 2 and {*map(type, shape)} == {int}
+    if not sized or len(parts) != len(arrays):
         raise PlannerError(f"{path} does not hold a feature matrix in CSR form.")
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-
-    data, indices, indptr = arrays
-    try:
-        _check_room(int(shape[0]), int(shape[1]), str(path))
-        matrix = csr_matrix(
-            (data.astype(np.float32), indices.astype(np.int64), indptr.astype(np.int64)),
-            shape=(int(shape[0]), int(shape[1])),
-        )
-        matrix.check_format(full_check=True)
-        return matrix.toarray()
-    except (ValueError, TypeError) as error:
-        raise PlannerError(f"{path} holds a damaged feature matrix: {error}.") from error
+    _check_room(shape[0], shape[1], str(path))
+    return dense_rows(parts, shape, str(path))
 
 
 def _check_room(rows: int, columns: int, where: str) -> None:

@@ -63,11 +63,6 @@ _MOST_ROUNDS = 60
 _EDGE_BYTES = 40
 
 
-def is_shaped(spec: str) -> bool:
-    """Return whether the name has this form, valid or not."""
-    return spec.partition(":")[0] in SHAPES
-
-
 @lru_cache(maxsize=1)
 def load_shaped(spec: str) -> Graph:
     """Return the undirected graph of a name; the last one is cached, as drawing takes minutes."""
@@ -158,39 +153,26 @@ def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[Int6
 
 
 def _as_rows(keys: Int64s, vertices: int, name: str) -> Graph:
-    half = len(keys)
-    both = np.empty(2 * half, dtype=np.int64)
-    both[:half] = keys
-    small, large = np.divmod(keys, vertices)
-    del keys
-    np.multiply(large, vertices, out=large)
-    np.add(large, small, out=both[half:])
-    del small, large
+    both = np.concatenate([keys, keys % vertices * vertices + keys // vertices])
     both.sort()
-    rows = np.arange(vertices + 1, dtype=np.int64) * vertices
-    indptr = np.searchsorted(both, rows).astype(np.int64)
-    indices = np.empty(len(both), dtype=np.int32)
-    for first in range(0, len(both), _DRAW):
-        indices[first : first + _DRAW] = both[first : first + _DRAW] % vertices
-    return Graph(indptr=indptr, indices=indices, name=name)
+    indptr = np.searchsorted(both, np.arange(vertices + 1, dtype=np.int64) * vertices)
+    both %= vertices
+    return Graph(indptr=indptr, indices=both.astype(np.int32), name=name)
 
 
-# Graphs ``random:VERTICES:EDGES:SEED``.
-RANDOM_PREFIX = "random:"
-_FIELDS = 3
-# Python's limit on the digits of a number lies above it.
-_MOST_DIGITS = 1000
+RANDOM = "random"
+# Python's limit on the digits of a number lies above 1,000.
+_RANDOM_NAME = re.compile(RANDOM + 3 * ":([0-9]{1,1000})")
 # Measured: NetworkX keeps a dictionary for each vertex and each edge.
 _RANDOM_VERTEX_BYTES, _RANDOM_EDGE_BYTES = 300, 400
 
 
 def load_random(spec: str) -> Graph:
-    """Return the undirected graph of a name; every set of that many edges is equally likely."""
-    fields = spec.removeprefix(RANDOM_PREFIX).split(":")
-    readable = all(field.isdecimal() and len(field) <= _MOST_DIGITS for field in fields)
-    if len(fields) != _FIELDS or not readable:
+    """Return ``random:VERTICES:EDGES:SEED``; every set of that many edges is equally likely."""
+    found = _RANDOM_NAME.fullmatch(spec)
+    if found is None:
         raise PlannerError(f"Cannot read {spec}: write random:VERTICES:EDGES:SEED, all numbers.")
-    vertices, edges, seed = map(int, fields)
+    vertices, edges, seed = map(int, found.groups())
     if vertices < 1 or edges > vertices * (vertices - 1) // 2:
         raise PlannerError(f"Cannot make {spec}: {vertices} vertices do not take {edges} edges.")
     if vertices >= FIRST_RESERVED_ID:

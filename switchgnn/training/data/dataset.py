@@ -3,23 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import writing
-from switchgnn.planner import graph_from_edges
-from switchgnn.planner.errors import PlannerError
+from switchgnn.base.arrays import ArrayKind
+from switchgnn.planner.arrays import is_symmetric
 from switchgnn.planner.graphs.graph import (
     SPLIT_TEST,
     SPLIT_TRAIN,
     SPLIT_VALIDATION,
     UNLABELLED,
     Graph,
+    graph_from_edges,
+    why_no_features,
 )
 from switchgnn.training.data.weights import exchanged_graph, factors_of
 from switchgnn.training.errors import DatasetError
@@ -115,35 +112,46 @@ class Dataset:
     # the graph without self-loops; edge u→v says that u contributes to v. It may have weights.
     graph: Graph
     features: NDArray[np.float32]  # float32[V, F], finite
-    # int64[V], 0 <= class < C or UNLABELLED; or, if `multilabel`, float32[V, C] or bool[V, C] of
-    # zeros and ones
+    # int64[V], 0 <= class < C or UNLABELLED; or, for any number of classes per vertex,
+    # float32[V, C] or bool[V, C] of zeros and ones
     labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
     # bool[V], disjoint; at least one vertex trains, if there are classes
     train: NDArray[np.bool_]
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
     classes: int  # the number of classes, C; 0: no vertex has a label, or is in the split
-    multilabel: bool  # whether a vertex may have any number of the classes
-    name: str  # the name of the data set in messages
-    # int64[L], ascending, the vertices that had a self-loop in the input
-    self_loops: NDArray[np.int64]
-    undirected: bool  # whether each edge exists in both directions
 
     def __post_init__(self) -> None:
-        check_features(self.features, self.name, self.vertices)
+        if why := why_no_features(self.features, self.vertices):
+            raise DatasetError(f"Data set {self.name} {why}.")
         _check_labels(self)
         _check_masks(self)
-        _check_self_loops(self)
-        if self.undirected and not is_undirected(self.graph):
-            raise DatasetError(
-                f"Data set {self.name} is marked as undirected, "
-                "but not every edge of it has a reverse."
-            )
+
+    @property
+    def name(self) -> str:
+        """The name of the data set in messages, that of the graph."""
+        return self.graph.name
 
     @property
     def vertices(self) -> int:
         """The number of vertices, V."""
         return self.graph.vertices
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether a vertex may have any number of the classes."""
+        return self.labels.ndim == 2
+
+    @property
+    def self_loops(self) -> NDArray[np.int64]:
+        """The vertices that had a self-loop in the input, int64[L], ascending."""
+        loops = self.graph.self_loops
+        return np.zeros(0, np.int64) if loops is None else loops
+
+    @cached_property
+    def undirected(self) -> bool:
+        """Whether each edge exists in both directions."""
+        return is_symmetric(self.graph.indptr, self.graph.indices)
 
     @cached_property
     def factors(self) -> NDArray[np.float32] | None:
@@ -159,15 +167,9 @@ class Dataset:
     def in_reverse(self) -> "Dataset":
         """Return it with the vertices in reverse order, in which sums are rounded otherwise."""
         last = self.vertices - 1
-        ends = [last - each for each in self.graph.edges()]
-        weights, loops = self.graph.weights, self.graph.loop_weights
-        graph = graph_from_edges(
-            *ends, name=self.name, vertices=last + 1, directed=True, weights=weights
-        )
+        graph = renumbered(self.graph, last - np.arange(last + 1), last + 1)
         turned = {name: getattr(self, name)[::-1].copy() for name in OF_VERTICES}
-        loop_weights = None if loops is None else loops[::-1].copy()
-        graph = replace(graph, loop_weights=loop_weights, self_loops=last - self.self_loops[::-1])
-        return replace(self, graph=graph, self_loops=last - self.self_loops[::-1], **turned)
+        return replace(self, graph=graph, **turned)
 
 
 def dataset_from_graph(
@@ -180,8 +182,8 @@ def dataset_from_graph(
 ) -> Dataset:
     """Make a Dataset of a graph and its features, labels and split.
 
-    Labels with two dimensions are multi-label. The data set takes its name and its
-    self-loops from the graph, and keeps the graph without its own features, labels and split.
+    Labels with two dimensions are multi-label. The data set keeps the graph without its own
+    features, labels and split.
 
     Args:
         graph: the graph, of V vertices.
@@ -199,9 +201,9 @@ def dataset_from_graph(
     """
     if labels is None:
         labels, classes = np.full(graph.vertices, UNLABELLED), 0
-    multilabel = labels.ndim == 2
     if classes is None:
-        classes = labels.shape[1] if multilabel else int(labels.max(initial=UNLABELLED)) + 1
+        several = labels.ndim == 2
+        classes = labels.shape[1] if several else int(labels.max(initial=UNLABELLED)) + 1
         if classes < 1:
             raise DatasetError(f"Data set {graph.name} has no classes.")
     return Dataset(
@@ -212,22 +214,17 @@ def dataset_from_graph(
         validation=split.validation,
         test=split.test,
         classes=classes,
-        multilabel=multilabel,
-        name=graph.name,
-        self_loops=np.zeros(0, np.int64) if graph.self_loops is None else graph.self_loops,
-        undirected=is_undirected(graph),
     )
 
 
-def is_undirected(graph: Graph) -> bool:
-    """Return whether each edge of a graph exists in both directions."""
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-
-    ones = np.ones(len(graph.indices), dtype=np.int8)
-    matrix = csr_matrix((ones, graph.indices, graph.indptr), shape=(graph.vertices,) * 2)
-    reverse = matrix.T.tocsr()  # its rows are ascending, like those of a Graph
-    return np.array_equal(reverse.indptr, graph.indptr) and np.array_equal(
-        reverse.indices, graph.indices
+def renumbered(graph: Graph, ids: NDArray[np.integer], vertices: int) -> Graph:
+    """Return the edges and self-loops among `vertices` vertices, with ids[u] in place of u."""
+    loops = np.zeros(0, np.int64) if graph.self_loops is None else graph.self_loops
+    ends = [ids[np.concatenate([each, loops])] for each in graph.edges()]
+    known = [each for each in (graph.weights, graph.loop_weights) if each is not None]
+    weights = np.concatenate(known) if known else None
+    return graph_from_edges(
+        *ends, name=graph.name, vertices=vertices, directed=True, weights=weights
     )
 
 
@@ -240,22 +237,6 @@ def normalize_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
     shifted: NDArray[np.float32] = features - features.min(initial=np.inf)
     shifted /= np.maximum(shifted.sum(axis=1, keepdims=True), np.float32(1))
     return shifted
-
-
-def check_features(features: NDArray[np.float32], name: str, vertices: int) -> None:
-    """Check that features are float32[vertices, F] of finite numbers; the name is for messages."""
-    if features.ndim != 2 or features.dtype != np.float32 or features.shape[1] == 0:
-        raise DatasetError(f"Data set {name} needs features of float32[V, F], with F at least 1.")
-    if len(features) != vertices:
-        raise DatasetError(
-            f"Data set {name} has {vertices} vertices but features for {len(features)}."
-        )
-    bad = ~np.isfinite(features).all(axis=1)
-    if bad.any():
-        raise DatasetError(
-            f"Data set {name} has a NaN or an infinity in the features of vertex "
-            f"{int(np.argmax(bad))}; features must be finite numbers."
-        )
 
 
 def _check_labels(data: Dataset) -> None:
@@ -305,16 +286,6 @@ def _check_masks(data: Dataset) -> None:
         )
 
 
-def _check_self_loops(data: Dataset) -> None:
-    loops = data.self_loops
-    if loops.ndim != 1 or loops.dtype != np.int64:
-        raise DatasetError(f"Data set {data.name} needs self-loops of int64, one per vertex.")
-    if len(loops) and (loops[0] < 0 or loops[-1] >= data.vertices or np.any(np.diff(loops) <= 0)):
-        raise DatasetError(
-            f"Data set {data.name} needs self-loops that are vertices, ascending, each once."
-        )
-
-
 # The arrays with a row for each vertex; labels may be whole numbers, or zeros and ones.
 OF_VERTICES: Mapping[str, ArrayKind] = {
     "features": ArrayKind(("<f4",), (2,)),
@@ -323,48 +294,3 @@ OF_VERTICES: Mapping[str, ArrayKind] = {
     "validation": ArrayKind(("|b1",)),
     "test": ArrayKind(("|b1",)),
 }
-_KINDS: Mapping[str, ArrayKind] = {
-    "name": ArrayKind(("|u1",)),  # in UTF-8
-    "indptr": ArrayKind(("i",)),
-    "indices": ArrayKind(("i",)),
-    **OF_VERTICES,
-    "self_loops": ArrayKind(("i",)),
-    "classes": ArrayKind(("i",), (0,)),
-    "undirected": ArrayKind(("b",), (0,)),
-}
-_SAME = (*OF_VERTICES, "self_loops")
-
-
-def write_dataset(data: Dataset, path: Path) -> None:
-    """Write a data set; a reader sees either the whole file or nothing of it."""
-    arrays: dict[str, Any] = {
-        "name": np.frombuffer(data.name.encode(), dtype=np.uint8),
-        "indptr": data.graph.indptr,
-        "indices": data.graph.indices,
-        "classes": np.array(data.classes),
-        "undirected": np.array(data.undirected),
-    }
-    arrays |= {name: getattr(data, name) for name in _SAME}
-    with writing(path, refuse=DatasetError), whole_file(path) as file:
-        file.write(pack_arrays(arrays))
-
-
-def read_dataset(path: Path) -> Dataset:
-    """Read what write_dataset wrote; nothing in the file is ever unpickled."""
-    try:
-        arrays = read_arrays(path, _KINDS, remedy="delete it")
-    except ArraysError as error:
-        raise DatasetError(str(error)) from error
-    try:
-        name = arrays["name"].tobytes().decode()
-        graph = Graph(arrays["indptr"], arrays["indices"], name)
-        return Dataset(
-            graph=graph,
-            classes=int(arrays["classes"]),
-            multilabel=arrays["labels"].ndim == 2,
-            name=graph.name,
-            undirected=bool(arrays["undirected"]),
-            **{name: arrays[name] for name in _SAME},
-        )
-    except (DatasetError, PlannerError, TypeError, ValueError) as error:
-        raise DatasetError(f"{path} is damaged, delete it: {str(error).rstrip('.')}.") from error

@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, read_npy
 from switchgnn.base.files import format_of
+from switchgnn.planner.graphs.array_file import as_features, class_labels
 from switchgnn.planner.graphs.edge_list import INTEGER, Ids, ids_of_rows, read_text, separator
 from switchgnn.planner.graphs.graph import (
     SPLIT_NONE,
@@ -22,7 +24,6 @@ from switchgnn.planner.graphs.graph import (
     SPLIT_VALIDATION,
     UNLABELLED,
     Graph,
-    class_labels,
 )
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.training.data.dataset import (
@@ -30,6 +31,7 @@ from switchgnn.training.data.dataset import (
     Split,
     dataset_from_graph,
     normalize_rows,
+    renumbered,
     split_of_codes,
     split_vertices,
 )
@@ -132,7 +134,7 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
     """
     known = _known(graph)
     named = known[:0] if named is None else named
-    used = np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
+    used = _have_edges(graph)
     used[[] if graph.self_loops is None else graph.self_loops] = True
     ids = np.union1d(known, named)
     # A matrix whose last vertices are isolated has said how many there are.
@@ -141,22 +143,13 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
         ids = known if counted is None else counted
     if np.array_equal(ids, known):
         return graph
-    index = np.searchsorted(ids, known)
-    degrees = np.zeros(len(ids) + 1, dtype=np.int64)
-    degrees[index[used] + 1] = np.diff(graph.indptr)[used]
-    split, kept = np.full(len(ids), SPLIT_NONE, dtype=np.int8), np.isin(known, ids)
-    split[index[kept]] = SPLIT_NONE if graph.split is None else graph.split[kept]
+    index, kept = np.searchsorted(ids, known), np.isin(known, ids)
+    split = None if graph.split is None else np.full(len(ids), SPLIT_NONE, dtype=np.int8)
+    if split is not None and graph.split is not None:
+        split[index[kept]] = graph.split[kept]
     same = ids.dtype.kind != "U" and ids[0] == 0 and ids[-1] == len(ids) - 1
-    return Graph(
-        indptr=np.cumsum(degrees),
-        indices=index[graph.indices].astype(np.int32),
-        name=graph.name,
-        split=None if graph.split is None else split,
-        original_ids=None if same else ids,
-        self_loops=None if graph.self_loops is None else index[graph.self_loops],
-        weights=graph.weights,
-        loop_weights=graph.loop_weights,
-    )
+    graph = renumbered(graph, index, len(ids))
+    return replace(graph, split=split, original_ids=None if same else ids)
 
 
 def _read_features(path: Path, graph: Graph) -> _Given:
@@ -166,32 +159,27 @@ def _read_features(path: Path, graph: Graph) -> _Given:
     numbers. A .json has the form `{"id": [feature, ...], ...}`; each feature is a whole number,
     which becomes a column of zeros and ones.
     """
-    readers: Mapping[str, Callable[[Path, Graph], _Given]] = {
-        ".npy": _from_array,
-        ".csv": _from_table,
-        ".json": _from_json,
-    }
-    if format_of(path) not in readers:
+    read = {".npy": _from_array, ".csv": _from_table, ".json": _from_json}.get(format_of(path))
+    if read is None:
         raise DatasetError(f"Cannot tell the format of {path}: features are .npy, .csv or .json.")
     try:
-        return readers[format_of(path)](path, graph)
+        return read(path, graph)
     except MemoryError as error:
         raise DatasetError(f"The features of {path} do not fit into memory.") from error
 
 
 def _from_array(path: Path, _: Graph) -> _Given:
     array = read_npy(path, ArrayKind(_NUMBERS, (2,)), remedy=_REMEDY)
-    with np.errstate(over="ignore"):  # an overflow becomes an infinity, which Dataset refuses
-        return _Given(path, None, array.astype(np.float32))
+    return _Given(path, None, as_features(array))
 
 
+@np.errstate(over="ignore")  # as in as_features
 def _from_table(path: Path, graph: Graph) -> _Given:
     table = _read_table(path, graph)
     features = np.zeros((len(table.cells), len(table.cells[0])), dtype=np.float32)
     for row, cells, line in zip(features, table.cells, table.lines, strict=True):
         try:
-            with np.errstate(over="ignore"):
-                row[:] = [float(cell) for cell in cells]
+            row[:] = [float(cell) for cell in cells]
         except ValueError as error:
             raise DatasetError(f"{path}, line {line}: {error}.") from error
     return _Given(path, table.ids, features)
@@ -210,18 +198,32 @@ def _from_json(path: Path, graph: Graph) -> _Given:
     column = np.array([c for columns in lists.values() for c in columns], dtype=np.int64)
     features = np.zeros((len(lists), int(column.max()) + 1), dtype=np.float32)
     features[np.repeat(np.arange(len(lists)), lengths), column] = 1
-    return _of_ids(path, list(lists), features, graph)
+    return _Given(path, _ids_of(path, lists, graph), features)
 
 
 def _features_by_vertex(given: _Given, graph: Graph) -> NDArray[np.float32]:
-    """Return float32[V, F]; vertices without edges may lack features, which are zeros then."""
+    """Return float32[V, F]; vertices without edges may lack features, which are zeros then.
+
+    They may be only gaps between the ids of the edge list.
+    """
     row, values = _rows_of(given, graph), np.asarray(given.values)
-    _check_none_missing(graph, row, given.path)
     if given.ids is None:
         return values
+    lacks = _have_edges(graph)
+    lacks[row] = False
+    if lacks.any():
+        first = _known(graph)[np.argmax(lacks)]
+        raise DatasetError(
+            f"{given.path} lacks vertex {first} and {int(lacks.sum()) - 1} others of graph "
+            f"{graph.name}."
+        )
     features = np.zeros((graph.vertices, values.shape[1]), dtype=np.float32)
     features[row] = values
     return features
+
+
+def _have_edges(graph: Graph) -> NDArray[np.bool_]:
+    return np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
 
 
 def _object_of(path: Path, form: str) -> dict[str, Any]:
@@ -234,23 +236,31 @@ def _object_of(path: Path, form: str) -> dict[str, Any]:
     return value
 
 
-def _of_ids(path: Path, ids: list[Any], values: NDArray[Any] | list[str], graph: Graph) -> _Given:
-    known = [_id(str(each), graph) for each in ids]
-    if None in known:
-        raise DatasetError(f"{path} has {ids[known.index(None)]!r:.40} as the id of a vertex.")
-    return _Given(path, np.array(known), values)
+def _ids_of(path: Path, words: Iterable[Any], graph: Graph, lines: Sequence[int] = ()) -> Ids:
+    """Return the ids that words are: names if the graph has names, or else whole numbers."""
+    known: list[Any] = [str(word).strip() for word in words]
+    bad = [not word for word in known]
+    if not _has_names(graph):
+        numbers = [int(w.partition(".")[0]) if INTEGER.fullmatch(w) else -1 for w in known]
+        bad = [not 0 <= number < 2**63 for number in numbers]
+        known = known if any(bad) else numbers
+    if any(bad):
+        at = bad.index(True)
+        where = f"{path}, line {lines[at]}" if lines else path
+        raise DatasetError(f"{where}: {known[at]!r:.40} is not the id of a vertex.")
+    return np.array(known)
 
 
 def _read_class_map(path: Path, graph: Graph) -> _Given:
     form = f'{path} must have the form {{"id": class, ...}} or {{"id": [0, 1, ...], ...}}'
     found = _object_of(path, form)
-    ids, values = list(found), list(found.values())
+    ids, values = _ids_of(path, found, graph), list(found.values())
     if not any(isinstance(each, list | dict) for each in values):
-        return _of_ids(path, ids, ["" if each is None else str(each) for each in values], graph)
+        return _Given(path, ids, ["" if each is None else str(each) for each in values])
     width = len(values[0]) if isinstance(values[0], list) else -1
     if any(type(v) is not list or not len(v) == width == v.count(0) + v.count(1) for v in values):
         raise DatasetError(f"{form}, with a zero or a one for each class.")
-    return _of_ids(path, ids, np.array(values, dtype=np.uint8), graph)
+    return _Given(path, ids, np.array(values, dtype=np.uint8))
 
 
 def _read_split(path: Path, graph: Graph) -> _Given:
@@ -261,7 +271,7 @@ def _read_split(path: Path, graph: Graph) -> _Given:
     if not all(isinstance(ids, list) for ids in found.values()):
         raise DatasetError(f"{form}.")
     words = [part for part, ids in found.items() for _ in ids]
-    return _of_ids(path, [each for ids in found.values() for each in ids], words, graph)
+    return _Given(path, _ids_of(path, chain(*found.values()), graph), words)
 
 
 def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
@@ -284,7 +294,10 @@ def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
     if format_of(path) != ".csv":
         return _Given(path, None, [each.strip() for each in read_text(path).rstrip().splitlines()])
     table = _read_table(path, graph)
-    index = _column(path, table, column)
+    if column is not None and column not in table.header:
+        there = f"the columns {', '.join(table.header)}" if table.header else "no header"
+        raise DatasetError(f"{path} has no column {column}; it has {there}.")
+    index = -1 if column is None else table.header.index(column)
     return _Given(path, table.ids, [cells[index].strip() for cells in table.cells])
 
 
@@ -317,15 +330,6 @@ def _words_by_vertex(given: _Given, graph: Graph) -> list[str]:
     for row, word in zip(_rows_of(given, graph), given.values, strict=True):
         words[row] = word
     return words
-
-
-def _column(path: Path, table: "_TextTable", column: str | None) -> int:
-    if column is None:
-        return -1
-    if table.header is None or column not in table.header:
-        there = "no header" if table.header is None else f"the columns {', '.join(table.header)}"
-        raise DatasetError(f"{path} has no column {column}; it has {there}.")
-    return table.header.index(column)
 
 
 def _numbered(path: Path, words: list[str]) -> NDArray[np.int64] | NDArray[np.float32]:
@@ -386,33 +390,11 @@ def _has_names(graph: Graph) -> bool:
     return graph.original_ids is not None and graph.original_ids.dtype.kind == "U"
 
 
-def _id(word: str, graph: Graph) -> int | str | None:
-    """Return the id that a word is; None if it can be none of this graph."""
-    if _has_names(graph):
-        return word or None
-    number = int(word.partition(".")[0]) if INTEGER.fullmatch(word) else -1
-    return number if 0 <= number < 2**63 else None
-
-
-def _check_none_missing(graph: Graph, row: NDArray[np.int64], path: Path) -> None:
-    """Check that each vertex with edges is among the rows, int64[N].
-
-    A vertex without edges may be only a gap between the ids of the edge list.
-    """
-    lacks = np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
-    lacks[row] = False
-    if lacks.any():
-        first = _known(graph)[np.argmax(lacks)]
-        raise DatasetError(
-            f"{path} lacks vertex {first} and {int(lacks.sum()) - 1} others of graph {graph.name}."
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class _TextTable:
     """A .csv file whose first column is the id of a vertex."""
 
-    header: list[str] | None  # the names of the other columns, or None
+    header: list[str]  # the names of the other columns; empty: there is no header
     ids: Ids  # the first column, N ids
     cells: list[list[str]]  # N rows of text, all of the same length; without the ids
     lines: list[int]  # the line of each row in the file
@@ -420,39 +402,24 @@ class _TextTable:
 
 def _read_table(path: Path, graph: Graph) -> _TextTable:
     text = read_text(path)
-    reader = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=separator(text.partition("\n")[0]) or ",",
-        skipinitialspace=True,
-    )
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    between = separator(text.partition("\n")[0]) or ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=between, skipinitialspace=True)
     try:
-        for row in reader:
-            if row:
-                rows.append(row)
-                lines.append(reader.line_num)
+        found = [(row, reader.line_num) for row in reader if row]
     except csv.Error as error:
         raise DatasetError(f"{path}, line {reader.line_num}: {error}.") from error
-    header = None
-    first = rows[0][0].strip() if rows else "0"
+    first, header = found[0][0][0].strip() if found else "0", []
     if first not in _known(graph) if _has_names(graph) else not _NUMBER_START.match(first):
-        header = [name.strip() for name in rows.pop(0)]
-        lines.pop(0)
-    if not rows:
+        header = [name.strip() for name in found.pop(0)[0]]
+    if not found:
         raise DatasetError(f"{path} holds no rows.")
-    columns = len(rows[0] if header is None else header)
-    for row, line in zip(rows, lines, strict=True):
-        if len(row) != columns or columns < 2:
+    columns = max(len(header or found[0][0]), 2)
+    for row, line in found:
+        if len(row) != columns:
             raise DatasetError(
-                f"{path}, line {line}: has {len(row)} columns; expected "
-                f"{max(columns, 2)}, the first of which is the id of a vertex."
+                f"{path}, line {line}: has {len(row)} columns; expected {columns}, the first of "
+                "which is the id of a vertex."
             )
-        if _id(row[0].strip(), graph) is None:
-            raise DatasetError(f"{path}, line {line}: {row[0][:40]!r} is not the id of a vertex.")
-    return _TextTable(
-        header=None if header is None else header[1:],
-        ids=np.array([_id(row[0].strip(), graph) for row in rows]),
-        cells=[row[1:] for row in rows],
-        lines=lines,
-    )
+    lines = [line for _, line in found]
+    ids = _ids_of(path, (row[0] for row, _ in found), graph, lines)
+    return _TextTable(header[1:], ids, [row[1:] for row, _ in found], lines)

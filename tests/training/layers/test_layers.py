@@ -126,6 +126,7 @@ def make_data(seed, *, directed, loops=True, weights=None):
         made = WEIGHTS[weights](rng, np.stack(graph.edges())).astype(np.float32)
         own = rng.uniform(0.5, 2, len(self_loops)).astype(np.float32)
         graph = replace(graph, weights=made, loop_weights=own, self_loops=self_loops)
+    graph = replace(graph, self_loops=self_loops)
     masks = rng.integers(0, 3, vertices)
     return Dataset(
         graph=graph,
@@ -135,10 +136,6 @@ def make_data(seed, *, directed, loops=True, weights=None):
         validation=masks == 1,
         test=masks == 2,
         classes=NARROW,
-        multilabel=False,
-        name="random",
-        self_loops=self_loops,
-        undirected=not directed,
     )
 
 
