@@ -28,24 +28,24 @@ from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.show import print_records, print_state, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
-from switchgnn.controller.target import client_of, parts_for, parts_over
+from switchgnn.controller.target import client_of, manifest_of, parts_for, parts_over
 from switchgnn.controller.watch import WATCH_DEADLINE, WatchEventKind
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.files import read_manifest
+from switchgnn.planner.plan.plan import Plan
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
 
 def parts_by_number(
-    folder: Path, switches: int, leaves: int, spines: int
+    plan: Path | Plan, switches: int, leaves: int, spines: int
 ) -> list[tuple[SwitchPlan, Network]]:
     """Return what each of some switches serves of a plan, and what is around it."""
-    workers = read_manifest(folder).workers
+    workers = manifest_of(plan).workers
     if not leaves:
-        return parts_over(folder, None, [star_network(workers)] * switches)
+        return parts_over(plan, None, [star_network(workers)] * switches)
     if switches != leaves + spines:
         raise ControllerError(
             f"--leaves {leaves} and --spines {spines} need {leaves + spines} addresses, "
@@ -53,7 +53,7 @@ def parts_by_number(
         )
     leaf_spine = even_leaf_spine(workers, leaves, spines)
     around = leaf_spine_networks(leaf_spine.leaf_of_worker, spines)
-    return parts_over(folder, leaf_spine, around.switches)
+    return parts_over(plan, leaf_spine, around.switches)
 
 
 SWITCHES, PLAN, OUTPUT = "Switches", "Plan", "Output"
@@ -128,13 +128,13 @@ class Access:
         return [client_of(switch, **options) for switch in self.described.in_order]
 
     def shares(
-        self, folder: Path, installed: "Installed", clients: list[P4RuntimeClient]
+        self, plan: Path | Plan, installed: "Installed", clients: list[P4RuntimeClient]
     ) -> list[Share]:
         """Return what each switch serves of a plan, and what is around it."""
         if self.described is None:
-            parts = parts_by_number(folder, len(clients), installed.leaves, installed.spines)
+            parts = parts_by_number(plan, len(clients), installed.leaves, installed.spines)
         else:
-            parts = parts_for(folder, self.described)
+            parts = parts_for(plan, self.described)
         return [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
 
 
@@ -212,9 +212,8 @@ def install(
     """Bring switches to a plan: all of them, or none."""
     # Not opened yet: a plan that does not fit needs no switch to be told so.
     clients = access.clients(address, election_id=election_id, deadline=deadline)
+    shares = access.shares(trusted_plan(plan, _warn, check=installed.check), installed, clients)
     with ExitStack() as stack:
-        folder = stack.enter_context(trusted_plan(plan, _warn, check=installed.check))
-        shares = access.shares(folder, installed, clients)
         for client in clients:
             stack.callback(client.close)
         with _progress_bar(visible=not as_json) as tell:
@@ -299,8 +298,7 @@ def watch(
     Prints what moves.
     """
     clients = access.clients(address, election_id=election_id, deadline=WATCH_DEADLINE)
-    with trusted_plan(plan, _warn, check=installed.check) as folder:
-        shares = access.shares(folder, installed, clients)
+    shares = access.shares(trusted_plan(plan, _warn, check=installed.check), installed, clients)
     try:
         keep_installed(
             shares,

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.network import Network
-from switchgnn.planner import Manifest, SwitchPart, read_manifest, read_switch_part
+from switchgnn.planner import Manifest, Plan, SwitchPart, read_manifest, read_switch_part
 from switchgnn.planner.plan.leaf_spine import LeafSpinePart
 
 
@@ -65,7 +65,7 @@ def leaf_spine_switch_plan(manifest: Manifest, part: LeafSpinePart) -> SwitchPla
     return SwitchPlan(manifest, part.switch, part)
 
 
-PlanSource = str | Path | SwitchPlan | tuple[Manifest, SwitchPart]
+PlanSource = str | Path | Plan | SwitchPlan | tuple[Manifest, SwitchPart]
 
 
 def load_plan(source: PlanSource) -> SwitchPlan:
@@ -77,4 +77,6 @@ def load_plan(source: PlanSource) -> SwitchPlan:
         return source
     if isinstance(source, tuple):
         return SwitchPlan(*source)
+    if isinstance(source, Plan):
+        return SwitchPlan(source.manifest, source.switch)
     return SwitchPlan(read_manifest(source), read_switch_part(source))

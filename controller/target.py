@@ -28,6 +28,7 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest, read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import Manifest
+from switchgnn.planner.plan.plan import Plan
 
 Progress = Callable[[str, int, int], None]
 """Called with a switch's address, the updates written so far, and all of them."""
@@ -169,25 +170,31 @@ def client_of(
     )
 
 
-def parts_for(plan: Path, network: DescribedNetwork) -> list[tuple[SwitchPlan, Network]]:
+def manifest_of(plan: Path | Plan) -> Manifest:
+    """Return the manifest of a plan in a folder, or of one in memory."""
+    return plan.manifest if isinstance(plan, Plan) else read_manifest(plan)
+
+
+def parts_for(plan: Path | Plan, network: DescribedNetwork) -> list[tuple[SwitchPlan, Network]]:
     """Return what each switch of a network serves of a plan, and what is around it."""
-    wanted, there = read_manifest(plan).workers, len(network.workers)
-    if wanted != there:
+    manifest, there = manifest_of(plan), len(network.workers)
+    if manifest.workers != there:
         raise errors.PlanRefusedError(
-            f"The plan {plan} is for {wanted} workers; the network has {there}."
+            f"The plan of graph {manifest.graph.name} is for {manifest.workers} workers; the "
+            f"network has {there}."
         )
     over = LeafSpine(network.leaf_of_worker, len(network.spines)) if network.cables else None
     return parts_over(plan, over, networks_of(network))
 
 
 def parts_over(
-    plan: Path, leaf_spine: LeafSpine | None, networks: Sequence[Network]
+    plan: Path | Plan, leaf_spine: LeafSpine | None, networks: Sequence[Network]
 ) -> list[tuple[SwitchPlan, Network]]:
     """Return what each switch serves, leaves first, and what is around it; None: all of it."""
     if leaf_spine is None:
         loaded = load_plan(plan)
         return [(loaded, network) for network in networks]
-    whole = read_plan(plan)
+    whole = plan if isinstance(plan, Plan) else read_plan(plan)
     parts = split_for_leaf_spine(whole, leaf_spine).switches
     plans = [leaf_spine_switch_plan(whole.manifest, part) for part in parts]
     return list(zip(plans, networks, strict=True))

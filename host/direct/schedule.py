@@ -6,20 +6,18 @@ choice, one bit per edge.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s, Integers, UInt8s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.host.direct.errors import ScheduleError
-from switchgnn.planner.arrays import are_offsets, sort_by_key
+from switchgnn.planner.arrays import sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.between_hosts import rows_between
@@ -260,17 +258,18 @@ def _digest(boundary: BoundaryEdges, assignment: Int32s, by_copy: Bools, turn: I
 
 
 _REMEDY = "write it again"
-_DIGEST_SIZE = 32
+_INT64 = ("<i8",)
+# n vertices and W workers; s rows are sent and r are received, which add S and A entries.
 _ARRAYS = {
-    "worker": "<i8",
-    "vertices": "<i8",
-    "out_indptr": "<i8",
-    "send_indptr": "<i8",
-    "send_column": "<i8",
-    "in_indptr": "<i8",
-    "add_indptr": "<i8",
-    "add_column": "<i8",
-    "digest": "|u1",
+    "worker": ArrayKind(_INT64, (0,), below="W"),
+    "vertices": ArrayKind(_INT64, shape="n"),
+    "out_indptr": ArrayKind(_INT64, shape="W+1", cuts="s"),
+    "send_indptr": ArrayKind(_INT64, shape="s+1", cuts="S"),
+    "send_column": ArrayKind(_INT64, shape="S", below="n"),
+    "in_indptr": ArrayKind(_INT64, shape="W+1", cuts="r"),
+    "add_indptr": ArrayKind(_INT64, shape="n+1", cuts="A"),
+    "add_column": ArrayKind(_INT64, shape="A", below="r"),
+    "digest": ArrayKind(("|u1",), shape="32"),
 }
 
 
@@ -292,22 +291,19 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
         "add_column": schedule.add.column,
         "digest": schedule.digest,
     }
-    typed = {name: array.astype(_ARRAYS[name]) for name, array in arrays.items()}
+    typed = {name: array.astype(_ARRAYS[name].types[0]) for name, array in arrays.items()}
     with writing(Path(path), refuse=ScheduleError):
         Path(path).write_bytes(pack_arrays(typed))
 
 
 def read_schedule(path: str | Path) -> DirectSchedule:
     """Read what ``write_schedule`` wrote; ScheduleError: no such file, or something else in it."""
-    kinds = {
-        name: ArrayKind((kind,), (0,) if name == "worker" else (1,))
-        for name, kind in _ARRAYS.items()
-    }
     try:
-        arrays = read_arrays(Path(path), kinds, remedy=_REMEDY)
+        arrays = read_arrays(Path(path), _ARRAYS, remedy=_REMEDY)
     except ArraysError as error:
         raise ScheduleError(f"Cannot read the schedule: {error}") from error
-    if not _fit(arrays):
+    # Received rows take memory, and each of them is added to something.
+    if int(arrays["in_indptr"][-1]) > len(arrays["add_column"]):
         raise ScheduleError(f"The arrays of {path} do not fit each other: {_REMEDY}.")
     return DirectSchedule(
         worker=int(arrays["worker"]),
@@ -318,27 +314,3 @@ def read_schedule(path: str | Path) -> DirectSchedule:
         add=RowSums(arrays["add_indptr"], arrays["add_column"], int(arrays["in_indptr"][-1])),
         digest=arrays["digest"],
     )
-
-
-def _fit(arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """Return whether all indices are in range, as they are used unchecked."""
-    workers, vertices = len(arrays["out_indptr"]) - 1, len(arrays["vertices"])
-    sent, received = len(arrays["send_indptr"]) - 1, arrays["in_indptr"][-1:]
-    return (
-        0 <= int(arrays["worker"]) < workers
-        and len(arrays["in_indptr"]) == workers + 1
-        and len(arrays["digest"]) == _DIGEST_SIZE
-        and len(arrays["add_indptr"]) == vertices + 1
-        and are_offsets(arrays["out_indptr"], sent)
-        and are_offsets(arrays["in_indptr"], int(received[0]))
-        # Incoming rows take memory, and each of them is added to something.
-        and int(received[0]) <= len(arrays["add_column"])
-        and are_offsets(arrays["send_indptr"], len(arrays["send_column"]))
-        and are_offsets(arrays["add_indptr"], len(arrays["add_column"]))
-        and _inside(arrays["send_column"], vertices)
-        and _inside(arrays["add_column"], int(received[0]))
-    )
-
-
-def _inside(indices: Int64s, end: int) -> bool:
-    return bool(indices.min(initial=0) >= 0 and indices.max(initial=-1) < end)

@@ -18,6 +18,7 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Integers
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import PACKED, UnpackLimit, open_unpacked, read_regular
 
@@ -44,11 +45,19 @@ class ArraysError(SwitchGNNError):
 
 @dataclass(frozen=True)
 class ArrayKind:
-    """What an array in a file has to be."""
+    """What an array in a file has to be.
+
+    Sizes are letters, which have the same value in all arrays of a file, or numbers.
+    """
 
     types: tuple[str, ...]  # dtypes of NumPy (`<i8`) or kinds of them (`i`), any of which will do
     dims: tuple[int, ...] = (1,)  # the permitted numbers of dimensions
     optional: bool = False  # whether the array may be missing
+    # Checked by `read_arrays` alone; "": anything.
+    shape: str = ""  # sizes, such as `K,8`, `S*F` or `Q+1`
+    cuts: str = ""  # the numbers rise from 0 to this size
+    below: str = ""  # the numbers are from 0, and below this size
+    ascending: bool = False  # strictly
 
     def fits(self, dtype: np.dtype[Any], dims: int) -> bool:
         """Return whether an array may have this dtype and number of dimensions."""
@@ -66,12 +75,17 @@ def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def read_arrays(
-    source: Path | bytes, kinds: Mapping[str, ArrayKind], *, where: str = "", remedy: str
+    source: Path | bytes,
+    kinds: Mapping[str, ArrayKind],
+    *,
+    where: str = "",
+    remedy: str,
+    sizes: Mapping[str, int] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of a safetensors file, by name, in the order of `kinds`, which describe them.
 
-    `source`: a file, or its content. For error messages: `where` names the content, `remedy` says
-    what to do about a damaged file.
+    `source`: a file, or its content. `sizes`: those that are known before. For error messages:
+    `where` names the content, `remedy` says what to do about a damaged file.
 
     Raises:
         ArraysError: the file cannot be read, is damaged, lacks an array, or has further ones.
@@ -88,7 +102,47 @@ def read_arrays(
         for name, array in found.items():
             _check(array.dtype, array.shape, kinds[name], len(data), f"array {name}: ")
             _check_booleans(array, f"array {name}: ")
+        _check_sizes(found, kinds, dict(sizes or {}))
         return found
+
+
+def _check_sizes(
+    arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, ArrayKind], sizes: dict[str, int]
+) -> None:
+    """Check the shapes and the numbers of arrays; `sizes` gets those that shapes define."""
+    for name, array in arrays.items():
+        pairs = zip(kinds[name].shape.split(","), array.shape, strict=False)
+        shape = [_size(formula, sizes, length) for formula, length in pairs if formula]
+        if shape and shape != list(array.shape):
+            raise ValueError(f"array {name}: it has the shape {list(array.shape)}, not {shape}")
+    for name, array in arrays.items():
+        kind = kinds[name]
+        if kind.cuts:
+            end = _size(kind.cuts, sizes, int(array[-1]) if len(array) else 0)
+            if not are_offsets(array, end):
+                raise ValueError(f"array {name}: it does not rise from 0 to {end}")
+        if kind.ascending and np.any(array[1:] <= array[:-1]):
+            raise ValueError(f"array {name}: it is not ascending")
+        if kind.below and array.size:
+            last = _size(kind.below, sizes) - 1
+            if int(array.max()) > last or (array.dtype.kind == "i" and array.min() < 0):
+                raise ValueError(f"array {name}: it has numbers outside 0..{last}")
+
+
+def _size(formula: str, sizes: dict[str, int], found: int = 0) -> int:
+    """Return the value of a formula; a size that is not known yet makes it `found`."""
+    product, _, more = formula.partition("+")
+    factors, plus = product.split("*"), int(more or 0)
+    if not product.isdecimal() and len(factors) == 1:
+        sizes.setdefault(product, found - plus)
+    return math.prod(int(it) if it.isdecimal() else sizes[it] for it in factors) + plus
+
+
+def are_offsets(indptr: Integers, end: int) -> bool:
+    """Return whether an untrusted indptr rises from 0 to `end`; differences may overflow."""
+    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != end:
+        return False
+    return not np.any(indptr[1:] < indptr[:-1])
 
 
 def read_npy(

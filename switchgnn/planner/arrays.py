@@ -92,13 +92,6 @@ def sort_by_keys(*keys: Integers) -> Int32s:
     return order
 
 
-def are_offsets(indptr: Integers, end: int) -> bool:
-    """Return whether an untrusted indptr rises from 0 to `end`; differences may overflow."""
-    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != end:
-        return False
-    return not np.any(indptr[1:] < indptr[:-1])
-
-
 def strange_row(indptr: Int64s, indices: Int32s) -> tuple[str, int] | None:
     """Return ("loop", row) or ("order", row) for the first row that is not simple and ascending."""
     kind, row = _find_strange(indptr, indices)

@@ -14,8 +14,8 @@ from switchgnn.controller.cli import app
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.install import desired_state
 from switchgnn.controller.plan import load_plan
-from switchgnn.planner import build_plan, write_plan
-from switchgnn.planner.check.foreign import ForeignPlanError, trusted_plan
+from switchgnn.planner import PlannerError, build_plan, write_plan
+from switchgnn.planner.check.foreign import trusted_plan
 from tests.controller.plans import write_ring
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content
@@ -38,8 +38,8 @@ def folder(tmp_path, program):
 def said_of(folder, **options):
     """What is said about a plan, and whether it is read where it is."""
     said = []
-    with trusted_plan(folder, said.append, **options) as where:
-        return said, where == folder
+    where = trusted_plan(folder, said.append, **options)
+    return said, where == folder
 
 
 def test_ones_own_plan_is_read_where_it_is(folder):
@@ -100,38 +100,33 @@ def test_what_is_asked_for_is_done(folder):
 
 def test_what_is_checked_is_what_is_installed(folder):
     """Changes that come after the check reach nobody."""
-    with trusted_plan(folder, lambda _: None, check=True) as where:
-        (folder / "switch.safetensors").write_bytes(b"")
-        assert len(load_plan(where).switch.source_vertex)
-    assert not where.exists()
+    where = trusted_plan(folder, lambda _: None, check=True)
+    (folder / "switch.safetensors").write_bytes(b"")
+    assert len(load_plan(where).switch.source_vertex)
 
 
 def test_a_pipe_in_a_plan_is_not_waited_for(folder):
     (folder / "switch.safetensors").unlink()
     os.mkfifo(folder / "switch.safetensors")
     folder.chmod(0o777)
-    with pytest.raises(ForeignPlanError, match="not a regular file"):
+    with pytest.raises(PlannerError, match="not a regular file"):
         said_of(folder)
 
 
 def test_a_file_in_a_plan_that_costs_its_maker_nothing(folder):
     """Terabytes of nothing would fill memory and the folder for temporary files."""
     os.truncate(folder / "switch.safetensors", 1 << 40)
-    with pytest.raises(ForeignPlanError, match=r"more than 4,294,967,296 bytes"):
-        said_of(folder, check=True)
-    (folder / "switch.safetensors").unlink()
-    (folder / "\x1b[2Jmore").write_bytes(b"")
-    with pytest.raises(ForeignPlanError, match=r"\\x1b\[2Jmore' is no file of a plan"):
+    with pytest.raises(PlannerError, match=r"more than 4,294,967,296 bytes"):
         said_of(folder, check=True)
 
 
 def test_a_link_that_is_turned_behind_the_check_leads_nowhere_else(folder, tmp_path):
     """The link may lie where anybody can replace it, and lead to a plan of one's own at first."""
     (tmp_path / "link").symlink_to(folder)
-    with trusted_plan(tmp_path / "link", lambda _: None) as where:
-        (tmp_path / "link").unlink()
-        (tmp_path / "link").symlink_to("/nowhere")
-        assert load_plan(where)
+    where = trusted_plan(tmp_path / "link", lambda _: None)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("/nowhere")
+    assert load_plan(where)
 
 
 @pytest.fixture(scope="module")
@@ -143,10 +138,9 @@ def plan(program):
 def taken(folder, program, layout, network, *, check):
     """Whether `controller install` would begin to write to a switch."""
     try:
-        with trusted_plan(folder, lambda _: None, check=check) as where:
-            loaded = load_plan(where)
-            check_fit(loaded, program, layout, network)
-            desired_state(loaded, layout, network, DEFAULT_ECN_THRESHOLD)
+        loaded = load_plan(trusted_plan(folder, lambda _: None, check=check))
+        check_fit(loaded, program, layout, network)
+        desired_state(loaded, layout, network, DEFAULT_ECN_THRESHOLD)
     except SwitchGNNError:
         return False
     return True
@@ -179,7 +173,7 @@ def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake
     run = CliRunner()
     for command in ("install", "watch"):
         result = run.invoke(app, [command, str(folder), "--address", fake.address])
-        assert isinstance(result.exception, ForeignPlanError)
+        assert isinstance(result.exception, PlannerError)
         assert "is not used: " in str(result.exception)
         assert f"Checking the plan {folder} first: others may write to {folder}." in result.stderr
         assert len(result.stderr.splitlines()) == 1
@@ -192,6 +186,7 @@ def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake
 def test_the_sentence_names_the_folder_of_the_user(plan, tmp_path):
     write_plan(plan, tmp_path / "plan")
     (tmp_path / "plan" / "worker-000.safetensors").write_bytes(b"")
-    with pytest.raises(ForeignPlanError) as error:
+    with pytest.raises(PlannerError) as error:
         said_of(tmp_path / "plan", check=True)
-    assert f"{tmp_path}/plan/worker-000.safetensors was changed" in one_sentence(error)
+    said = one_sentence(error)
+    assert f"{tmp_path}/plan/worker-000.safetensors does not belong to this plan" in said

@@ -399,8 +399,10 @@ def test_pools_are_chosen_where_units_can_be_in_flight_together():
 
 def test_the_pages_list_every_array_and_strategy():
     arrays = (DOCS / "plans.md").read_text(encoding="utf-8")
+    signs = str.maketrans({",": " \N{MULTIPLICATION SIGN} ", "*": " · ", "+": " + "})
     for name, kind in (*SWITCH_ARRAYS.items(), *WORKER_ARRAYS.items()):
-        assert f"| `{name}` | {np.dtype(kind).name} |" in arrays, name
+        shape = kind.shape.translate(signs)
+        assert f"| `{name}` | {np.dtype(kind.types[0]).name} | {shape} |" in arrays, name
     text = (DOCS / "planner.md").read_text(encoding="utf-8")
     for known in (PARTITION_STRATEGIES, BLOCK_STRATEGIES, SEND_STRATEGIES, ORDER_STRATEGIES):
         assert all(f"| `{name}` |" in text for name in known)

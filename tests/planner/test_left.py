@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import Direction, read_plan, write_plan
-from switchgnn.planner.check.files import PlanCheckError
+from switchgnn.planner import Direction, PlannerError, read_plan, write_plan
 from switchgnn.planner.check.plan import check_plan
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import (
@@ -42,7 +41,7 @@ def destinations(graph, assignment, direction):
 
 def refused(content, folder, graph=None):
     write_content(content, folder)
-    with pytest.raises(PlanCheckError) as error:
+    with pytest.raises(PlannerError) as error:
         check_plan(folder, graph)
     return one_sentence(error)
 
@@ -114,11 +113,11 @@ def test_a_destination_of_both_or_neither_is_found(plan, tmp_path):
     part["left_forward"] = np.union1d(part["left_forward"], received[:1])
     for graph in (GRAPH, None):
         message = refused(content, tmp_path, graph)
-        assert "is left to the hosts, and the switch sums it, too" in message
+        assert "is served, but left to the hosts" in message
     content = content_of(plan)
     part = content["workers"][1]
     part["left_backward"] = part["left_backward"][1:]
-    assert "backward: no packet serves the edge" in refused(content, tmp_path, GRAPH)
+    assert "is served by no packet" in refused(content, tmp_path, GRAPH)
     # Without the graph the other direction tells, where its edges are known.
     refused(content, tmp_path)
 
@@ -127,8 +126,8 @@ def test_a_destination_of_both_or_neither_is_found(plan, tmp_path):
     ("change", "part"),
     [
         (lambda rows, n: rows[::-1], "not ascending"),
-        (np.append, "beyond its vertices"),
-        (lambda rows, n: np.insert(rows, 0, -1), "beyond its vertices"),
+        (np.append, "left_forward: it has numbers outside"),
+        (lambda rows, n: np.insert(rows, 0, -1), "left_forward: it has numbers outside"),
     ],
 )
 def test_strange_rows_are_found(plan, tmp_path, change, part):
@@ -136,9 +135,6 @@ def test_strange_rows_are_found(plan, tmp_path, change, part):
     rows = content["workers"][2]
     rows["left_forward"] = change(rows["left_forward"], len(rows["vertices"]))
     assert part in refused(content, tmp_path)
-    if change is np.append:
-        with reports("left_forward names a row"):
-            read_plan(tmp_path)
 
 
 def test_a_vertex_without_remote_neighbours_is_found(plan, tmp_path):

@@ -13,7 +13,6 @@ from switchgnn.lab.simulator.request import NetworkOptions, SimulateOptions
 from switchgnn.lab.simulator.subject import make_subject
 from switchgnn.p4src import load_program
 from switchgnn.planner import PlannerError, build_plan, load_graph, write_plan
-from switchgnn.planner.check.foreign import ForeignPlanError
 from switchgnn.profiles import ProfileError, known_profiles
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import random_graph
@@ -164,7 +163,7 @@ def test_a_sum_for_a_worker_that_is_not_there(tmp_path, worker):
     folder.chmod(0o777)
     options = options_of(folder)
     said = []
-    with pytest.raises(ForeignPlanError, match="is not used"):
+    with pytest.raises(PlannerError, match="is not used"):
         make_subject(options, said.append)
     assert f"Checking the plan {folder} first: others may write to {folder}." in said
 

@@ -17,8 +17,8 @@ from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.commands.shared.training import import_training
-from switchgnn.planner import PlannerError, load_graph, write_plan
-from switchgnn.planner.check.plan import check_plan, name_of_graph
+from switchgnn.planner import PlannerError, load_graph, read_manifest, write_plan
+from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.plan.files import check_target
 from switchgnn.profiles import find_profile
@@ -173,7 +173,7 @@ def _graph_of(folder: Path) -> str:
     A name from other users is accepted for bundled graphs only: it could lead to any file, or to a
     graph that fills the memory.
     """
-    name = name_of_graph(folder)
+    name = read_manifest(folder).graph.name
     if not is_bundled(name) and (reason := reason_to_distrust(folder)) is not None:
         raise PlannerError(
             f"{folder} is for graph {name!r}, which is not loaded because others may have chosen "

@@ -148,8 +148,8 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
         raise SimulatorError("A plan has its own strategies: for others give --graph in its place.")
     tell(f"read {folder}")
     # The models and what is compiled believe the arrays: they do not look at each index.
-    with trusted_plan(folder, tell, check=options.check) as trusted:
-        plan = read_plan(trusted)
+    trusted = trusted_plan(folder, tell, check=options.check)
+    plan = trusted if isinstance(trusted, Plan) else read_plan(trusted)
     graph = _graph_of(plan, options.graph, folder)
     _check_links(options, plan.manifest.workers)
     if options.system is None:

@@ -1,53 +1,45 @@
 """Check plans of other users before use: digests do not show who made a plan."""
 
-import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-from switchgnn.base.files import open_regular, private_folder, reason_to_distrust_path
-from switchgnn.planner.check.files import PlanCheckError
+from switchgnn.base.files import reason_to_distrust_path
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.plan.files import is_plan_file
+from switchgnn.planner.plan.files import read_plan
+from switchgnn.planner.plan.plan import Plan
 
 # A file of terabytes costs nothing where it has no data in it.
 _MOST_BYTES = 4 << 30
 
 
-class ForeignPlanError(PlannerError):
-    """A plan of another user that fails the check or cannot be read."""
-
-
-@contextmanager
 def trusted_plan(
     folder: Path, say: Callable[[str], None], *, check: bool | None = None
-) -> Iterator[Path]:
-    """Yield a folder with a plan of one's own or a checked copy."""
+) -> Path | Plan:
+    """Return the folder of a plan of one's own, or the content of another one that is right.
+
+    `check`: whether to check it; None: if other users could have made or changed it.
+
+    Raises:
+        PlannerError: a checked plan cannot be read or is wrong.
+    """
     # Users who may change a link could redirect it after the check, so it is resolved first.
     resolved = folder.resolve()
-    reason = _reason(resolved, check=check)
+    asked = "that was asked for" if check else None
+    reason = _reason(resolved) if check is None else asked
     if reason is None:
-        yield resolved
-        return
+        return resolved
     say(f"Checking the plan {folder} first: {reason}.")
-    with private_folder("switchgnn-plan-") as copy:
-        _copy(folder, copy)
-        try:
-            check_plan(copy)
-        except PlanCheckError as error:
-            raise _refused(folder, str(error).replace(str(copy), str(folder))) from error
-        yield copy
+    try:
+        _check_size(folder)
+        plan = read_plan(folder)
+        check_plan(plan)
+    except PlannerError as error:
+        raise PlannerError(f"The plan {folder} is not used: {error}") from error
+    return plan
 
 
-def _refused(folder: Path, problem: str) -> ForeignPlanError:
-    return ForeignPlanError(f"The plan {folder} is not used: {problem} Make the plan again.")
-
-
-def _reason(resolved: Path, *, check: bool | None) -> str | None:
-    if check is not None:
-        return "that was asked for" if check else None
+def _reason(resolved: Path) -> str | None:
     try:
         return reason_to_distrust_path(resolved)
     except (FileNotFoundError, NotADirectoryError):
@@ -57,19 +49,10 @@ def _reason(resolved: Path, *, check: bool | None) -> str | None:
         return f"whose it is cannot be seen ({error.strerror})"
 
 
-def _copy(folder: Path, copy: Path) -> None:
-    left = _MOST_BYTES
+def _check_size(folder: Path) -> None:
     try:
-        for path in sorted(folder.iterdir()):
-            if not is_plan_file(path.name):
-                raise _refused(folder, f"{path.name!r} is no file of a plan.")
-            with open_regular(path) as source, (copy / path.name).open("wb") as target:
-                left -= source.seek(0, os.SEEK_END)
-                source.seek(0)
-                if left < 0:
-                    raise _refused(folder, f"It has more than {_MOST_BYTES:,} bytes.")
-                shutil.copyfileobj(source, target)
+        size = sum(path.stat().st_size for path in folder.glob("*"))
     except OSError as error:
-        raise ForeignPlanError(
-            f"The plan {folder} cannot be read: {error.filename}: {error.strerror}."
-        ) from error
+        raise PlannerError(f"Cannot read {error.filename}: {error.strerror}.") from error
+    if size > _MOST_BYTES:
+        raise PlannerError(f"its files have more than {_MOST_BYTES:,} bytes.")

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Float32s, Int64s, Integers
-from switchgnn.base.arrays import ArrayKind, read_npy, read_npz
+from switchgnn.base.arrays import ArrayKind, are_offsets, read_npy, read_npz
 from switchgnn.base.files import PACKED, open_unpacked
 from switchgnn.base.machine import require_memory
-from switchgnn.planner.arrays import are_offsets
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.edge_list import (
     IGNORE_WEIGHTS,

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s, Int32s, Int64s, Integers
+from switchgnn.base.arrays import are_offsets
 from switchgnn.base.machine import require_memory
-from switchgnn.planner.arrays import are_offsets, indptr_of, strange_row
+from switchgnn.planner.arrays import indptr_of, strange_row
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 

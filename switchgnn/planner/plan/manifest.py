@@ -7,7 +7,7 @@ from switchgnn.base.records import RecordError, make_record, parse_json, record_
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.lanes import LANES, ROWS
-from switchgnn.planner.plan.banks import MOST_POOLS, room_of
+from switchgnn.planner.plan.banks import BANKS, MOST_POOLS, room_of, slots_per_bank
 
 PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 9
@@ -133,8 +133,21 @@ class Manifest:
             ) from None
 
 
-def _check_printable(manifest: Manifest, where: str) -> None:
-    """Refuse names with control characters for a terminal."""
+def _check(manifest: Manifest, where: str) -> None:
+    """Refuse sizes that no plan has, and names with control characters for a terminal."""
+    pools, lanes, rows = manifest.pools, manifest.lanes, manifest.rows
+    possible = {
+        "workers": manifest.workers >= 1,
+        "banks": manifest.banks == BANKS,
+        "pools": 1 <= pools <= MOST_POOLS,
+        "slots_per_bank": pools
+        and manifest.slots_per_bank == slots_per_bank(manifest.slots, pools),
+        "lanes": lanes in LANES,
+        "rows": rows in ROWS and rows * lanes <= LANES[-1],
+    }
+    for name, right in possible.items():
+        if not right:
+            raise PlannerError(f"{where} has {getattr(manifest, name)} {name}; plan again.")
     strategy = manifest.strategy
     names = (manifest.graph.name, manifest.partition.method, strategy.blocks, strategy.send)
     for name in (*names, strategy.order):
@@ -173,13 +186,5 @@ def decode_manifest(data: bytes, where: str) -> Manifest:
         raise PlannerError(f"{where} is damaged: {error}; plan again.") from error
     if manifest.digest != record_digest(manifest):
         raise PlannerError(f"{where} was changed after it was written; plan again.")
-    _check_printable(manifest, where)
-    if manifest.lanes not in LANES:
-        raise PlannerError(f"{where} has frames of {manifest.lanes} numbers; plan again.")
-    if manifest.rows not in ROWS or manifest.rows * manifest.lanes > LANES[-1]:
-        raise PlannerError(
-            f"{where} has frames of {manifest.rows} rows of {manifest.lanes} numbers; plan again."
-        )
-    if not 1 <= manifest.pools <= MOST_POOLS:
-        raise PlannerError(f"{where} has {manifest.pools} pools; plan again.")
+    _check(manifest, where)
     return manifest

@@ -33,7 +33,6 @@ from switchgnn.planner.blocks.refine import (
     refine_within,
     side_by_side,
 )
-from switchgnn.planner.check.files import PlanCheckError
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import (
@@ -416,7 +415,7 @@ def test_too_large_blocks_are_found(monkeypatch, tmp_path):
     with reports("sums in spine 0, for 40 slots"):
         split_for_leaf_spine(plan, even_leaf_spine(WORKERS, 4, 1))
     write_plan(plan, tmp_path / "plan")
-    with pytest.raises(PlanCheckError, match="slots of one switch, which has 40"):
+    with reports("slots of one switch, which has 40"):
         check_plan(tmp_path / "plan", SPARSE)
     right = sparse_plan()
     write_plan(right, tmp_path / "plan")

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import assume, settings
 from hypothesis import strategies as st
 
-from switchgnn.planner import write_plan
-from switchgnn.planner.check.files import PlanCheckError
-from switchgnn.planner.check.plan import check_plan, name_of_graph
+from switchgnn.planner import PlannerError, write_plan
+from switchgnn.planner.check.plan import check_plan
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import (
@@ -47,7 +46,7 @@ def content(plan):
 def refused(content, graph=GRAPH):
     with tempfile.TemporaryDirectory() as folder:
         write_content(content, Path(folder))
-        with pytest.raises(PlanCheckError) as error:
+        with pytest.raises(PlannerError) as error:
             check_plan(folder, graph)
     return one_sentence(error)
 
@@ -207,7 +206,7 @@ def test_blocks_of_no_direction_or_of_a_wrong_one_are_found(content):
     content = content_of(plan_of(GRAPH, directions="forward"))
     directions = content["manifest"]["directions"]
     directions["backward"] = directions["forward"]
-    assert "backward: the switch serves the edge" in refused(content, None)
+    assert "is served by no packet" in refused(content, None)
 
 
 def test_a_strange_number_of_workers_is_refused(content):
@@ -220,23 +219,18 @@ def test_changed_missing_and_strange_files_and_other_graphs_are_refused(plan, tm
     folder = tmp_path / "plan"
     write_plan(plan, folder)
     assert check_plan(folder, GRAPH).workers == 4
-    assert name_of_graph(folder) == "random"
-    with reports("is for graph random", kind=PlanCheckError):
+    with reports("is for graph random"):
         check_plan(folder, random_graph(60, 300, 4, directed=True))
     data = (folder / "switch.safetensors").read_bytes()
     for change in (data[:-1], b"", data + b"x"):
         (folder / "switch.safetensors").write_bytes(change)
-        with reports("was changed", kind=PlanCheckError):
+        with reports("was changed"):
             check_plan(folder, GRAPH)
     (folder / "switch.safetensors").write_bytes(data)
-    (folder / "notes.txt").write_text("words")
-    with reports("notes.txt", kind=PlanCheckError):
-        check_plan(folder, GRAPH)
-    (folder / "notes.txt").unlink()
     (folder / "worker-001.safetensors").unlink()
-    with reports("worker-001", kind=PlanCheckError):
+    with reports("worker-001"):
         check_plan(folder, GRAPH)
-    with reports("Cannot read", kind=PlanCheckError):
+    with reports("is not a plan"):
         check_plan(tmp_path / "nothing", GRAPH)
 
 
@@ -267,15 +261,15 @@ def test_packets_of_several_rows_are_understood(presummed, tmp_path):
     [
         ({"entry_count": [1, 3]}, "its packets carry"),
         ({"entry_count": [2, 2]}, "its packets carry"),
-        ({"send_row": [2, 0, 0]}, "twice"),
+        ({"send_row": [2, 0, 0]}, "expects the edge 1->3 in block 1"),
         ({"send_row": [2, 0, 2]}, "edge"),
         ({"send_row": [1, 0, 1]}, "send_row and send_source differ"),
         ({"send_row_indptr": [0, 2, 3]}, "one vertex"),
-        ({"send_row": [3, 0, 1]}, "beyond its vertices"),
+        ({"send_row": [3, 0, 1]}, "send_row: it has numbers outside 0..2"),
         ({"source_worker": [0, 0, 0, 1]}, "another worker only"),
-        ({"send_destination": [0, 4]}, "names vertex 4, but the switch adds it for 3"),
-        ({"send_destination": [3, 3]}, "names a destination"),
-        ({"send_destination": [3]}, "send_destination has a wrong length"),
+        ({"send_destination": [0, 4]}, "names the destination 4, but should name 3"),
+        ({"send_destination": [3, 3]}, "names the destination 3, but should name 0"),
+        ({"send_destination": [3]}, "send_destination: it has the shape [1], not [2]"),
         ({"source_vertex": [0, 1, 2, PARTIAL + 1]}, "not among the sources"),
     ],
 )

@@ -162,16 +162,18 @@ def test_forged_files_run_no_pickles_and_need_the_right_arrays(plan, folder):
 @pytest.mark.parametrize(
     ("name", "change", "part"),
     [
-        ("source_worker", lambda a: a[1:], "arrays source_* differ in length"),
-        ("entry_slot", lambda a: a[:, 1:], "entry_slot, entry_expected, entry_row differ in shape"),
+        ("source_worker", lambda a: a[1:], "array source_worker: it has the shape"),
+        ("entry_slot", lambda a: a[:, 1:], "array entry_slot: it has the shape"),
         ("entry_slot", lambda a: a[:, 0], "not a 2-D array of <u4"),
         ("result_slot", lambda a: a[0], "not a 1-D array of <u4"),
-        ("receive_count", lambda a: a[1:], "receive_count and receive_vertex differ in length"),
-        ("send_row_indptr", lambda a: a[:-1], "is not one longer than send_destination"),
-        ("send_indptr", lambda a: a[:-1], "is not for"),
+        ("receive_count", lambda a: a[1:], "array receive_count: it has the shape"),
+        ("send_row_indptr", lambda a: a[:-1], "array send_row_indptr: it has the shape"),
+        ("send_indptr", lambda a: a[:-1], "array send_indptr: it has the shape"),
         ("send_indptr", lambda a: a + 1, "does not rise from 0"),
-        ("send_row", lambda a: a + 10**9, "a row that the worker does not have"),
-        ("receive_row", lambda a: a - 10**9, "a row that the worker does not have"),
+        ("send_row", lambda a: a + 10**9, "array send_row: it has numbers outside 0.."),
+        ("receive_row", lambda a: a - 10**9, "array receive_row: it has numbers outside 0.."),
+        ("result_worker", lambda a: a + 3, "array result_worker: it has numbers outside 0..2"),
+        ("vertices", lambda a: a[::-1], "array vertices: it is not ascending"),
     ],
 )
 def test_parts_whose_arrays_do_not_fit(plan, folder, name, change, part):
