@@ -26,7 +26,6 @@ NEEDS = {
     "training": (TRAIN, LAUNCH),
     "plots": ("plan karate --workers 3 --slots 16 --plots plots",),
     "hypergraph": ("plan karate --workers 3 --slots 16 --blocks hypergraph",),
-    "simulate": ("simulate --graph karate --workers 3 --system best",),
     "mininet": ("run --graph karate --workers 3 --target embedded --fabric mininet",),
 }
 # What every installation can do.
@@ -39,6 +38,7 @@ ALWAYS = (
     "capture packets --details",
     "plan karate --workers 3 --slots 16 --out plan",
     "plan --data karate --workers 2 --parts --out job",
+    "simulate --graph karate --workers 3 --system best",
     f"allreduce --workers 2 --bytes 4096 {HERE}",
     f"soak --minutes 0 {HERE}",
     "network init --help",

@@ -181,7 +181,6 @@ def _packets() -> Finding:
 
 
 _MISSING_REQUIRED = 2
-_SIMULATE = "switchgnn simulate"
 _COMPILED = "switchgnn simulate, and native code in the embedded switch and hosts"
 
 
@@ -248,7 +247,6 @@ def examine() -> list[Finding]:
             *("fabric mininet", "hosts in namespaces of their own", False),
             *((None, no_mininet) if no_mininet else ("a trial network works", "")),
         ),
-        Finding("ns3", _SIMULATE, False, version_of("ns3"), how_to_install("simulate")),
         Finding("C++ compiler", _COMPILED, False, find_compiler(), "apt-get install g++"),
         Finding(
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),

@@ -1,1 +1,1 @@
-"""What researchers run on top of the core: faults in virtual time, ns-3, figures."""
+"""What researchers run on top of the core: faults in virtual time, the simulator, figures."""

@@ -65,7 +65,7 @@ def test_every_extra_that_it_names_is_one(install, nothing_here):
         for finding in (*examine(), *design())
         if "[" in finding.mend
     }
-    assert named >= {"test", "training", "plots", "hypergraph", "mininet", "simulate"}
+    assert named >= {"test", "training", "plots", "hypergraph", "mininet"}
     assert named <= extras
 
 

@@ -1,4 +1,4 @@
-"""Points that need no ns-3: a process that prints a result at once."""
+"""Points that need no compiler: a process that prints a result at once."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Simulations need the `ns3` wheel and a compiler; models are compiled once for all tests."""
+"""Simulations need a compiler; models are compiled once for all tests."""
 
 import pytest
 

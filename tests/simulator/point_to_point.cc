@@ -1,6 +1,6 @@
 // Sends the same frames over a link of the models and over ns-3's own point-to-point device, whose
-// queue puts short frames first. Prints the bytes and the picoseconds of each arrival: "BYTES MODEL
-// BYTES DEVICE", line by line.
+// queue puts short frames first; each in the event queue of its own simulator. Prints the bytes and
+// the picoseconds of each arrival: "BYTES MODEL BYTES DEVICE", line by line.
 #include "link.h"
 
 #include "ns3/data-rate.h"
@@ -9,9 +9,11 @@
 #include "ns3/point-to-point-channel.h"
 #include "ns3/point-to-point-net-device.h"
 #include "ns3/queue.h"
+#include "ns3/simulator.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
 #include <random>
 #include <utility>
@@ -104,13 +106,14 @@ main(int, char** words)
     Notes device;
     Trace trace(false);
     LinkOptions options{.bits_per_second = static_cast<double>(bits_per_second), .delay = delay};
-    auto link = Create<Link>(options, model, 0, nullptr, trace);
+    Link link(options, model, 0, nullptr, trace);
     auto channel = CreateObject<PointToPointChannel>();
     channel->SetAttribute("Delay", TimeValue(TimeStep(delay)));
     auto from = AddDevice(channel, bits_per_second);
     auto to = AddDevice(channel, bits_per_second);
     to->SetReceiveCallback(MakeCallback(&Notes::Take, &device));
 
+    std::deque<::Timer> sends;
     std::mt19937 draw(7);
     const Kind kinds[] = {Kind::FEATURE, Kind::ADVANCE, Kind::ACK};
     Picoseconds at = 0;
@@ -119,11 +122,13 @@ main(int, char** words)
         // Bursts, and pauses in which the queue runs empty.
         at += draw() % 20 ? 0 : draw() % (40 * options.TimeOf(188));
         const Kind kind = kinds[draw() % 3];
+        sends.emplace_back([&link, kind](Picoseconds now) { link.Send({.kind = kind}, now); });
+        sends.back().SetTo(at);
         Simulator::Schedule(TimeStep(at), [=] {
-            link->Send({.kind = kind}, Simulator::Now().GetTimeStep());
             from->Send(Create<ns3::Packet>(FrameBytes(kind) - kPpp), to->GetAddress(), 0x0800);
         });
     }
+    events.Run();
     Simulator::Run();
     for (uint32_t i = 0; i < kFrames; ++i)
     {

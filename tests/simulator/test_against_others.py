@@ -1,5 +1,6 @@
 """Simulated exchanges against the embedded switch, ns-3's own device, and the pace of hosts."""
 
+import importlib.util
 import subprocess
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from switchgnn.host.direct.kinds import copies, copy_schedules, partial_schedule
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.pace import RoundTrip
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator.compile import MODELS, find_wheel
+from switchgnn.lab.simulator.compile import MODELS
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
@@ -29,6 +30,7 @@ from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategi
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
 from tests.support.commands import forkserver
+from tests.support.levels import ns3_missing
 
 from .scenes import Row, Sent, arrivals, scene
 
@@ -219,14 +221,16 @@ def test_features_leave_when_those_of_the_host_would(threshold, monkeypatch):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
+    if reason := ns3_missing():
+        pytest.skip(reason)
     program = tmp_path_factory.mktemp("link") / "point_to_point"
-    wheel = find_wheel()
+    wheel = Path(importlib.util.find_spec("ns3").submodule_search_locations[0])
+    (core,) = wheel.glob("lib*/libns3*-core*.so")
     libraries = [
-        str(wheel.core).replace("-core", f"-{name}")
-        for name in ("core", "network", "point-to-point")
+        str(core).replace("-core", f"-{name}") for name in ("core", "network", "point-to-point")
     ]
     source = Path(__file__).parent / "point_to_point.cc"
-    includes = ["-isystem", wheel.include, f"-I{MODELS}", f"-Wl,-rpath,{wheel.core.parent}"]
+    includes = ["-isystem", wheel / "include", f"-I{MODELS}", f"-Wl,-rpath,{core.parent}"]
     command = [find_compiler(), "-std=c++20", "-O0", *includes, source]
     subprocess.run([*command, *libraries, "-o", program], check=True)
     return program

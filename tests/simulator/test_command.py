@@ -126,8 +126,8 @@ def test_leaves_complete_sums_only_when_asked_to():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("GRAPH paper --topology=leaf-spine", "8 leaves and 4 workers: give fewer --leaves"),
-        ("PLAN --topology=leaf-spine", "8 leaves and 4 workers"),
+        ("GRAPH paper --topology=leaf-spine", "8 leaves are too many for 4 workers"),
+        ("PLAN --topology=leaf-spine", "8 leaves are too many for 4 workers"),
         ("GRAPH paper --topology=leaf-spine --leaves=2 --background-load=0.1", "in a star only"),
         ("GRAPH paper --leaves=2", "need --topology leaf-spine"),
         ("GRAPH paper --completion=leaf", "need --topology leaf-spine"),

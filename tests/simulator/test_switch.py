@@ -1,13 +1,12 @@
 """`switchgnn simulate` within what a switch has, on plans of others, and without its tools."""
 
-import importlib.metadata
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.lab.simulator.compile import MODELS, compiled_models, find_wheel
+from switchgnn.lab.simulator.compile import MODELS, compiled_models
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import NetworkOptions, SimulateOptions
 from switchgnn.lab.simulator.subject import make_subject
@@ -196,15 +195,6 @@ def test_a_plan_that_leaves_nothing_needs_no_graph(tmp_path):
     )
     with pytest.raises(SimulatorError, match="leave --graph out"):
         make_subject(replace(options_of(tmp_path / "plan"), graph="karate"), lambda _: None)
-
-
-def test_ns3_may_be_missing(monkeypatch):
-    def nothing(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "distribution", nothing)
-    with pytest.raises(SimulatorError, match=r"ns-3, which is not installed: pip install"):
-        find_wheel()
 
 
 def test_a_compiler_may_be_missing(monkeypatch):

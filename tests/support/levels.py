@@ -9,8 +9,7 @@ from collections import Counter
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.native import needed_compiler
+from switchgnn.base.native import find_compiler
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import BMV2_PROGRAM, bmv2_installed
 from tests.support.gpu import cuda_missing
@@ -198,6 +197,7 @@ def summary(passed):
     yield line_of("dissector tshark", passed, "wireshark", tshark_missing())
     yield line_of("site mkdocs", passed, "docs/test_site", site_missing())
     yield line_of("device cuda", passed, "[cuda", cuda_missing())
+    yield line_of("oracle ns3", passed, "_ns3_", ns3_missing())
     yield line_of("browser chromium", passed, "browser", browser_missing())
 
 
@@ -214,14 +214,11 @@ def site_missing():
 
 def simulator_missing():
     """Why nothing can be simulated; None: it can."""
-    from switchgnn.lab.simulator.compile import find_wheel  # noqa: PLC0415  most tests need none
+    return None if find_compiler() else "no C++ compiler is on the PATH (apt-get install g++)"
 
-    try:
-        find_wheel()
-        needed_compiler("A simulation")
-    except SwitchGNNError as error:
-        return str(error)
-    return None
+
+def ns3_missing():
+    return None if importlib.util.find_spec("ns3") else "ns3 is not installed (pip install ns3)"
 
 
 def browser_missing():

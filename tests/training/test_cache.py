@@ -15,9 +15,9 @@ from switchgnn.training.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
 from switchgnn.training.compression import CompressionOptions
 from switchgnn.training.errors import TrainingError
 from switchgnn.training.join import Worker
-from switchgnn.training.seat import Seat
 from switchgnn.training.options import TrainingOptions
 from switchgnn.training.partition import partition_dataset
+from switchgnn.training.seat import Seat
 from switchgnn.training.sums import RemoteSum
 from tests.training.gathering import Gathering, in_threads
 from tests.training.plain_loop import train_plainly

@@ -15,8 +15,8 @@ from torch_geometric.nn import GCNConv
 
 from switchgnn.training.errors import UnsupportedLayerError
 from switchgnn.training.join import Worker
-from switchgnn.training.seat import Seat
 from switchgnn.training.partition import partition_dataset
+from switchgnn.training.seat import Seat
 from switchgnn.training.sums import RemoteSum
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering, in_threads

@@ -1,4 +1,4 @@
-"""`switchgnn simulate`: a plan, or a system, packet by packet in ns-3."""
+"""`switchgnn simulate`: a plan, or a system, packet by packet."""
 
 import json
 from dataclasses import dataclass, replace
@@ -331,7 +331,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command(epilog="Example: switchgnn simulate --graph karate --workers 4 --system paper")
 @with_groups
 def simulate(asked: SimulateCommandOptions) -> None:
-    """Simulate one exchange of a layer in ns-3.
+    """Simulate one exchange of a layer, packet by packet.
 
     Says what an epoch takes. Simulates the plan in the folder of --plan; or else
     makes what --system has for --graph: bns-gcn (hosts send copies), host-partial

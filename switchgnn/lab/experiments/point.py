@@ -9,7 +9,7 @@ from pathlib import Path
 import switchgnn
 from switchgnn.base.machine import version_of
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.lab.simulator.compile import PACKAGE, compiled_models
+from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.request import HOSTS_ALONE, LEAF, SPINE
 from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
@@ -111,7 +111,7 @@ def _digest(words: Mapping[str, object]) -> str:
 # A plan, and the time of an exchange, come of these.
 _PACKAGES = ("host", "p4src", "planner", "profiles", "lab/simulator")
 _FILES = ("lab/experiments/process.py",)
-_LIBRARIES = ("switchgnn", PACKAGE, "numpy", "pymetis", "mtkahypar")
+_LIBRARIES = ("switchgnn", "numpy", "pymetis", "mtkahypar")
 _CODE_DIGITS = 16
 
 
@@ -119,7 +119,7 @@ def current_versions() -> dict[str, str]:
     """Return the versions of libraries, of the models as they are compiled, and of the code.
 
     Raises:
-        SimulatorError: ns-3 or a compiler is missing.
+        SimulatorError: a compiler is missing.
     """
     models = compiled_models().name
     libraries = {name: version_of(name) or "not installed" for name in _LIBRARIES}

@@ -109,9 +109,6 @@ class SimulateReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data; docs/simulator-output.md describes it."""
         run, subject, options = self.run, self.subject, self.options
-        series = {name: list(values) for name, values in vars(run.series).items()}
-        plain = {name: value for name, value in vars(run).items() if name not in _NOT_TOLD}
-        background = None if run.background is None else run.background.to_dict()
         return {
             "system": subject.system,
             "graph": subject.graph,
@@ -145,10 +142,10 @@ class SimulateReport:
             "bytes": self.bytes,
             "aggregation_bits_per_second": self.aggregation_bits_per_second,
             "total_bits_per_second": self.total_bits_per_second,
-            **plain,
+            **_members(run, *_NOT_TOLD),
             "events_per_second": run.events / run.wall_seconds,
-            "background": background,
-            "series": series,
+            "background": run.background and _members(run.background, "trace"),
+            "series": {"seconds": run.series.seconds, **_members(run.series, "at")},
         }
 
     def _leaf_spine(self) -> dict[str, Any]:
@@ -156,13 +153,12 @@ class SimulateReport:
         network, inside = self.options.leaf_spine, self.run.inside
         if network is None or inside is None:
             return {}
-        links = {name: list(values) for name, values in vars(inside).items()}
         return {
             **asdict(network),
             "host_link_bytes": self.host_link_bytes,
             "leaf_spine_bytes": inside.bytes,
             "partial_sums": sum(inside.sums_up),
-            "leaf_spine_links": links,
+            "leaf_spine_links": _members(inside),
         }
 
     def _switch(self) -> dict[str, Any]:
@@ -179,10 +175,14 @@ class SimulateReport:
         return frame_bytes * _BITS / seconds if seconds else 0.0
 
 
+def _members(record: object, *without: str) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in without}
+
+
 def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
     """Plan or read a plan, simulate one exchange, and work out an epoch."""
     if options.leaf_spine is not None and options.workers is not None:
-        options.leaf_spine.words(options.workers)  # refuse early, before planning
+        options.leaf_spine.attach(options.workers)  # refuse early, before planning
     _check(options)
     tell("compile the models")
     compiled_models()  # fail before minutes of planning

@@ -78,7 +78,7 @@ class NetworkOptions:
             "window": self.window,
             "group": group,
             "groups_apart": max(_GROUPS_APART, 2 * -(-self.window // group)),
-            "congestion_control": int(self.congestion_control),
+            "congestion_control": self.congestion_control,
             "round_trip": max(1, 2 * delay),
             "timeout": 0 if self.timeout is None else round(self.timeout * _MICRO * PICOSECONDS),
             "background_load": self.background_load,
@@ -126,28 +126,16 @@ class LeafSpineOptions:
     # the destination does, a variant that the P4 program does not implement.
     completion: str = SPINE
 
-    def words(self, workers: int) -> dict[str, object]:
-        """Return the options of the models, by name."""
-        self._check(workers)
-        return {"leaves": self.leaves, "spines": self.spines, "completion": self.completion}
-
     def attach(self, workers: int) -> LeafSpine:
-        """Return which worker is attached to which leaf, in the planner's terms."""
-        self._check(workers)
-        return even_leaf_spine(workers, self.leaves, self.spines)
+        """Return which worker is attached to which leaf, in the planner's terms.
 
-    def _check(self, workers: int) -> None:
-        if self.leaves < 1 or self.spines < 1:
-            raise SimulatorError(
-                f"A leaf-spine needs a leaf and a spine, but has {self.leaves} and {self.spines}."
-            )
-        if self.leaves > workers:
-            raise SimulatorError(
-                f"Every leaf needs a worker, but there are {self.leaves} leaves and {workers} "
-                "workers: give fewer --leaves."
-            )
+        Raises:
+            SimulatorError: there is no such completion.
+            PlannerError: there is a leaf without a worker, or neither leaf nor spine.
+        """
         if self.completion not in COMPLETIONS:
             raise SimulatorError(no_such("completion", self.completion, COMPLETIONS))
+        return even_leaf_spine(workers, self.leaves, self.spines)
 
 
 # As the paper: hosts alone, with a switch that has neither blocks nor order, and with plans.

@@ -224,8 +224,8 @@ def plan_setup(
         The arrays, and the numbers that go with them.
 
     Raises:
-        SimulatorError: the leaf-spine does not fit the plan's workers.
-        PlannerError: the blocks are too large for these leaves and spines.
+        SimulatorError: the plan has bundles, and the network several switches.
+        PlannerError: the leaf-spine does not fit the plan's workers, or its blocks are too large.
     """
     manifest = plan.manifest
     if leaf_spine is not None and manifest.rows > 1:

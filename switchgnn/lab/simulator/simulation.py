@@ -1,10 +1,9 @@
 """Runs the models on a star or a leaf-spine, and reads what they measured."""
 
-import json
 import subprocess
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from switchgnn.base.files import private_folder
@@ -12,7 +11,7 @@ from switchgnn.base.full_disk import writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import PICOSECONDS, SPINE, LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.request import PICOSECONDS, LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import Setup
 
 # (bytes, per cent of the flows that have no more).
@@ -25,19 +24,23 @@ HADOOP = (
 _PER_CENT = 100
 
 
-# The options of leaves and spines of a star.
-_STAR = {"leaves": 0, "spines": 0, "completion": SPINE}
+_STAR = LeafSpineOptions(leaves=0, spines=0)
 
 
 @dataclass(frozen=True)
 class TimeSeries:
     """Samples at equal distances from the start; slots of a leaf-spine in its fullest switch."""
 
-    seconds: tuple[float, ...]
+    at: tuple[int, ...]  # picoseconds
     queue_bytes: tuple[float, ...]
     slots: tuple[int, ...]
     sums: tuple[int, ...]
     overflowed: tuple[int, ...]
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """Return when each sample was taken."""
+        return tuple(at / PICOSECONDS for at in self.at)
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,7 @@ class BackgroundRun:
     window_cuts: int
     mean_slowdown: float
     high_slowdown: float
-    trace: tuple[BackgroundFlow, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the trace as plain data."""
-        return {name: value for name, value in vars(self).items() if name != "trace"}
+    trace: tuple[BackgroundFlow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class SimulationRun:
     peak_memory_bytes: int
     series: TimeSeries
     trace: tuple[Arrival, ...]
-    inside: InsideLinks | None
+    inside: InsideLinks | None = None
     background: BackgroundRun | None = None
 
     @property
@@ -180,10 +179,11 @@ def run_simulation(
         What it took, and what was counted.
 
     Raises:
-        SimulatorError: ns-3 or a compiler is missing, the network cannot be, or the simulation
-            ends early.
+        SimulatorError: a compiler is missing, the network cannot be, or the simulation ends early.
+        PlannerError: the leaf-spine does not fit the workers.
     """
-    inside = _STAR if leaf_spine is None else leaf_spine.words(setup.workers)
+    if leaf_spine is not None:
+        leaf_spine.attach(setup.workers)
     program = compiled_models()
     sizes = {}
     if options.background_load:
@@ -196,21 +196,13 @@ def run_simulation(
             for name, array in {**setup.arrays, **sizes}.items():
                 array.tofile(folder / name)
         words = {
-            "arrays": folder,
-            "workers": setup.workers,
-            "blocks": setup.blocks,
-            "fragments": setup.fragments,
-            "together": setup.together,
-            "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),
-            "opening": int(opening),
-            "host_based": int(setup.host_based),
-            "packed_frame_bytes": setup.packed_frame_bytes,
-            "pools": setup.pools,
-            "rows": setup.rows,
-            "bank_slots": ",".join(map(str, setup.bank_slots)),
-            "trace": int(trace),
-            **inside,
+            # The models take those that they know.
+            **vars(setup),
+            **vars(leaf_spine or _STAR),
             **options.words(setup.data_frame_bytes),
+            **{"arrays": folder, "opening": opening, "trace": trace},
+            "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),
+            "bank_slots": ",".join(map(str, setup.bank_slots)),
         }
         result = subprocess.run(
             [program, *(f"{name}={value}" for name, value in words.items())],
@@ -221,26 +213,4 @@ def run_simulation(
     if result.returncode != 0:
         told = result.stderr.strip() or f"it ended with code {result.returncode}."
         raise SimulatorError(f"The simulation stopped: {told}")
-    return _decode(json.loads(result.stdout))
-
-
-def _decode(told: dict[str, Any]) -> SimulationRun:
-    told = {name: tuple(it) if isinstance(it, list) else it for name, it in told.items()}
-    series, trace, inside = (_taken(told, prefix) for prefix in ("series_", "trace_", "inside_"))
-    seconds = tuple(at / PICOSECONDS for at in series.pop("at"))
-    flows = told.pop("background", None)
-    traced = _taken(flows or {}, "flow_")
-    flow_trace = tuple(map(BackgroundFlow, *traced.values())) if traced else ()
-    return SimulationRun(
-        **told,
-        series=TimeSeries(seconds, **series),
-        trace=tuple(map(Arrival, *trace.values())),
-        inside=InsideLinks(**inside) if inside["bytes_up"] else None,
-        background=None if flows is None else BackgroundRun(**flows, trace=flow_trace),
-    )
-
-
-def _taken(told: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Remove the members with the prefix, and return them without it."""
-    names = [name for name in told if name.startswith(prefix)]
-    return {name.removeprefix(prefix): told.pop(name) for name in names}
+    return msgspec.json.decode(result.stdout, type=SimulationRun)

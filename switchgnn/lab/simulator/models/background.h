@@ -3,6 +3,8 @@
 
 #include "events.h"
 #include "host.h"
+#include "json.h"
+#include "options.h"
 #include "schedule.h"
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include <deque>
 #include <memory>
 #include <numeric>
-#include <ostream>
 #include <random>
 #include <vector>
 
@@ -20,31 +21,18 @@ constexpr uint64_t kShortestFrame = 60;
 
 // The capacity of a link while the background runs alone: two and a half times the largest flow.
 constexpr double kWarmUpBytes = 25e6;
-// RFC 6928.
-constexpr double kFirstWindow = 10;
 // An exchange that sends nothing while this many flows begin will not go on.
 constexpr size_t kStuckAfter = 1 << 14;
 
 /// As many bytes in flight as a worker may have. It always heeds marks.
-PaceOptions FlowPace(const PaceOptions& workers) {
-    PaceOptions pace = workers;
-    const uint32_t bytes = workers.window * FrameBytes(Kind::FEATURE);
-    pace.window = std::max(1U, bytes / kFullFrameBytes);
+PaceOptions FlowPace(PaceOptions pace) {
     pace.group = 1;
     pace.congestion_control = true;
-    pace.round_trip = 2 * workers.round_trip;
-    pace.first_window = pace.safe_window = kFirstWindow;
-    pace.segment = 1;
-    return pace;
+    pace.round_trip *= 2;
+    return PaceInFrames(pace, kFullFrameBytes);
 }
 
 constexpr double kHigh = 0.99;
-
-struct BackgroundOptions {
-    /// Share of the rate of each link that its flows take on average; 0: there is no background.
-    double load;
-    uint64_t seed;
-};
 
 /// Sizes of flows: a distribution that is linear between the points given in the arrays.
 class FlowSizes {
@@ -89,7 +77,6 @@ class Flow : public Host {
         : Host(drawn.from, pace),
           drawn_(drawn),
           frames_((drawn.bytes + kFullFrameBytes - 1) / kFullFrameBytes),
-          timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })),
           here_(frames_),
           missing_(frames_) {}
 
@@ -106,7 +93,7 @@ class Flow : public Host {
         congestion_.Marked(packet.ecn ? 1 : 0);
         congestion_.Acknowledged(1);
         if (++confirmed_ == frames_) {
-            timer_->Stop();
+            timer_.Stop();
             Finish(now);
             return;
         }
@@ -168,8 +155,8 @@ class Flow : public Host {
         packet.group = drawn_.number;
         bytes_sent_ += packet.count;
         unconfirmed_.push_back({index, now});
-        if (pace_.losses && !timer_->On()) {
-            timer_->SetTo(now + congestion_.Trip().BackedOff(attempts_));
+        if (pace_.losses && !timer_.On()) {
+            timer_.SetTo(now + congestion_.Trip().BackedOff(attempts_));
         }
         up_->Send(packet, now);
     }
@@ -197,7 +184,7 @@ class Flow : public Host {
             Send(first.index, now);
         }
         const Picoseconds next = congestion_.Trip().BackedOff(attempts_);
-        timer_->SetTo(std::max(now + 1, unconfirmed_.front().sent_at + next));
+        timer_.SetTo(std::max(now + 1, unconfirmed_.front().sent_at + next));
     }
 
     uint16_t BytesAt(uint64_t index) const {
@@ -213,7 +200,7 @@ class Flow : public Host {
     Picoseconds began_ = 0;
     // In the order in which they were sent last.
     std::deque<Unconfirmed> unconfirmed_;
-    ns3::Ptr<Timer> timer_;
+    Timer timer_{[this](Picoseconds now) { Late(now); }};
     int attempts_ = 0;
     // At the receiver.
     std::vector<bool> here_;
@@ -225,35 +212,37 @@ class Flow : public Host {
 
 /// Flows begin as a Poisson process between random hosts until the exchange is over; then the
 /// running ones are simulated to their end.
-class Background : public Alarm {
+class Background : public Alarm, public Receiver {
   public:
     /// Whether the exchange is over; called when a flow begins.
     using Over = std::function<bool()>;
 
-    Background(const BackgroundOptions& options, const FlowSizes& sizes, const LinkOptions& link,
-               const PaceOptions& workers_pace, Over over)
-        : options_(options),
-          sizes_(sizes),
-          link_(link),
-          pace_(FlowPace(workers_pace)),
+    Background(const Options& options, const Arrays& arrays, Over over)
+        : load_(options.background_load),
+          sizes_(arrays),
+          link_(options.up),
+          pace_(FlowPace(options.pace)),
           over_(std::move(over)),
-          draw_(options.seed) {}
+          draw_(options.background_seed) {}
 
-    /// Attach the links of the next host; their ends are those of BeforeSwitch and BeforeHost.
+    /// Attach the links of the next host.
     void Attach(Link& up, Link& down) {
         up_.push_back(&up);
         down_.push_back(&down);
+        for (Link* link : {&up, &down}) link->TakeBackground(*this);
     }
 
-    /// Return a receiver that takes the background's packets and forwards the others to `inner`.
-    Receiver& BeforeSwitch(Receiver& inner) {
-        gates_.push_back(std::make_unique<Gate<&Background::Forward>>(*this, inner));
-        return *gates_.back();
-    }
-
-    Receiver& BeforeHost(Receiver& inner) {
-        gates_.push_back(std::make_unique<Gate<&Background::Arrive>>(*this, inner));
-        return *gates_.back();
+    /// Take a packet of a flow: at the switch on the way up from its sender, or at the other host.
+    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
+        Flow& flow = *flows_[packet.group];
+        const bool data = packet.kind == Kind::BACKGROUND;
+        if (port == packet.worker) {
+            down_[data ? flow.What().to : flow.What().from]->Send(packet, now);
+        } else if (data) {
+            flow.Take(packet, *up_[port], now);
+        } else {
+            flow.Receive(packet, port, now);
+        }
     }
 
     void Start(Picoseconds now) {
@@ -263,56 +252,43 @@ class Background : public Alarm {
     /// How long it runs before the exchange: long enough for its largest flows.
     Picoseconds WarmUp() const { return link_.TimeOf(kWarmUpBytes); }
 
-    /// Write the results as members of a JSON object.
-    void Report(std::ostream& out, bool trace) const {
+    /// Write the results: `BackgroundRun` of simulation.py.
+    void Report(JsonObject&& report, bool trace) const {
         const auto total = [](const auto& items, auto number) {
             const auto add = [&](uint64_t sum, const auto& item) { return sum + number(*item); };
             return std::accumulate(items.begin(), items.end(), uint64_t{0}, add);
         };
         using Each = const Flow&;
+        using Down = const Link&;
         const std::vector<double> slowdowns = Slowdowns();
         const size_t count = slowdowns.size();
         const double sum = std::accumulate(slowdowns.begin(), slowdowns.end(), 0.0);
         const auto high = static_cast<size_t>(std::ceil(kHigh * static_cast<double>(count)));
-        out << "\"flows\": " << count << ", \"flows_finished\": "
-            << total(flows_, [](Each f) { return f.Finished() ? 1 : 0; })
-            << ", \"seconds\": " << static_cast<double>(ended_) / kPicosecondsPerSecond
-            << ", \"bytes\": " << total(flows_, [](Each f) { return f.FrameBytes(); })
-            << ", \"bytes_sent\": " << total(flows_, [](Each f) { return f.BytesSent(); })
-            << ", \"bytes_arrived\": " << total(flows_, [](Each f) { return f.BytesArrived(); })
-            << ", \"bytes_repeated\": " << total(flows_, [](Each f) { return f.BytesRepeated(); })
-            << ", \"bytes_lost\": "
-            << total(down_, [](const Link& link) { return link.BackgroundLost().bytes; })
-            << ", \"lost\": "
-            << total(down_, [](const Link& link) { return link.BackgroundLost().frames; })
-            << ", \"marked\": "
-            << total(down_, [](const Link& link) { return link.BackgroundMarked(); })
-            << ", \"window_cuts\": " << total(flows_, [](Each f) { return f.Cuts(); })
-            << ", \"mean_slowdown\": " << (count ? sum / static_cast<double>(count) : 0)
-            << ", \"high_slowdown\": " << (count ? slowdowns[high - 1] : 0);
-        if (trace) ReportFlows(out);
+        report.Put("flows", count);
+        report.Put("flows_finished", total(flows_, [](Each f) { return f.Finished() ? 1 : 0; }));
+        report.Put("seconds", static_cast<double>(ended_) / kPicosecondsPerSecond);
+        report.Put("bytes", total(flows_, [](Each f) { return f.FrameBytes(); }));
+        report.Put("bytes_sent", total(flows_, [](Each f) { return f.BytesSent(); }));
+        report.Put("bytes_arrived", total(flows_, [](Each f) { return f.BytesArrived(); }));
+        report.Put("bytes_repeated", total(flows_, [](Each f) { return f.BytesRepeated(); }));
+        report.Put("bytes_lost", total(down_, [](Down l) { return l.BackgroundLost().bytes; }));
+        report.Put("lost", total(down_, [](Down l) { return l.BackgroundLost().frames; }));
+        report.Put("marked", total(down_, [](Down l) { return l.BackgroundMarked(); }));
+        report.Put("window_cuts", total(flows_, [](Each f) { return f.Cuts(); }));
+        report.Put("mean_slowdown", count ? sum / static_cast<double>(count) : 0);
+        report.Put("high_slowdown", count ? slowdowns[high - 1] : 0);
+        if (trace) {
+            report.Objects("trace", flows_, [](JsonObject& one, const auto& flow) {
+                one.Put("began", flow->Began());
+                one.Put("arrived", flow->Arrived());
+                one.Put("sender", flow->What().from);
+                one.Put("receiver", flow->What().to);
+                one.Put("bytes", flow->What().bytes);
+            });
+        }
     }
 
   private:
-    /// Takes packets of the background, and forwards all others to a host or a switch.
-    template <void (Background::*Take)(const Packet&, uint32_t, Picoseconds)>
-    class Gate : public Receiver {
-      public:
-        Gate(Background& background, Receiver& inner) : background_(background), inner_(inner) {}
-
-        void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
-            if (packet.kind == Kind::BACKGROUND || packet.kind == Kind::BACKGROUND_ACK) {
-                (background_.*Take)(packet, port, now);
-            } else {
-                inner_.Receive(packet, port, now);
-            }
-        }
-
-      private:
-        Background& background_;
-        Receiver& inner_;
-    };
-
     void Ring(Picoseconds now) override {
         ended_ = now;
         if (over_() || Stuck()) return;
@@ -344,20 +320,6 @@ class Background : public Alarm {
         return stuck;
     }
 
-    void Forward(const Packet& packet, uint32_t, Picoseconds now) {
-        const Flow::Drawn& flow = flows_[packet.group]->What();
-        down_[packet.kind == Kind::BACKGROUND ? flow.to : flow.from]->Send(packet, now);
-    }
-
-    void Arrive(const Packet& packet, uint32_t port, Picoseconds now) {
-        Flow& flow = *flows_[packet.group];
-        if (packet.kind == Kind::BACKGROUND) {
-            flow.Take(packet, *up_[port], now);
-        } else {
-            flow.Receive(packet, port, now);
-        }
-    }
-
     /// In [0, 1); portable, unlike the library's distributions.
     double Draw() {
         constexpr int kDoubleBits = 53;
@@ -366,7 +328,7 @@ class Background : public Alarm {
 
     Picoseconds Gap() {
         const double seconds_of_one = link_.TimeOf(sizes_.Mean()) / kPicosecondsPerSecond;
-        const double per_second = options_.load * static_cast<double>(up_.size()) / seconds_of_one;
+        const double per_second = load_ * static_cast<double>(up_.size()) / seconds_of_one;
         return std::llround(-std::log1p(-Draw()) / per_second * kPicosecondsPerSecond);
     }
 
@@ -381,22 +343,12 @@ class Background : public Alarm {
         return slowdowns;
     }
 
-    void ReportFlows(std::ostream& out) const {
-        using Each = std::unique_ptr<Flow>;
-        List(out, "flow_began", flows_, [](const Each& flow) { return flow->Began(); });
-        List(out, "flow_arrived", flows_, [](const Each& flow) { return flow->Arrived(); });
-        List(out, "flow_from", flows_, [](const Each& flow) { return flow->What().from; });
-        List(out, "flow_to", flows_, [](const Each& flow) { return flow->What().to; });
-        List(out, "flow_size", flows_, [](const Each& flow) { return flow->What().bytes; });
-    }
-
-    BackgroundOptions options_;
+    double load_;
     FlowSizes sizes_;
     LinkOptions link_;
     PaceOptions pace_;
     Over over_;
     std::mt19937_64 draw_;
-    std::vector<std::unique_ptr<Receiver>> gates_;
     std::vector<Link*> up_;
     std::vector<Link*> down_;
     // Kept to the end, as events may refer to them.

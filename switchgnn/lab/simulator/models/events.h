@@ -1,14 +1,11 @@
-// Units, errors, a queue, events that are reused without allocation, and samples.
+// Units, errors, the queue of events, alarms that are set again without allocation, and samples.
 #pragma once
 
-#include "ns3/event-impl.h"
-#include "ns3/nstime.h"
-#include "ns3/simulator.h"
-
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <ostream>
+#include <queue>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -24,31 +21,72 @@ class SimulationError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// An event of ns-3 that is reused.
-class Alarm : public ns3::EventImpl {
+class Alarm;
+
+/// The time, and the alarms to come. Those of one time ring in the order in which they were set, so
+/// a simulation takes the same course each time it runs.
+class Events {
   public:
+    Picoseconds Now() const { return now_; }
+    /// How many alarms have rung.
+    uint64_t Count() const { return count_; }
+    bool Empty() const { return coming_.empty(); }
+    /// Let an alarm ring at a time that is not past. It must live until then.
+    void Add(Picoseconds at, Alarm& alarm) { coming_.push({at, added_++, &alarm}); }
+    /// Go from alarm to alarm until none is left.
+    void Run();
+
+  private:
+    struct Coming {
+        Picoseconds at;
+        uint64_t number;
+        Alarm* alarm;
+        auto operator<=>(const Coming&) const = default;
+    };
+
+    std::priority_queue<Coming, std::vector<Coming>, std::greater<>> coming_;
+    Picoseconds now_ = 0;
+    uint64_t added_ = 0;
+    uint64_t count_ = 0;
+};
+
+/// Those of the one simulation that a process runs.
+inline Events events;
+
+/// An event that is reused.
+class Alarm {
+  public:
+    Alarm() = default;
+    Alarm(const Alarm&) = delete;
+    virtual ~Alarm() = default;
+
     /// Whether it was set since it last rang.
     bool Pending() const { return pending_; }
 
     /// Ring at a time that is not past, in addition to times set before.
     void Set(Picoseconds at) {
         pending_ = true;
-        const ns3::Time wait = ns3::TimeStep(at) - ns3::Simulator::Now();
-        // The simulator gives up the reference that it is given here.
-        ns3::Simulator::Schedule(wait, ns3::Ptr<ns3::EventImpl>(this));
+        events.Add(at, *this);
     }
 
   protected:
     virtual void Ring(Picoseconds now) = 0;
 
   private:
-    void Notify() override {
-        pending_ = false;
-        Ring(ns3::Simulator::Now().GetTimeStep());
-    }
-
+    friend class Events;
     bool pending_ = false;
 };
+
+inline void Events::Run() {
+    while (!Empty()) {
+        const Coming next = coming_.top();
+        coming_.pop();
+        ++count_;
+        now_ = next.at;
+        next.alarm->pending_ = false;
+        next.alarm->Ring(now_);
+    }
+}
 
 /// A time-out that is postponed often. Postponing costs no event: it compares times when it rings.
 class Timer : public Alarm {
@@ -96,18 +134,6 @@ class Timer : public Alarm {
     Picoseconds rings_at_ = 0;
 };
 
-/// Write a further member of a JSON object: [a, b, ...] with one number of each item.
-template <typename Items, typename Number>
-void List(std::ostream& out, const char* name, const Items& items, Number number) {
-    out << ",\n \"" << name << "\": [";
-    const char* comma = "";
-    for (const auto& item : items) {
-        out << comma << number(item);
-        comma = ", ";
-    }
-    out << "]";
-}
-
 struct Sample {
     Picoseconds at;
     double queue_bytes;
@@ -133,7 +159,7 @@ class Series : public Alarm {
     void Ring(Picoseconds now) override {
         if (over_()) return;
         samples_.push_back(look_(now));
-        if (samples_.size() > 1 && ns3::Simulator::IsFinished()) {
+        if (samples_.size() > 1 && events.Empty()) {
             // No other event is left, and a further sample would hide that.
             return;
         }

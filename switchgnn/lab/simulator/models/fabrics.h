@@ -314,7 +314,7 @@ class AddingSpine : public Spine {
     AddingSpine(const LeafTier& tier, uint32_t number, const Options& options, Slots slots)
         : Spine(tier, number, options), slots_(std::move(slots)) {}
 
-    const Tally& Count() const { return slots_.tally; }
+    Tally Count() const override { return slots_.tally; }
 
   private:
     void Take(const Packet& packet, Picoseconds now) override {
@@ -347,29 +347,23 @@ class RelayingSpine : public Spine {
     }
 };
 
+using Links = std::vector<std::unique_ptr<Link>>;
+
 class Fabric {
   public:
-    using Links = std::vector<ns3::Ptr<Link>>;
-
     /// ports: of all switches, to workers and to each other.
     explicit Fabric(size_t ports) : meter(ports) {}
 
     virtual ~Fabric() = default;
     /// The switch that a worker has its link to.
-    virtual Receiver& EdgeOf(uint32_t worker) = 0;
-    /// Attach the link down to a worker; in the order of workers.
-    virtual void Attach(uint32_t worker, Link& down) = 0;
+    virtual Switch& EdgeOf(uint32_t worker) = 0;
     virtual Tally Count() const = 0;
 
-    /// Links from leaves to spines and back, leaf by leaf; none where there is one switch.
-    const Links& Up() const { return up_; }
-    const Links& Down() const { return down_; }
     /// What waits in the queues of all switches.
     QueueMeter meter;
-
-  protected:
-    Links up_;
-    Links down_;
+    /// Links from leaves to spines and back, leaf by leaf; none where there is one switch.
+    Links up;
+    Links down;
 };
 
 using Counts = std::vector<uint16_t>;
@@ -418,20 +412,14 @@ class Star : public Fabric {
             return;
         }
         Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
-        auto adding = std::make_unique<AddingSwitch>(*schedule, std::move(slots), options);
-        adding_ = adding.get();
-        switch_ = std::move(adding);
+        switch_ = std::make_unique<AddingSwitch>(*schedule, std::move(slots), options);
     }
 
-    Receiver& EdgeOf(uint32_t) override { return *switch_; }
-    void Attach(uint32_t, Link& down) override { switch_->Attach(down); }
-
-    Tally Count() const override { return adding_ ? adding_->Count() : Tally{}; }
+    Switch& EdgeOf(uint32_t) override { return *switch_; }
+    Tally Count() const override { return switch_->Count(); }
 
   private:
     std::unique_ptr<Switch> switch_;
-    // The same as switch_, if it adds.
-    AddingSwitch* adding_ = nullptr;
 };
 
 /// Leaves, spines, and a link from each to each. Ports are numbered: those to workers, those of
@@ -453,16 +441,12 @@ class LeafSpine : public Fabric {
         Connect(options.down, trace);
     }
 
-    Receiver& EdgeOf(uint32_t worker) override { return *leaves_[tier_.LeafOf(worker)]; }
-
-    void Attach(uint32_t worker, Link& down) override {
-        leaves_[tier_.LeafOf(worker)]->Attach(down);
-    }
+    Switch& EdgeOf(uint32_t worker) override { return *leaves_[tier_.LeafOf(worker)]; }
 
     Tally Count() const override {
         Tally all;
-        for (const AddingLeaf* leaf : adding_leaves_) Include(all, leaf->Count());
-        for (const AddingSpine* spine : adding_spines_) Include(all, spine->Count());
+        for (const auto& leaf : leaves_) Include(all, leaf->Count());
+        for (const auto& spine : spines_) Include(all, spine->Count());
         return all;
     }
 
@@ -480,7 +464,7 @@ class LeafSpine : public Fabric {
     void AddSwitches(const Options& options, const Arrays& arrays, const Schedule& schedule) {
         const auto expected = arrays.Get<uint16_t>("row_expected");
         const auto worker = arrays.Get<uint8_t>("row_worker");
-        const bool program = options.completion == Completion::SPINE;
+        const bool program = options.spines_complete;
         std::vector<bool> crosses(expected.size());
         std::vector<Counts> from;
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
@@ -497,23 +481,19 @@ class LeafSpine : public Fabric {
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
             Slots slots(options, arrays, from[leaf]);
             Uplinks& uplinks = *uplinks_[leaf];
-            std::unique_ptr<AddingLeaf> adding;
             if (program) {
-                adding = std::make_unique<ProgramLeaf>(schedule, std::move(slots), options, uplinks,
-                                                       *routes_);
+                leaves_.push_back(std::make_unique<ProgramLeaf>(schedule, std::move(slots), options,
+                                                                uplinks, *routes_));
             } else {
-                adding = std::make_unique<CompletingLeaf>(schedule, std::move(slots), options,
-                                                          uplinks);
+                leaves_.push_back(std::make_unique<CompletingLeaf>(schedule, std::move(slots),
+                                                                   options, uplinks));
             }
-            adding_leaves_.push_back(adding.get());
-            leaves_.push_back(std::move(adding));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
             if (program) {
-                auto adding = std::make_unique<AddingSpine>(tier_, spine, options,
-                                                            Slots(options, arrays, expected));
-                adding_spines_.push_back(adding.get());
-                spines_.push_back(std::move(adding));
+                Slots slots(options, arrays, expected);
+                spines_.push_back(
+                    std::make_unique<AddingSpine>(tier_, spine, options, std::move(slots)));
             } else {
                 spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
             }
@@ -524,12 +504,13 @@ class LeafSpine : public Fabric {
         const size_t links = leaves_.size() * spines_.size();
         for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
             for (size_t spine = 0; spine < spines_.size(); ++spine) {
-                const auto port = static_cast<uint32_t>(tier_.workers + up_.size());
+                const auto port = static_cast<uint32_t>(tier_.workers + up.size());
                 const auto back = static_cast<uint32_t>(port + links);
-                up_.push_back(ns3::Create<Link>(options, *spines_[spine], port, &meter, trace));
-                down_.push_back(ns3::Create<Link>(options, *leaves_[leaf], back, &meter, trace));
-                uplinks_[leaf]->Attach(*up_.back());
-                spines_[spine]->Attach(*down_.back());
+                Receiver &top = *spines_[spine], &bottom = *leaves_[leaf];
+                up.push_back(std::make_unique<Link>(options, top, port, &meter, trace));
+                down.push_back(std::make_unique<Link>(options, bottom, back, &meter, trace));
+                uplinks_[leaf]->Attach(*up.back());
+                spines_[spine]->Attach(*down.back());
             }
         }
     }
@@ -539,7 +520,4 @@ class LeafSpine : public Fabric {
     std::vector<std::unique_ptr<Uplinks>> uplinks_;
     std::vector<std::unique_ptr<Switch>> leaves_;
     std::vector<std::unique_ptr<Spine>> spines_;
-    // Those of the leaves and of the spines that add.
-    std::vector<const AddingLeaf*> adding_leaves_;
-    std::vector<const AddingSpine*> adding_spines_;
 };

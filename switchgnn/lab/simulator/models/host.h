@@ -211,10 +211,7 @@ class Participant : public Receiver {
 class Host : public Participant {
   public:
     Host(uint32_t worker, const PaceOptions& pace)
-        : worker_(worker),
-          pace_(pace),
-          congestion_(pace),
-          pacer_(ns3::Create<Timer>([this](Picoseconds now) { SendSome(now); })) {}
+        : worker_(worker), pace_(pace), congestion_(pace) {}
 
     void Attach(Link& up) override { up_ = &up; }
     bool Finished() const override { return finished_; }
@@ -265,10 +262,10 @@ class Host : public Participant {
     /// A higher rate brings the next packet forward.
     void PaceFrom(Picoseconds now) {
         const Picoseconds at = now + congestion_.Wait(InFlight());
-        if (at > now && (!pacer_->On() || at < pacer_->Due())) pacer_->SetTo(at);
+        if (at > now && (!pacer_.On() || at < pacer_.Due())) pacer_.SetTo(at);
     }
 
-    ns3::Ptr<Timer> pacer_;
+    Timer pacer_{[this](Picoseconds now) { SendSome(now); }};
     bool finished_ = false;
     Picoseconds finished_at_ = 0;
 };

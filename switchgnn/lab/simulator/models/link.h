@@ -249,6 +249,9 @@ class Link : public Alarm {
         }
     }
 
+    /// Let another receiver take the background's packets.
+    void TakeBackground(Receiver& end) { background_end_ = &end; }
+
     void Send(Packet packet, Picoseconds now) {
         Begin(now);
         free_at_ = std::max(free_at_, now);
@@ -306,7 +309,8 @@ class Link : public Alarm {
             const Packet packet = flying_.front().packet;
             flying_.pop_front();
             trace_.Take(now, meter_ == nullptr, port_, packet);
-            end_.Receive(packet, port_, now);
+            const bool background = packet.kind >= Kind::BACKGROUND;
+            (background ? *background_end_ : end_).Receive(packet, port_, now);
         }
         Begin(now);
         if (!flying_.empty() && !Pending()) Set(flying_.front().at);
@@ -366,6 +370,7 @@ class Link : public Alarm {
 
     LinkOptions options_;
     Receiver& end_;
+    Receiver* background_end_ = nullptr;
     uint32_t port_;
     QueueMeter* meter_;
     Trace& trace_;

@@ -1,7 +1,6 @@
 // The options of a simulation, given as words NAME=VALUE.
 #pragma once
 
-#include "background.h"
 #include "host.h"
 #include "link.h"
 
@@ -10,47 +9,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-/// Which switches of a leaf-spine complete sums whose contributions come from several leaves.
-enum class Completion {
-    /// The spines, as in the P4 program.
-    SPINE,
-    /// The leaves of the destinations: a variant that the P4 program does not implement.
-    LEAF,
-};
-
-/// As `Setup` (setup.py) and `NetworkOptions` (request.py) describe them.
-struct Options {
-    /// The folder of the arrays.
-    std::string arrays;
-    uint32_t workers;
-    /// 0 for a star.
-    uint32_t leaves;
-    uint32_t spines;
-    Completion completion;
-    uint32_t blocks;
-    uint32_t fragments;
-    uint32_t together;
-    uint32_t rows;
-    uint32_t pools;
-    std::vector<uint32_t> fragment_bytes;
-    /// Whether barriers open the exchange.
-    bool opening;
-    bool host_based;
-    uint32_t packed_frame_bytes;
-    LinkOptions up;
-    LinkOptions down;
-    PaceOptions pace;
-    uint32_t data_frame_bytes;
-    /// Time of one pass through the loop; 0: no limit.
-    Picoseconds pass;
-    std::vector<uint32_t> bank_slots;
-    BackgroundOptions background;
-    bool trace;
-};
-
-// In round trips of an empty network: 40 microseconds with links of 100 Gbit/s and 2 microseconds.
-constexpr Picoseconds kShortestTimeout = 10;
 
 class Words {
   public:
@@ -63,7 +21,9 @@ class Words {
     }
 
     const std::string& Text(const std::string& name) const { return values_.at(name); }
+    bool Flag(const std::string& name) const { return Text(name) == "True"; }
     double Number(const std::string& name) const { return std::stod(Text(name)); }
+    Picoseconds Time(const std::string& name) const { return std::stoll(Text(name)); }
 
     uint32_t Whole(const std::string& name) const {
         return static_cast<uint32_t>(std::stoul(Text(name)));
@@ -82,48 +42,65 @@ class Words {
     std::map<std::string, std::string> values_;
 };
 
-Options ParseOptions(int count, char** arguments) {
-    const Words words(count, arguments);
-    Options options{
-        .arrays = words.Text("arrays"),
-        .workers = words.Whole("workers"),
-        .leaves = words.Whole("leaves"),
-        .spines = words.Whole("spines"),
-        .completion = words.Text("completion") == "leaf" ? Completion::LEAF : Completion::SPINE,
-        .blocks = words.Whole("blocks"),
-        .fragments = words.Whole("fragments"),
-        .together = words.Whole("together"),
-        .rows = words.Whole("rows"),
-        .pools = words.Whole("pools"),
-        .fragment_bytes = words.List("fragment_bytes"),
-        .opening = words.Whole("opening") != 0,
-        .host_based = words.Whole("host_based") != 0,
-        .packed_frame_bytes = words.Whole("packed_frame_bytes"),
-        .up = {.bits_per_second = words.Number("bits_per_second"),
-               .delay = std::stoll(words.Text("delay")),
-               .overhead_bytes = words.Whole("overhead_bytes")},
-        .down = {},
-        .pace = {.window = words.Whole("window"),
-                 .group = words.Whole("group"),
-                 .groups_apart = words.Whole("groups_apart"),
-                 .congestion_control = words.Whole("congestion_control") != 0,
-                 .round_trip = std::stoll(words.Text("round_trip"))},
-        .data_frame_bytes = words.Whole("data_frame_bytes"),
-        .pass = std::stoll(words.Text("pass")),
-        .bank_slots = words.List("bank_slots"),
-        .background = {.load = words.Number("background_load"),
-                       .seed = std::stoull(words.Text("background_seed"))},
-        .trace = words.Whole("trace") != 0,
-    };
-    // The queue on the way up is the host's memory.
-    options.down = options.up;
-    options.down.buffer_bytes = words.Number("buffer_bytes");
-    options.down.ecn_bytes = words.Number("ecn_bytes");
-    options.down.loses = options.bank_slots.empty() && options.leaves == 0;
-    options.pace.losses = options.down.loses && std::isfinite(options.down.buffer_bytes);
-    // A worker, the switch, and back.
-    const Picoseconds empty = 2 * (options.up.delay + options.up.TimeOf(options.data_frame_bytes));
-    const Picoseconds given = std::stoll(words.Text("timeout"));
-    options.pace.shortest_timeout = given != 0 ? given : kShortestTimeout * empty;
-    return options;
-}
+// In round trips of an empty network: 40 microseconds with links of 100 Gbit/s and 2 microseconds.
+constexpr Picoseconds kShortestTimeout = 10;
+
+/// As `Setup` (setup.py) and `NetworkOptions` (request.py) describe them.
+struct Options : private Words {
+    using Words::Words;
+
+    /// The folder of the arrays.
+    std::string arrays = Text("arrays");
+    uint32_t workers = Whole("workers");
+    /// 0 for a star.
+    uint32_t leaves = Whole("leaves");
+    uint32_t spines = Whole("spines");
+    /// Which switches complete sums whose contributions come from several leaves: the spines, as in
+    /// the P4 program, or the leaves of the destinations, which it does not implement.
+    bool spines_complete = Text("completion") == "spine";
+    uint32_t blocks = Whole("blocks");
+    uint32_t fragments = Whole("fragments");
+    uint32_t together = Whole("together");
+    uint32_t rows = Whole("rows");
+    uint32_t pools = Whole("pools");
+    std::vector<uint32_t> fragment_bytes = List("fragment_bytes");
+    /// Whether barriers open the exchange.
+    bool opening = Flag("opening");
+    bool host_based = Flag("host_based");
+    uint32_t packed_frame_bytes = Whole("packed_frame_bytes");
+    std::vector<uint32_t> bank_slots = List("bank_slots");
+    /// Time of one pass through the loop; 0: no limit.
+    Picoseconds pass = Time("pass");
+    /// Share of the rate of each link that flows in the background take on average; 0: none there.
+    double background_load = Number("background_load");
+    uint64_t background_seed = std::stoull(Text("background_seed"));
+    bool trace = Flag("trace");
+    LinkOptions up{.bits_per_second = Number("bits_per_second"),
+                   .delay = Time("delay"),
+                   .overhead_bytes = Whole("overhead_bytes")};
+    LinkOptions down = Down();
+    PaceOptions pace = Pace();
+
+  private:
+    /// The queue on the way up is the host's memory.
+    LinkOptions Down() const {
+        LinkOptions options = up;
+        options.buffer_bytes = Number("buffer_bytes");
+        options.ecn_bytes = Number("ecn_bytes");
+        options.loses = bank_slots.empty() && leaves == 0;
+        return options;
+    }
+
+    PaceOptions Pace() const {
+        // A worker, the switch, and back.
+        const Picoseconds empty = 2 * (up.delay + up.TimeOf(Whole("data_frame_bytes")));
+        const Picoseconds given = Time("timeout");
+        return {.window = Whole("window"),
+                .group = Whole("group"),
+                .groups_apart = Whole("groups_apart"),
+                .congestion_control = Flag("congestion_control"),
+                .round_trip = Time("round_trip"),
+                .losses = down.loses && std::isfinite(down.buffer_bytes),
+                .shortest_timeout = given != 0 ? given : kShortestTimeout * empty};
+    }
+};

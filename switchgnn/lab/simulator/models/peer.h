@@ -7,7 +7,6 @@
 
 #include <bit>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,81 +39,6 @@ class Arrived {
     std::vector<bool> arrived_;
 };
 
-/// The runs of frames of one sender that have not been acknowledged whole. A run ends with the
-/// frame that asks; its index names the run.
-class Resender {
-  public:
-    /// Sends a question about a run of frames of that length.
-    using Ask = std::function<void(uint32_t index, uint16_t length, Picoseconds now)>;
-
-    /// The content of an acknowledgement.
-    struct Answer {
-        uint32_t confirmed = 0;
-        /// The indices of frames that are lost.
-        std::vector<uint32_t> lost;
-    };
-
-    Resender(const RoundTrip& round_trip, Ask ask)
-        : round_trip_(round_trip),
-          ask_(std::move(ask)),
-          timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })) {}
-
-    /// A frame that asks has been sent.
-    void Sent(uint32_t index, uint16_t length, Picoseconds now) {
-        open_[index] = {length, static_cast<uint8_t>((1U << length) - 1), now, 0};
-        if (!timer_->On()) timer_->SetTo(now + round_trip_.BackedOff(0));
-    }
-
-    Answer Take(const Packet& ack) {
-        Answer answer;
-        const auto found = open_.find(ack.group);
-        if (found == open_.end()) return answer;
-        Run& run = found->second;
-        run.attempts = 0;
-        answer.confirmed = std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing));
-        run.missing &= ack.missing;
-        // An answer to an earlier question says nothing about frames sent again since.
-        for (uint16_t i = 0; i < run.length && ack.asked >= run.asked_at; ++i) {
-            if (run.missing >> i & 1) answer.lost.push_back(ack.group + 1 - run.length + i);
-        }
-        if (run.missing == 0) open_.erase(found);
-        if (open_.empty()) timer_->Stop();
-        return answer;
-    }
-
-    /// Lost frames have been sent again: ask whether they arrive.
-    void AskAbout(uint32_t index, Picoseconds now) {
-        Run& run = open_.at(index);
-        run.asked_at = now;
-        ask_(index, run.length, now);
-    }
-
-  private:
-    struct Run {
-        uint16_t length;
-        uint8_t missing;
-        Picoseconds asked_at;
-        int attempts;
-    };
-
-    void Late(Picoseconds now) {
-        Picoseconds next = now + round_trip_.BackedOff(0);
-        for (auto& [index, run] : open_) {
-            if (now >= run.asked_at + round_trip_.BackedOff(run.attempts)) {
-                ++run.attempts;
-                AskAbout(index, now);
-            }
-            next = std::min(next, run.asked_at + round_trip_.BackedOff(run.attempts));
-        }
-        timer_->SetTo(next);
-    }
-
-    const RoundTrip& round_trip_;
-    Ask ask_;
-    ns3::Ptr<Timer> timer_;
-    std::map<uint32_t, Run> open_;
-};
-
 /// Sends a copy to each worker that needs it, as BNS-GCN with p = 1.
 class Peer : public Host {
   public:
@@ -131,14 +55,7 @@ class Peer : public Host {
           bytes_(bytes),
           awaited_(awaited),
           marked_(256),
-          arrived_(arrived) {
-        if (pace.losses) {
-            const auto ask = [this](uint32_t index, uint16_t length, Picoseconds now) {
-                Question(index, length, now);
-            };
-            resender_.emplace(congestion_.Trip(), ask);
-        }
-    }
+          arrived_(arrived) {}
 
     void Start(Picoseconds now) override {
         SendSome(now);
@@ -165,13 +82,22 @@ class Peer : public Host {
         const Packet packet = FrameAt(sent_, now);
         ++sent_;
         up_->Send(packet, now);
-        if (resender_ && packet.echo) resender_->Sent(packet.group, packet.count, now);
+        if (pace_.losses && packet.echo) Await(packet.group, packet.count, now);
     }
 
     uint64_t Sendable() const override { return to_.size() - sent_; }
     uint64_t InFlight() const override { return sent_ - confirmed_; }
 
   private:
+    /// Frames that are acknowledged together, and have not all been; the last one asks for it, and
+    /// its index names the run.
+    struct Run {
+        uint16_t length;
+        uint8_t missing;
+        Picoseconds asked_at;
+        int attempts;
+    };
+
     void TakeFrame(const Packet& packet, Picoseconds now) {
         marked_[packet.worker] = marked_[packet.worker] || packet.ecn;
         if (arrived_.Take(packet.worker, packet.group)) {
@@ -197,27 +123,62 @@ class Peer : public Host {
 
     void TakeAck(const Packet& packet, Picoseconds now) {
         congestion_.Measured(now - packet.asked);
-        const uint32_t confirmed = resender_ ? Confirmed(packet, now) : packet.count;
+        const uint32_t confirmed = pace_.losses ? Confirmed(packet, now) : packet.count;
         confirmed_ += confirmed;
         congestion_.Marked(packet.ecn ? confirmed : 0);
         congestion_.Acknowledged(confirmed);
         SendSome(now);
     }
 
-    /// Lost frames are sent again, outside the window: they are in flight already.
+    /// Await the acknowledgement of a run.
+    void Await(uint32_t index, uint16_t length, Picoseconds now) {
+        open_[index] = {length, static_cast<uint8_t>((1U << length) - 1), now, 0};
+        if (!timer_.On()) timer_.SetTo(now + congestion_.Trip().BackedOff(0));
+    }
+
+    /// Return how many frames an acknowledgement confirms. Lost ones are sent again, outside the
+    /// window: they are in flight already.
     uint32_t Confirmed(const Packet& ack, Picoseconds now) {
-        const Resender::Answer answer = resender_->Take(ack);
-        for (const uint32_t index : answer.lost) {
-            Packet packet = FrameAt(index, now);
+        const auto found = open_.find(ack.group);
+        if (found == open_.end()) return 0;
+        Run& run = found->second;
+        run.attempts = 0;
+        const int confirmed = std::popcount(static_cast<uint8_t>(run.missing & ~ack.missing));
+        run.missing &= ack.missing;
+        if (run.missing == 0) {
+            open_.erase(found);
+            if (open_.empty()) timer_.Stop();
+        } else if (ack.asked >= run.asked_at) {
+            // An answer to an earlier question says nothing about frames sent again since.
+            SendAgain(ack.group, run, now);
+        }
+        return confirmed;
+    }
+
+    /// Send what a run misses, and ask whether it arrives.
+    void SendAgain(uint32_t index, Run& run, Picoseconds now) {
+        for (uint16_t i = 0; i < run.length; ++i) {
+            if (!(run.missing >> i & 1)) continue;
+            Packet packet = FrameAt(index + 1 - run.length + i, now);
             packet.echo = false;
             ++tally_.sent_again;
             up_->Send(packet, now);
         }
-        if (!answer.lost.empty()) {
-            congestion_.Lost(now);
-            resender_->AskAbout(ack.group, now);
+        congestion_.Lost(now);
+        Question(index, run, now);
+    }
+
+    void Late(Picoseconds now) {
+        const RoundTrip& trip = congestion_.Trip();
+        Picoseconds next = now + trip.BackedOff(0);
+        for (auto& [index, run] : open_) {
+            if (now >= run.asked_at + trip.BackedOff(run.attempts)) {
+                ++run.attempts;
+                Question(index, run, now);
+            }
+            next = std::min(next, run.asked_at + trip.BackedOff(run.attempts));
         }
-        return answer.confirmed;
+        timer_.SetTo(next);
     }
 
     Packet FrameAt(uint64_t index, Picoseconds now) const {
@@ -232,11 +193,12 @@ class Peer : public Host {
         return packet;
     }
 
-    void Question(uint32_t index, uint16_t length, Picoseconds now) {
+    void Question(uint32_t index, Run& run, Picoseconds now) {
+        run.asked_at = now;
         Packet question{
             .kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .asked = now};
         question.id = to_[index];
-        question.count = length;
+        question.count = run.length;
         question.group = index;
         question.between_hosts = true;
         ++tally_.recalled;
@@ -257,5 +219,6 @@ class Peer : public Host {
     std::vector<bool> marked_;
     Arrived& arrived_;
     // Only where packets can be lost.
-    std::optional<Resender> resender_;
+    std::map<uint32_t, Run> open_;
+    Timer timer_{[this](Picoseconds now) { Late(now); }};
 };

@@ -1,7 +1,7 @@
 // The arrays of a simulation, and the sends and contributions of each worker and block.
 #pragma once
 
-#include "events.h"
+#include "options.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -63,15 +63,13 @@ class Schedule {
     using Contributions = std::span<const uint32_t>;
     static constexpr uint32_t kLastOfPass = 1U << 31;
 
-    /// rows: of a frame. fragment_bytes: of the frames of each fragment of a feature.
-    Schedule(const Arrays& arrays, uint32_t blocks, uint32_t fragments, uint32_t together,
-             uint32_t pools, uint32_t rows, std::vector<uint32_t> fragment_bytes)
-        : blocks(blocks),
-          fragments(fragments),
-          together(together),
-          pools(pools),
-          rows(rows),
-          fragment_bytes_(std::move(fragment_bytes)),
+    Schedule(const Arrays& arrays, const Options& options)
+        : blocks(options.blocks),
+          fragments(options.fragments),
+          together(options.together),
+          pools(options.pools),
+          rows(options.rows),
+          fragment_bytes_(options.fragment_bytes),
           send_indptr_(arrays.Get<uint64_t>("send_indptr")),
           receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
           receive_row_(arrays.Get<uint32_t>("receive_row")),
@@ -151,9 +149,11 @@ class Schedule {
     const uint32_t fragments;
     const uint32_t together;
     const uint32_t pools;
+    /// Of a frame.
     const uint32_t rows;
 
   private:
+    // Of the frames of each fragment of a feature.
     std::vector<uint32_t> fragment_bytes_;
     std::span<const uint64_t> send_indptr_;
     std::span<const uint64_t> receive_indptr_;

@@ -4,6 +4,7 @@
 #include "events.h"
 #include "fabrics.h"
 #include "host.h"
+#include "json.h"
 #include "options.h"
 #include "worker.h"
 
@@ -48,9 +49,7 @@ class Simulation {
     explicit Simulation(const Options& options)
         : options_(options), arrays_(options.arrays), trace_(options.trace, options.workers) {
         if (!options.host_based) {
-            schedule_ = std::make_unique<Schedule>(arrays_, options.blocks, options.fragments,
-                                                   options.together, options.pools,
-                                                   options.rows, options.fragment_bytes);
+            schedule_ = std::make_unique<Schedule>(arrays_, options);
         }
         AddHosts();
         if (options.leaves == 0) {
@@ -60,8 +59,6 @@ class Simulation {
         }
         AddBackground();
         Connect();
-        series_ = ns3::Create<Series>([this](Picoseconds now) { return Look(now); },
-                                      [this] { return Over(); });
     }
 
     /// Exchange once, and stop when all are through.
@@ -69,13 +66,11 @@ class Simulation {
         const auto started = std::chrono::steady_clock::now();
         if (background_) {
             background_->Start(0);
-            opening_ = ns3::Create<Timer>([this](Picoseconds now) { Open(now); });
-            opening_->SetTo(background_->WarmUp());
+            opening_.SetTo(background_->WarmUp());
         } else {
             Open(0);
         }
-        ns3::Simulator::Run();
-        events_ = ns3::Simulator::GetEventCount();
+        events.Run();
         seconds_ =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
         if (!Over()) {
@@ -84,43 +79,28 @@ class Simulation {
         if (!background_) Close();
     }
 
-    /// Write the measurements as one JSON object.
+    /// Write the measurements as one JSON object: `SimulationRun` of simulation.py.
     void Report(std::ostream& out) const {
-        uint64_t marked = 0;
-        uint64_t lost = 0;
-        for (const auto* links : {&down_, &fabric_->Up(), &fabric_->Down()}) {
-            for (const auto& link : *links) {
-                marked += link->Marked();
-                lost += link->Lost();
-            }
-        }
-        const Tally tally = fabric_->Count();
-        HostTally hosts;
-        for (const auto& host : hosts_) host->CountInto(hosts);
-        out << std::setprecision(15);
-        out << "{\"events\": " << events_ << ", \"wall_seconds\": " << seconds_
-            << ", \"peak_memory_bytes\": " << PeakMemory()
-            << ",\n \"max_queue_bytes\": " << options_.down.BytesIn(largest_queue_)
-            << ", \"max_port_queue_bytes\": " << options_.down.BytesIn(largest_port_queue_)
-            << ",\n \"marked\": " << marked << ", \"window_cuts\": " << hosts.cuts
-            << ",\n \"lost\": " << lost << ", \"recalled\": " << hosts.recalled
-            << ", \"sent_again\": " << tally.sent_again + hosts.sent_again
-            << ", \"repeated\": " << hosts.repeated << ",\n \"barriers\": " << tally.barriers
-            << ", \"sums\": " << tally.sums << ", \"overflowed\": " << tally.overflowed
-            << ", \"passes\": " << tally.passes << ", \"contributions\": " << tally.contributions
-            << ",\n \"loop_passes\": " << tally.loop_passes
-            << ", \"max_loop_queue\": " << tally.max_loop_queue
-            << ", \"max_slots\": " << tally.max_slots;
-        ReportInside(out);
-        ReportWorkers(out);
-        ReportSeries(out);
-        ReportTrace(out);
-        if (background_) {
-            out << ",\n \"background\": {";
-            background_->Report(out, options_.trace);
-            out << "}";
-        }
-        out << "}\n";
+        out << std::setprecision(15) << std::boolalpha;
+        JsonObject report(out);
+        report.Put("events", events.Count());
+        report.Put("wall_seconds", seconds_);
+        report.Put("peak_memory_bytes", PeakMemory());
+        report.Put("max_queue_bytes", options_.down.BytesIn(largest_queue_));
+        report.Put("max_port_queue_bytes", options_.down.BytesIn(largest_port_queue_));
+        ReportCounts(report);
+        ReportWorkers(report);
+        ReportSeries(report.Object("series"));
+        report.Objects("trace", trace_.Arrivals(), [this](JsonObject& one, const Arrival& it) {
+            one.Put("picoseconds", it.at - began_);
+            one.Put("at_switch", it.at_switch);
+            one.Put("worker", it.worker);
+            one.Put("kind", static_cast<int>(it.packet.kind));
+            one.Put("id", it.packet.id);
+            one.Put("count", it.packet.count);
+        });
+        if (!fabric_->up.empty()) ReportInside(report.Object("inside"));
+        if (background_) background_->Report(report.Object("background"), options_.trace);
     }
 
   private:
@@ -157,27 +137,24 @@ class Simulation {
     }
 
     void AddBackground() {
-        if (options_.background.load == 0) return;
+        if (options_.background_load == 0) return;
         const auto over = [this] {
             if (!Over()) return false;
             Close();
             return true;
         };
-        background_ = ns3::Create<Background>(options_.background, FlowSizes(arrays_), options_.up,
-                                              options_.pace, over);
+        background_ = std::make_unique<Background>(options_, arrays_, over);
     }
 
     void Connect() {
         for (uint32_t worker = 0; worker < options_.workers; ++worker) {
-            Receiver& host = *hosts_[worker];
-            Receiver& edge = fabric_->EdgeOf(worker);
-            Receiver& top = background_ ? background_->BeforeSwitch(edge) : edge;
-            Receiver& bottom = background_ ? background_->BeforeHost(host) : host;
-            up_.push_back(ns3::Create<Link>(options_.up, top, worker, nullptr, trace_));
+            Participant& host = *hosts_[worker];
+            Switch& edge = fabric_->EdgeOf(worker);
+            up_.push_back(std::make_unique<Link>(options_.up, edge, worker, nullptr, trace_));
             down_.push_back(
-                ns3::Create<Link>(options_.down, bottom, worker, &fabric_->meter, trace_));
-            hosts_[worker]->Attach(*up_.back());
-            fabric_->Attach(worker, *down_.back());
+                std::make_unique<Link>(options_.down, host, worker, &fabric_->meter, trace_));
+            host.Attach(*up_.back());
+            edge.Attach(*down_.back());
             if (background_) background_->Attach(*up_.back(), *down_.back());
         }
     }
@@ -187,7 +164,7 @@ class Simulation {
         began_ = now;
         fabric_->meter.Forget();
         for (const auto& host : hosts_) host->Start(now);
-        series_->Start(now);
+        series_.Start(now);
     }
 
     /// End the exchange: record the maxima of its queues.
@@ -207,52 +184,67 @@ class Simulation {
                            [](const auto& host) { return host->Finished(); });
     }
 
+    void ReportCounts(JsonObject& report) const {
+        uint64_t marked = 0;
+        uint64_t lost = 0;
+        const Fabric& fabric = *fabric_;
+        for (const auto* links : {&down_, &fabric.up, &fabric.down}) {
+            for (const auto& link : *links) {
+                marked += link->Marked();
+                lost += link->Lost();
+            }
+        }
+        const Tally tally = fabric.Count();
+        HostTally hosts;
+        for (const auto& host : hosts_) host->CountInto(hosts);
+        report.Put("marked", marked);
+        report.Put("window_cuts", hosts.cuts);
+        report.Put("lost", lost);
+        report.Put("recalled", hosts.recalled);
+        report.Put("sent_again", tally.sent_again + hosts.sent_again);
+        report.Put("repeated", hosts.repeated);
+        report.Put("barriers", tally.barriers);
+        report.Put("sums", tally.sums);
+        report.Put("overflowed", tally.overflowed);
+        report.Put("passes", tally.passes);
+        report.Put("contributions", tally.contributions);
+        report.Put("loop_passes", tally.loop_passes);
+        report.Put("max_loop_queue", tally.max_loop_queue);
+        report.Put("max_slots", tally.max_slots);
+    }
+
+    void ReportWorkers(JsonObject& report) const {
+        report.List("finished", hosts_,
+                    [this](const auto& host) { return host->FinishedAt() - began_; });
+        ReportLinks(report, up_, down_);
+        report.List("features_down", down_, OnLink(&Count::frames, Kind::FEATURE));
+        report.List("feature_bytes_down", down_, OnLink(&Count::bytes, Kind::FEATURE));
+        report.List("sums_down", down_, OnLink(&Count::frames, Kind::SUM));
+        report.List("sum_bytes_down", down_, OnLink(&Count::bytes, Kind::SUM));
+        report.List("notices", up_, OnLink(&Count::frames, Kind::NOTICE));
+    }
+
     /// The links between switches, leaf by leaf.
-    void ReportInside(std::ostream& out) const {
-        const auto& up = fabric_->Up();
-        const auto& down = fabric_->Down();
-        List(out, "inside_frames_up", up, OnLink(&Count::frames));
-        List(out, "inside_bytes_up", up, OnLink(&Count::bytes));
-        List(out, "inside_frames_down", down, OnLink(&Count::frames));
-        List(out, "inside_bytes_down", down, OnLink(&Count::bytes));
-        List(out, "inside_sums_up", up, OnLink(&Count::frames, Kind::SUM));
-        List(out, "inside_features_up", up, OnLink(&Count::frames, Kind::FEATURE));
+    void ReportInside(JsonObject&& report) const {
+        ReportLinks(report, fabric_->up, fabric_->down);
+        report.List("sums_up", fabric_->up, OnLink(&Count::frames, Kind::SUM));
     }
 
-    void ReportWorkers(std::ostream& out) const {
-        List(out, "finished", hosts_,
-             [this](const auto& host) { return host->FinishedAt() - began_; });
-        List(out, "frames_up", up_, OnLink(&Count::frames));
-        List(out, "bytes_up", up_, OnLink(&Count::bytes));
-        List(out, "frames_down", down_, OnLink(&Count::frames));
-        List(out, "bytes_down", down_, OnLink(&Count::bytes));
-        List(out, "features_up", up_, OnLink(&Count::frames, Kind::FEATURE));
-        List(out, "features_down", down_, OnLink(&Count::frames, Kind::FEATURE));
-        List(out, "feature_bytes_down", down_, OnLink(&Count::bytes, Kind::FEATURE));
-        List(out, "sums_down", down_, OnLink(&Count::frames, Kind::SUM));
-        List(out, "sum_bytes_down", down_, OnLink(&Count::bytes, Kind::SUM));
-        List(out, "notices", up_, OnLink(&Count::frames, Kind::NOTICE));
+    static void ReportLinks(JsonObject& report, const Links& up, const Links& down) {
+        report.List("frames_up", up, OnLink(&Count::frames));
+        report.List("bytes_up", up, OnLink(&Count::bytes));
+        report.List("frames_down", down, OnLink(&Count::frames));
+        report.List("bytes_down", down, OnLink(&Count::bytes));
+        report.List("features_up", up, OnLink(&Count::frames, Kind::FEATURE));
     }
 
-    void ReportSeries(std::ostream& out) const {
-        const auto& samples = series_->Samples();
-        List(out, "series_at", samples, [this](const auto& it) { return it.at - began_; });
-        List(out, "series_queue_bytes", samples, [](const auto& it) { return it.queue_bytes; });
-        List(out, "series_slots", samples, [](const auto& it) { return it.slots; });
-        List(out, "series_sums", samples, [](const auto& it) { return it.sums; });
-        List(out, "series_overflowed", samples, [](const auto& it) { return it.overflowed; });
-    }
-
-    void ReportTrace(std::ostream& out) const {
-        const auto& all = trace_.Arrivals();
-        List(out, "trace_at", all, [this](const auto& it) { return it.at - began_; });
-        List(out, "trace_at_switch", all,
-             [](const auto& it) { return it.at_switch ? "true" : "false"; });
-        List(out, "trace_worker", all, [](const auto& it) { return it.worker; });
-        List(out, "trace_kind", all,
-             [](const auto& it) { return static_cast<int>(it.packet.kind); });
-        List(out, "trace_id", all, [](const auto& it) { return it.packet.id; });
-        List(out, "trace_count", all, [](const auto& it) { return it.packet.count; });
+    void ReportSeries(JsonObject&& report) const {
+        const auto& samples = series_.Samples();
+        report.List("at", samples, [this](const auto& it) { return it.at - began_; });
+        report.List("queue_bytes", samples, [](const auto& it) { return it.queue_bytes; });
+        report.List("slots", samples, [](const auto& it) { return it.slots; });
+        report.List("sums", samples, [](const auto& it) { return it.sums; });
+        report.List("overflowed", samples, [](const auto& it) { return it.overflowed; });
     }
 
     Options options_;
@@ -262,16 +254,15 @@ class Simulation {
     std::unique_ptr<Fabric> fabric_;
     std::optional<Arrived> arrived_;
     std::vector<std::unique_ptr<Participant>> hosts_;
-    std::vector<ns3::Ptr<Link>> up_;
-    std::vector<ns3::Ptr<Link>> down_;
-    ns3::Ptr<Series> series_;
-    ns3::Ptr<Background> background_;
-    ns3::Ptr<Timer> opening_;
+    Links up_;
+    Links down_;
+    Series series_{[this](Picoseconds now) { return Look(now); }, [this] { return Over(); }};
+    std::unique_ptr<Background> background_;
+    Timer opening_{[this](Picoseconds now) { Open(now); }};
     // When the exchange began.
     Picoseconds began_ = 0;
     Picoseconds largest_queue_ = 0;
     Picoseconds largest_port_queue_ = 0;
-    uint64_t events_ = 0;
     double seconds_ = 0;
 };
 
@@ -279,11 +270,9 @@ int main(int count, char** words) {
     // Without its parent nothing reads the output.
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     try {
-        ns3::Time::SetResolution(ns3::Time::PS);
-        Simulation simulation(ParseOptions(count, words));
+        Simulation simulation(Options(count, words));
         simulation.Run();
         simulation.Report(std::cout);
-        ns3::Simulator::Destroy();
     } catch (const std::exception& error) {
         std::cerr << error.what() << "\n";
         return kRefused;

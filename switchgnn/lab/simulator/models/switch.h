@@ -331,6 +331,8 @@ class Switch : public Receiver {
   public:
     /// Attach the link down to a worker or leaf; in their order.
     void Attach(Link& down) { down_.push_back(&down); }
+    /// What it has added up; nothing if it only forwards.
+    virtual Tally Count() const { return {}; }
 
   protected:
     void SendToAll(const Packet& packet, Picoseconds now) {
@@ -356,11 +358,11 @@ class AddingSwitch : public Switch {
           schedule_(schedule),
           shelves_(size_t{options.workers} * options.pools * options.together),
           barriers_(options),
-          loop_(ns3::Create<Loop>(
-              [this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
-              options.pass)),
-          outlet_(ns3::Create<Outlet>([this](const Packet& packet, uint32_t worker,
-                                             Picoseconds now) { Send(packet, worker, now); })) {}
+          loop_([this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
+                options.pass),
+          outlet_([this](const Packet& packet, uint32_t worker, Picoseconds now) {
+              Send(packet, worker, now);
+          }) {}
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         if (packet.between_hosts) {
@@ -385,10 +387,10 @@ class AddingSwitch : public Switch {
         }
     }
 
-    virtual Tally Count() const {
+    Tally Count() const override {
         Tally tally = slots_.tally;
-        tally.loop_passes = loop_->Passes();
-        tally.max_loop_queue = loop_->Longest();
+        tally.loop_passes = loop_.Passes();
+        tally.max_loop_queue = loop_.Longest();
         return tally;
     }
 
@@ -421,10 +423,10 @@ class AddingSwitch : public Switch {
 
     /// Send now, or when the loop lets it go.
     void Leave(const Packet& packet, uint32_t worker, Picoseconds at) {
-        if (at == ns3::Simulator::Now().GetTimeStep()) {
+        if (at == events.Now()) {
             Send(packet, worker, at);
         } else {
-            outlet_->Add(packet, worker, at);
+            outlet_.Add(packet, worker, at);
         }
     }
 
@@ -470,7 +472,7 @@ class AddingSwitch : public Switch {
     void Take(const Packet& packet, Picoseconds now) {
         barriers_.CheckTurn(packet);
         Circling circling{packet, schedule_.ContributionsOf(packet.id)};
-        if (Pass(circling, now)) loop_->Add(circling, now);
+        if (Pass(circling, now)) loop_.Add(circling, now);
     }
 
     /// Add until the pass ends; return whether something left.
@@ -522,6 +524,6 @@ class AddingSwitch : public Switch {
     // By worker, pool and fragment of those exchanged together.
     std::vector<Shelf> shelves_;
     Barriers barriers_;
-    ns3::Ptr<Loop> loop_;
-    ns3::Ptr<Outlet> outlet_;
+    Loop loop_;
+    Outlet outlet_;
 };

@@ -131,10 +131,7 @@ class Recaller {
     using Recall = std::function<void(uint32_t row, Picoseconds now)>;
 
     Recaller(const Flight& flight, Recall recall, const RoundTrip& round_trip)
-        : flight_(flight),
-          recall_(std::move(recall)),
-          round_trip_(round_trip),
-          timer_(ns3::Create<Timer>([this](Picoseconds now) { Late(now); })) {}
+        : flight_(flight), recall_(std::move(recall)), round_trip_(round_trip) {}
 
     /// A unit begins.
     void Begin(Picoseconds now) {
@@ -149,7 +146,7 @@ class Recaller {
             waiting_ = true;
             attempts_ = in_vain_ = 0;
             quiet_since_ = now;
-            timer_->SetTo(Due(now));
+            timer_.SetTo(Due(now));
         }
     }
 
@@ -162,7 +159,7 @@ class Recaller {
         attempts_ = in_vain_ = 0;
         quiet_since_ = now;
         AskNext(now);
-        timer_->SetTo(Due(now));
+        timer_.SetTo(Due(now));
     }
 
     /// The switch has answered that a sum is not complete.
@@ -174,7 +171,7 @@ class Recaller {
     /// All are here.
     void Stop() {
         waiting_ = false;
-        timer_->Stop();
+        timer_.Stop();
         to_ask_.clear();
         asked_ = 0;
     }
@@ -189,7 +186,7 @@ class Recaller {
         to_ask_ = flight_.MissingRows();
         asked_ = 0;
         for (int i = 0; i < kAtOnce; ++i) AskNext(now);
-        timer_->SetTo(Due(now));
+        timer_.SetTo(Due(now));
     }
 
     void AskNext(Picoseconds now) {
@@ -206,7 +203,7 @@ class Recaller {
     const Flight& flight_;
     Recall recall_;
     const RoundTrip& round_trip_;
-    ns3::Ptr<Timer> timer_;
+    Timer timer_{[this](Picoseconds now) { Late(now); }};
     Picoseconds began_ = 0;
     Picoseconds quiet_since_ = 0;
     bool waiting_ = false;
