@@ -25,8 +25,6 @@ from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.exchange import (
     BlockListener,
     InNetworkExchange,
-    open_in_network,
-    packet_bytes,
 )
 from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.innetwork.units import ShareListener
@@ -39,6 +37,7 @@ from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic, check_packets
 from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.lanes import sum_frame_bytes
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan, WorkerPart
@@ -232,6 +231,39 @@ class HybridTransport(InNetworkExchange):
         """Let the exchange between hosts continue while the other one waits for a frame."""
         pause = self._hosts.tend(arrived=bool(self._arrivals.kept))
         return 0.0 if self._arrivals.kept else pause
+
+
+@contextmanager
+def open_in_network(
+    end: WorkerEnd,
+    kind: type[InNetworkExchange] = InNetworkExchange,
+    *,
+    on_block: BlockListener | None = None,
+    on_share: ShareListener | None = None,
+) -> Iterator[InNetworkExchange]:
+    """Open the transport `switch`, or another with the same packets."""
+    plan = end.plan_folder()
+    manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
+    check_packets_fit(end.link, packet_bytes(manifest))
+    with end.open_link(PROTOCOL) as link:
+        exchange = kind(
+            manifest,
+            part,
+            link,
+            end.addresses,
+            session=end.session,
+            pace=end.pace,
+            on_block=on_block,
+            on_share=on_share,
+            clock=end.clock,
+        )
+        exchange.compress(end.compression)
+        yield exchange
+
+
+def packet_bytes(manifest: Manifest) -> int:
+    """Return the bytes of the largest IP packet of a plan."""
+    return sum_frame_bytes(manifest.lanes, manifest.rows) - ETHERNET_BYTES
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s
+from switchgnn.host.hybrid import open_in_network
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.exchange import InNetworkExchange, open_in_network
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.transport import WorkerEnd

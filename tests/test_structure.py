@@ -306,8 +306,8 @@ def lines_of(root: Path) -> dict[str, int]:
 
 
 # Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
-MOST_FOR_NOW = {"product": 73_308, "core": 15_141, "tests": 64_677}
-MOST_FILES = {"product": 405, "core": 95}
+MOST_FOR_NOW = {"product": 72_359, "core": 15_141, "tests": 64_585}
+MOST_FILES = {"product": 397, "core": 95}
 
 
 def test_the_host_in_scapy_fits_a_lesson():

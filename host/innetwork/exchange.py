@@ -1,7 +1,6 @@
 """The exchange: features in, sums over remote neighbours out, in either direction."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 from switchgnn.base.array_types import Bools, Float32s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
@@ -37,16 +36,14 @@ from switchgnn.host.status import ExchangeStatus
 from switchgnn.host.transport import (
     Operation,
     Transport,
-    WorkerEnd,
     check_rows,
     expected_traffic,
     traffic_since,
 )
 from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
-from switchgnn.planner import Direction, Manifest, WorkerPart, read_manifest, read_worker_part
-from switchgnn.planner.lanes import sum_frame_bytes
+from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.planner import Direction, Manifest, WorkerPart
 
 BlockListener = Callable[[int, int, int], None]
 
@@ -314,36 +311,3 @@ class InNetworkExchange(Transport):
         """Return what one exchange of that width puts on the link when nothing is lost."""
         group_size = self._endpoint.pace.group_size
         return expected_traffic(self._manifest, self._part, direction, width, group_size)
-
-
-@contextmanager
-def open_in_network(
-    end: WorkerEnd,
-    kind: type[InNetworkExchange] = InNetworkExchange,
-    *,
-    on_block: BlockListener | None = None,
-    on_share: ShareListener | None = None,
-) -> Iterator[InNetworkExchange]:
-    """Open the transport `switch`, or another with the same packets."""
-    plan = end.plan_folder()
-    manifest, part = read_manifest(plan), read_worker_part(plan, end.worker)
-    check_packets_fit(end.link, packet_bytes(manifest))
-    with end.open_link(header.PROTOCOL) as link:
-        exchange = kind(
-            manifest,
-            part,
-            link,
-            end.addresses,
-            session=end.session,
-            pace=end.pace,
-            on_block=on_block,
-            on_share=on_share,
-            clock=end.clock,
-        )
-        exchange.compress(end.compression)
-        yield exchange
-
-
-def packet_bytes(manifest: Manifest) -> int:
-    """Return the bytes of the largest IP packet of a plan."""
-    return sum_frame_bytes(manifest.lanes, manifest.rows) - header.ETHERNET_BYTES

@@ -62,8 +62,6 @@ _STANDSTILL = 0.25
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _FETCH_TIMEOUT_SHARE = 0.5
-# Silence of this multiple of the longest gap between two sums shows that one is late.
-_LONGER = 2
 # Unanswered questions, at most.
 _AT_ONCE = 16
 # So few sums are more likely lost than still awaited by the switch, and are asked for together.
@@ -370,8 +368,8 @@ class SumReceiver:
         usual = max(share, queue, wait(self._attempts, legs))
         if self._attempts or self._too_early or not self._came_at:
             return usual
-        # Sums came one after another, and now none for longer than ever.
-        return min(usual, max(queue, self._round_trip.least, _LONGER * self._gap))
+        # Sums came one after another, and now none for twice as long as ever.
+        return min(usual, max(queue, self._round_trip.least, 2 * self._gap))
 
     def _ask(self, index: int) -> int:
         doubt = self._doubt(index)

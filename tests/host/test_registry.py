@@ -10,9 +10,14 @@ import pytest
 from switchgnn.base.tasks import TaskError, task_from_json, task_to_json
 from switchgnn.host import InNetworkExchange, LinkError, Pace, hybrid
 from switchgnn.host.errors import TransportError
-from switchgnn.host.hybrid import HybridTransport, left_schedules, open_switch, write_left_schedules
+from switchgnn.host.hybrid import (
+    HybridTransport,
+    left_schedules,
+    open_in_network,
+    open_switch,
+    write_left_schedules,
+)
 from switchgnn.host.innetwork import exchange
-from switchgnn.host.innetwork.exchange import open_in_network
 from switchgnn.host.registry import AUTO, DEFAULT, OF_JOBS, TRANSPORTS, transport_kind
 from switchgnn.host.transport import LinkConfig, WorkerEnd
 from switchgnn.host.worker import WorkerTask

@@ -103,9 +103,9 @@ REFUSED = {
         *("FastRGCNConv", "GINEConv", "GMMConv", "HEATConv", "NNConv", "PDNConv", "RGATConv"),
         *("RGCNConv", "SplineConv"),
     ),
-    "vertices that are no neighbours": ("GPSConv", "WLConv"),
-    "something else than one graph": ("HypergraphConv", "MeshCNNConv", "SignedConv"),
-    "sparse tensors in place of `edge_index`": ("PANConv",),
+    "vertices that are not neighbours": ("GPSConv", "WLConv"),
+    "something other than one graph": ("HypergraphConv", "MeshCNNConv", "SignedConv"),
+    "sparse tensors instead of `edge_index`": ("PANConv",),
 }
 
 
@@ -145,7 +145,7 @@ def test_every_convolution_of_pyg_is_known():
 
 def test_the_document_names_the_same():
     text = MODELS.read_text(encoding="utf-8").split("### Convolutions of PyG")[1].split("\n## ")[0]
-    exact, refused = text.split("| refused, as they take |")
+    exact, refused = text.split("| refused, because they take |")
     assert set(re.findall(r"`(\w+)`", exact)) == {*EXACT}
     rows = re.findall(r"^\| (.+) \| (`.+`) \|$", refused, re.MULTILINE)
     assert {why: tuple(re.findall(r"`(\w+)`", names)) for why, names in rows} == REFUSED

@@ -424,14 +424,14 @@ HELD = {
     "train in": ("float64", "bfloat16", "float16", "autocast"),
     "compile": ("test_a_compiled_model_calls_the_layers",),
     "drop units (": ("test_dropout_is_the_same_on_any_number_of_workers",),
-    "drop units by": ("test_functional_dropout_is_as_likely",),
+    "drop units with": ("test_functional_dropout_is_as_likely",),
     "look up": (
         "test_a_table_of_learnt_rows_is_looked_up_by_id",
         "test_what_cannot_be_wrapped_or_reduced_is_refused",
     ),
     "set weights": ("test_other_weights_are_named_on_all_workers",),
     "leave sizes": ("test_what_cannot_be_wrapped",),
-    "make other calls": ("test_all_workers_end_within_seconds_and_name_both_sides",),
+    "make different calls": ("test_all_workers_end_within_seconds_and_name_both_sides",),
     "predict links": ("test_rows_and_two_derivatives",),
 }
 
