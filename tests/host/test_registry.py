@@ -17,7 +17,6 @@ from switchgnn.host.hybrid import (
     open_switch,
     write_left_schedules,
 )
-from switchgnn.host.innetwork import exchange
 from switchgnn.host.registry import AUTO, DEFAULT, OF_JOBS, TRANSPORTS, transport_kind
 from switchgnn.host.transport import LinkConfig, WorkerEnd
 from switchgnn.host.worker import WorkerTask
@@ -153,7 +152,7 @@ def test_a_link_must_take_the_widest_frames_of_the_plan(
 ):
     write_plan(plan_of(graph, None, lanes=lanes), tmp_path / "plan")
     asked = []
-    monkeypatch.setattr(exchange, "check_packets_fit", lambda *what: asked.append(what))
+    monkeypatch.setattr(hybrid, "check_packets_fit", lambda *what: asked.append(what))
     end = WorkerEnd(**{**ENDS, "plan": tmp_path / "plan"})
     with pytest.raises(LinkError), open_in_network(end):
         pass
