@@ -118,7 +118,7 @@ _LABEL = r'(?:worker|way|kind)="[a-z0-9_]{0,32}"'
 _NUMBER = r"\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,2})?"
 # A line with one of these metrics.
 _LINE = re.compile(rf"{_PREFIX}[a-z_]{{1,64}}\{{{_LABEL}(?:,{_LABEL}){{0,2}}\}} {_NUMBER}")
-_MOST_LINES = 256
+_MOST_LINES, _MOST = 256, 2.0**63
 
 
 def told_values(text: str, worker: int) -> dict[str, float]:
@@ -132,7 +132,8 @@ def told_values(text: str, worker: int) -> dict[str, float]:
                     raise MetricsError(f"These are not the metrics of worker {worker}.")
                 # Prometheus has labels in no order.
                 words = [labels[each] for each in ("way", "kind") if each in labels]
-                found["/".join((name.removeprefix(_PREFIX), *words))] = float(value)
+                if 0 <= value < _MOST:
+                    found["/".join((name.removeprefix(_PREFIX), *words))] = float(value)
     except ValueError as error:
         raise MetricsError(f"These are no metrics: {error}.") from None
     if not found:

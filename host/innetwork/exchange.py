@@ -21,13 +21,7 @@ from switchgnn.host.innetwork.fixed_point import (
 from switchgnn.host.innetwork.outgoing import Rounding, RowCache, Tensor, forget
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
-from switchgnn.host.innetwork.round import (
-    OwnRows,
-    RoundParts,
-    RoundUnits,
-    SumRound,
-    Upcoming,
-)
+from switchgnn.host.innetwork.round import OwnRows, RoundLayout, RoundParts, SumRound, Upcoming
 from switchgnn.host.innetwork.schedule import block_schedules, empty_schedule
 from switchgnn.host.innetwork.units import ShareListener, UnitExchange
 from switchgnn.host.links.faults import FaultCounts, injected_faults
@@ -147,14 +141,14 @@ class InNetworkExchange(Transport):
         self._cached = compression.cache
         bits, fan_in = compression.bits, self._manifest.max_fan_in
         rounding = Rounding(compression, self._part.worker)
-        units, step_error = RoundUnits(self._manifest), rounding.step_error
+        layout, step_error = RoundLayout(self._manifest), rounding.step_error
         self._parts = RoundParts(
             endpoint=self._endpoint,
             responder=self._responder,
-            plan=units,
+            layout=layout,
             schedules=self._schedules,
             nothing=self._nothing,
-            upcoming=Upcoming(Foresight(fan_in, bits, step_error), units),
+            upcoming=Upcoming(Foresight(fan_in, bits, step_error), layout),
             scales=Scales(self._part.worker, fan_in, bits, step_error),
             rounding=rounding,
             savings=self.savings,

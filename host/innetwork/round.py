@@ -34,7 +34,7 @@ from switchgnn.host.wire import header
 from switchgnn.planner import Manifest
 
 
-class RoundUnits:
+class RoundLayout:
     """The fragments and units of a plan's rounds."""
 
     def __init__(self, manifest: Manifest) -> None:
@@ -68,9 +68,9 @@ class RoundUnits:
 class Upcoming:
     """The round that is predicted to come next, and the pools whose first features may be early."""
 
-    def __init__(self, foresight: Foresight, plan: RoundUnits) -> None:
+    def __init__(self, foresight: Foresight, layout: RoundLayout) -> None:
         self.foresight = foresight
-        self._plan = plan
+        self._layout = layout
         self._foreseen: Foreseen | None = None
         self._early: frozenset[int] = frozenset()
 
@@ -86,9 +86,9 @@ class Upcoming:
         # A void round needs another one after it.
         if self._foreseen is not None and round_number < header.LAST_ROUND - 1:
             kind = self._foreseen.kind
-            if self._plan.blocks(kind):
+            if self._layout.blocks(kind):
                 self._early |= {pool}
-                return self._plan.units(kind)[pool]._replace(early=True)
+                return self._layout.units(kind)[pool]._replace(early=True)
         self._foreseen = None
         return opening(pool)
 
@@ -99,7 +99,7 @@ class RoundParts:
 
     endpoint: Endpoint
     responder: Responder
-    plan: RoundUnits
+    layout: RoundLayout
     schedules: Sequence[BlockSchedule]
     nothing: BlockSchedule
     upcoming: Upcoming
@@ -143,10 +143,10 @@ class SumRound:
         early: frozenset[int] = frozenset(),
     ) -> None:
         self.number, self.early = number, early
-        self.units = parts.plan.units(rows.kind)
+        self.units = parts.layout.units(rows.kind)
         self._rows, self._parts = rows, parts
-        self._blocks, self._words = parts.plan.blocks(rows.kind), parts.plan.words(rows.kind)
-        count, each = len(rows.values), parts.plan.rows
+        self._blocks, self._words = parts.layout.blocks(rows.kind), parts.layout.words(rows.kind)
+        count, each = len(rows.values), parts.layout.rows
         self._sums = {
             word: np.zeros((count, header.lanes_of(word) // each), np.int32) for word in self._words
         }
@@ -194,7 +194,7 @@ class SumRound:
 
     def following(self, index: int) -> Following:
         """Return what follows a unit in its pool, in this round or in the next one."""
-        pools = self._parts.plan.pools
+        pools = self._parts.layout.pools
         if index + pools < len(self.units):
             return self.units[index + pools]
         return self._parts.upcoming.after(self.number, index % pools)
@@ -231,7 +231,7 @@ class SumRound:
         values = parts.rounding.encode(rows.values, fixed_point, (rows.tensor_id, rows.kind))
         outgoing: WholeRows | ChangedRows
         if rows.cache is None:
-            outgoing = WholeRows(cut_into_fragments(values, self._words, parts.plan.rows))
+            outgoing = WholeRows(cut_into_fragments(values, self._words, parts.layout.rows))
         else:
             outgoing = changed_rows(
                 *(values, rows.cache, parts.schedules, self._blocks, self._words),

@@ -1,5 +1,6 @@
 """Metrics over HTTP: the server for Prometheus, and a client."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from http import HTTPStatus
@@ -88,16 +89,20 @@ def ask_metrics(host: str, port: int, *, seconds: float = 1.0) -> str:
 
     Raises:
         MetricsError: there is no answer with status 200, its end is missing, it is longer than
-            256 KiB, or nothing comes for `seconds`.
+            256 KiB, or it takes longer than `seconds`.
     """
+    end, body = time.monotonic() + seconds, b""
     try:
         with closing(HTTPConnection(host, port, timeout=seconds)) as asked:
             asked.request("GET", _PATH)
             answer = asked.getresponse()
             if answer.status != HTTPStatus.OK:
                 raise MetricsError(f"{host}:{port} answers with status {answer.status}.")
-            body = answer.read(_MOST_BYTES)
-            if answer.length or len(body) == _MOST_BYTES:
+            while len(body) <= _MOST_BYTES and (part := answer.read1(_MOST_BYTES)):
+                body += part
+                if time.monotonic() > end:
+                    raise MetricsError(f"The answer of {host}:{port} takes too long.")
+            if answer.length or len(body) > _MOST_BYTES:
                 raise MetricsError(f"The answer of {host}:{port} is incomplete or too long.")
             return body.decode("utf-8", "replace")
     except (OSError, UnicodeError, HTTPException) as error:

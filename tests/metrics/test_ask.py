@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
@@ -162,3 +163,18 @@ def test_an_answer_without_end_is_left():
         ask_metrics("127.0.0.1", port, seconds=seconds_here(10))
     # What sockets hold, and no more.
     assert sum(sent) < 50_000_000
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("drop", [b"x", b""], ids=["body", "nothing"])
+def test_a_slow_answer_is_left_in_time(drop):
+    def drip(connection, over):
+        connection.sendall(HEAD + (b"\r\n" if drop == b"x" else b""))
+        while not over.wait(0.01):
+            connection.sendall(drop)
+
+    with answering(drip) as (port, _):
+        begin = time.monotonic()
+        with pytest.raises(MetricsError, match=r"time|long"):
+            ask_metrics("127.0.0.1", port, seconds=0.3)
+        assert 0.25 < time.monotonic() - begin < seconds_here(5)

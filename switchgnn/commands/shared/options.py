@@ -228,7 +228,7 @@ class StrategyOptions:
     )
     blocks: str | None = _part_option("blocks", "Choose how blocks form")
     send: str | None = _part_option("send", "Choose what workers send")
-    order: str | None = _part_option("order", "Choose in which order")
+    order: str | None = _part_option("order", "Choose the order of packets")
     assignment: Path | None = option(
         PLAN, "FILE", "Read the worker of each vertex from this file, one per line."
     )

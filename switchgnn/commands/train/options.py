@@ -143,7 +143,7 @@ class TransportOptions:
         "a frame of 188 bytes for each fragment of a row.",
     )
     bin_memory: int = option(
-        EXCHANGE, "BYTES", f"Let two bins take this size ({G3.name}).", default=1_000_000, min=1
+        EXCHANGE, "BYTES", f"Limit two bins to this size ({G3.name}).", default=1_000_000, min=1
     )
     pipeline: PipelineOption = option(
         EXCHANGE,

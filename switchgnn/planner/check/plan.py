@@ -1,9 +1,9 @@
-"""The checker: does a plan on disk serve every boundary edge exactly once?
+"""The checker: does a plan serve every boundary edge exactly once?
 
 The reader of plans has checked digests, and the shapes and ranges of all arrays. The checker
-follows docs/plans.md and shares no code with the planner's stages: it compares the tables of the
-switch with the lists of the workers, and both with the edges: those of the graph, or without a
-graph those in the workers' lists of neighbours.
+follows docs/plans.md: it compares the tables of the switch with the lists of the workers, and both
+with the edges: those of the graph, or without a graph those in the workers' lists of neighbours. It
+shares with the planner's stages only the count of slots over leaves and spines.
 """
 
 from dataclasses import dataclass

@@ -117,7 +117,7 @@ def test_a_lost_sum_is_noticed_at_once_in_an_old_block(receiver):
 
 @pytest.mark.parametrize(("gap", "wait"), [(0.002, 0.005), (0.006, 0.012), (1.0, 0.015)])
 def test_silence_longer_than_any_between_two_sums_is_noticed(receiver, gap, wait):
-    """Twice as long, at least a round trip, at most as ever; and as ever where others are slow."""
+    """Twice as long, at least a round trip, at most the usual time; that again for slow workers."""
     receiver._endpoint.round_trip.measured(0.005)
     now = 2.0 + gap
     for came in (2.0, now, now):
