@@ -15,7 +15,7 @@ from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.lab.simulator.setup import boundary_of_plan
 from switchgnn.planner import Plan
-from switchgnn.planner.costs.host_seconds import packed_frames
+from switchgnn.planner.costs.seconds import packed_frames
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.topologies import Target
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, update_wrapper
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
@@ -59,8 +58,7 @@ class Compiled(Generic[_Parameters, _Result]):
 
     def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         """Call it, compiled if the arrays are large."""
-        flat = chain.from_iterable(arg if isinstance(arg, tuple) else (arg,) for arg in args)
-        numbers = sum(each.size for each in flat if isinstance(each, np.ndarray))
+        numbers = sum(each.size for each in args if isinstance(each, np.ndarray))
         return (self.machine if numbers > _FEW else self.interpreted)(*args, **kwargs)
 
 

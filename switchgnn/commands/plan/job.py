@@ -43,7 +43,6 @@ from switchgnn.planner.costs.forecast import (
     transport_of,
     verdict,
 )
-from switchgnn.planner.costs.host_seconds import packed_frames
 from switchgnn.planner.costs.report import (
     DirectionReport,
     LeafSpineDirection,
@@ -52,7 +51,7 @@ from switchgnn.planner.costs.report import (
     report_direction,
     report_leaf_spine_direction,
 )
-from switchgnn.planner.costs.seconds import NetworkModel
+from switchgnn.planner.costs.seconds import NetworkModel, packed_frames
 from switchgnn.planner.direction import Direction, find_directions
 from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges

@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from switchgnn.commands.shared.runner import NetworkJob
 from switchgnn.host.pace import Pace
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import load_program
+from switchgnn.planner.costs.machine import Cost, MeasuredCosts
 from switchgnn.softswitch.native.build import Backend, processor
 from switchgnn.softswitch.native.engine import compile_ahead
 from switchgnn.topologies import Target
@@ -33,34 +33,6 @@ _WIDTH, _MOST_WORKERS = 64, 8
 # The quantile of the times of exchanges that counts: other programs disturb these least.
 _UNDISTURBED = 0.05
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Seconds of an exchange: some for each worker, and more for each frame or byte."""
-
-    worker: float
-    each: float
-
-    @classmethod
-    def through(
-        cls, workers: int, small: tuple[float, float], large: tuple[float, float]
-    ) -> "Cost":
-        """Return the costs with which two numbers of frames or bytes take these seconds."""
-        each = max(0.0, large[1] - small[1]) / (large[0] - small[0])
-        return cls(max(0.0, small[1] - each * small[0]) / workers, each)
-
-    def of(self, workers: int, amount: float) -> float:
-        """Return the seconds of an exchange."""
-        return self.worker * workers + self.each * amount
-
-
-@dataclass(frozen=True)
-class MeasuredCosts:
-    """Exchanges without a limit on links: over the switch by frames, between hosts by bytes."""
-
-    switch: Cost
-    hosts: Cost
 
 
 def measured_here(

@@ -3,13 +3,11 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from switchgnn.base.array_types import Int64s
 from switchgnn.base.machine import Amount
 from switchgnn.commands.shared.live import NOBODY, RunObserver
 from switchgnn.commands.shared.outputs import Recordings
@@ -37,7 +35,6 @@ from switchgnn.commands.shared.workers import (
     run_workers,
     worker_command,
 )
-from switchgnn.commands.train.measured import MeasuredCosts
 from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
@@ -62,19 +59,12 @@ from switchgnn.planner import (
 )
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import (
-    AutoPlan,
-    StarForecast,
-    build_auto,
-    choose_lanes,
-    host_rows,
-)
-from switchgnn.planner.costs.host_seconds import packed_frames
-from switchgnn.planner.costs.seconds import plan_seconds
-from switchgnn.planner.lanes import BANK_LANES, fragment_lanes
+from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, host_rows
+from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, switch_adds_up_faster
+from switchgnn.planner.lanes import BANK_LANES
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
-from switchgnn.profiles import SwitchProfile, find_profile
+from switchgnn.profiles import find_profile
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
@@ -236,10 +226,7 @@ def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedS
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
 
 
-_MILLI, _BITS = 1e-3, 8
-# The time of a processor for a worker's step of Gloo's ring; with 8 workers on two cores the 14
-# steps take 5 to 8 ms.
-_RING_STEP, _FLOAT_BYTES = 1e-4, 4
+_MILLI = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,81 +291,28 @@ def plan_exchange_seconds(job: TrainJob, data: Dataset, plan: Plan, target: Targ
 
 def _expected(
     job: TrainJob, data: Dataset, target: Target, measured: MeasuredCosts | None = None
-) -> "MachineForecast":
-    profile = find_profile(target.value)
+) -> MachineForecast:
+    own = find_profile(target.value).host_exchange_seconds or 0.0
     mtu = Framing.parse(job.task.mtu).packet_bytes
     on = replace(job.network_on(target), mtu=mtu, window=job.task.pace.window)
     each_way = {width: times / len(Direction) for width, times in _widths(job, data).items()}
     exchanges = dict.fromkeys(Direction, each_way)
-    return MachineForecast(on, exchanges, profile=profile, workers=job.workers, measured=measured)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MachineForecast(StarForecast):
-    """The forecast of an epoch's exchanges by processes of one machine."""
-
-    profile: SwitchProfile
-    workers: int
-    measured: MeasuredCosts | None = None  # what counts instead of the times of network and profile
-
-    def of_plan(self, plan: Plan, left: forecast.Rows) -> float:
-        """See Forecast. The parts of a mixed exchange share the processors, one after the other."""
-        inside = self._total(partial(self._over_switch, plan))
-        return inside + (self.of_hosts(left) if any(rows.any() for rows in left.values()) else 0.0)
-
-    def _over_switch(self, plan: Plan, direction: Direction, width: int) -> float:
-        if self.measured is None:
-            return plan_seconds(plan, direction, width, self.network)
-        record = plan.manifest.direction(direction)
-        manifest = plan.manifest
-        fragments = len(fragment_lanes(width, manifest.lanes, manifest.rows))
-        barriers, told = fragments * len(record.block_numbers), record.prediction
-        frames = fragments * (sum(told.packets_up) + sum(told.packets_down))
-        if not barriers:
-            return 0.0
-        return self.measured.switch.of(self.workers, frames) + (barriers - 1) * self.network.barrier
-
-    def of_hosts(self, rows: forecast.Rows) -> float:
-        """See Forecast.
-
-        Windows stay open from one exchange to the next and hold most of it, so the busiest link is
-        never idle. With fast links, the processors are the limit.
-        """
-        return self._total(lambda direction, width: self._between_hosts(rows[direction], width))
-
-    def _between_hosts(self, rows: Int64s, width: int) -> float:
-        network = self.network
-        frames, sizes = packed_frames(rows, width, network.mtu)
-        if self.measured is not None:
-            return self.measured.hosts.of(self.workers, sizes.sum())
-        links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
-        work = self.workers * (self.profile.host_exchange_seconds or 0.0)
-        processors = work + frames.sum() * network.switch_frame
-        transfer = links * _BITS / network.bits_per_second
-        return float(max(transfer, processors / (network.cores or self.workers)))
+    return MachineForecast(on, exchanges, workers=job.workers, host_exchange=own, measured=measured)
 
 
 def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
-    """Choose what adds up the gradients faster, the switch or Gloo's ring.
-
-    The switch's frames travel up and down at once, after those with the marks. In the ring each
-    worker sends an n-th of the numbers 2 (n - 1) times. Workers and switch share processors.
-    """
+    """Choose what adds up the gradients faster, the switch or Gloo's ring."""
     if not job.transport.in_switch:
         return ReduceBy.GLOO
     with templates_removed():
         model = build_model(job.task.training.model, data.features.shape[1], data.classes)
     numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
-    on, workers = job.network_on(job.choose_fabric().target), job.workers
-    rate, cores, steps = on.bits_per_second / _BITS, on.cores or workers, 2 * (workers - 1)
-    slots = reduce_slots(Layout.from_text(job.program.p4info))
-    frames, size = frames_of_floats(numbers, workers, slots)
-    work = workers * frames * (2 * on.host_frame + on.switch_frame) / cores
-    passes = workers * frames / (on.passes_per_second or np.inf)
-    sent = steps * numbers / workers * _FLOAT_BYTES / TCP_PAYLOAD
-    switch = 2 * on.barrier + max(size / rate, work, passes)
-    ring = steps * on.delay + max(sent / rate, steps * workers * _RING_STEP / cores)
-    return ReduceBy.SWITCH if switch < ring else ReduceBy.GLOO
+    network = job.network_on(job.choose_fabric().target)
+    frames = frames_of_floats(
+        numbers, job.workers, reduce_slots(Layout.from_text(job.program.p4info))
+    )
+    faster = switch_adds_up_faster(numbers, frames, TCP_PAYLOAD, job.workers, network)
+    return ReduceBy.SWITCH if faster else ReduceBy.GLOO
 
 
 def _why(made: AutoPlan, chosen: TransportKind) -> str:

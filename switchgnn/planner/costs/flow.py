@@ -176,6 +176,13 @@ def plan_arrivals(plan: Plan, direction: Direction) -> PacketArrivals:
     return _by_turns(sent)
 
 
+def packets_of_entries(plan: Plan, direction: Direction, sent: PacketArrivals) -> Int64s:
+    """Return the index in `sent` of the packet of each table entry of a direction, int64[K]."""
+    entries, first = entries_of(plan, direction), plan.manifest.direction(direction).first_block
+    block = plan.switch.entry_block[entries].astype(np.int64) - first + 1
+    return sent.find(block, plan.switch.entry_source[entries])
+
+
 def reordered(
     plan: Plan, direction: Direction, arriving: PacketArrivals, order: OrderStrategy
 ) -> PacketArrivals:
@@ -246,9 +253,7 @@ def plan_flows(plan: Plan, direction: Direction) -> dict[str, Flow | None]:
 
 
 def _flow(plan: Plan, direction: Direction, arriving: PacketArrivals) -> Flow:
-    rate, entries = plan.manifest.workers, entries_of(plan, direction)
-    first = plan.manifest.direction(direction).first_block
+    rate = plan.manifest.workers
     when, steps = packet_steps(arriving.block, rate)
-    block = plan.switch.entry_block[entries].astype(np.int64) - first + 1
-    packet = arriving.find(block, plan.switch.entry_source[entries])
+    packet = packets_of_entries(plan, direction, arriving)
     return flow_of_sums(*slots_in_use(plan, direction, when[packet]), steps, rate)

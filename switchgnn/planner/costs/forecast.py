@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Protocol
 
 import numpy as np
 
@@ -15,12 +14,11 @@ from switchgnn.base.array_types import Bools, Int64s, Integers
 from switchgnn.planner.arrays import distinct_pairs
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import Progress, build_resolved
-from switchgnn.planner.costs.host_seconds import host_seconds, shared_seconds
 from switchgnn.planner.costs.seconds import (
     NetworkModel,
     barrier_time,
-    plan_rounds,
-    plan_seconds,
+    exchange_seconds,
+    host_seconds,
     shared_work,
 )
 from switchgnn.planner.direction import Direction
@@ -57,28 +55,6 @@ _UNEVEN = 0.25
 _NEAR = 1.04
 
 
-def exchange_seconds(
-    plan: Plan,
-    direction: Direction,
-    width: int,
-    network: NetworkModel,
-    rows: Int64s,
-    *,
-    together: bool = False,
-) -> float:
-    """Predict one exchange of a plan that may leave destinations to the hosts.
-
-    Both parts begin at once and share links: features and sums queue after the rows between hosts,
-    int64[W, W], which use the links while blocks wait at their barriers.
-    """
-    if not rows.any():
-        return plan_seconds(plan, direction, width, network, together=together)
-    if not plan.manifest.direction(direction).block_numbers:
-        return host_seconds(rows, width, network)
-    rounds = plan_rounds(plan, direction, width, network, together=together)
-    return shared_seconds(rows, width, network, rounds)
-
-
 def left_edges(plan: Plan, graph: Graph, direction: Direction) -> BoundaryEdges:
     """Return the boundary edges into the destinations that a plan leaves to the hosts."""
     if graph.digest() != plan.manifest.graph.digest:
@@ -99,23 +75,9 @@ PREDICTED_TRANSPORTS = (SWITCH, MIXED, HOST_PARTIAL, HOST)
 Rows = Mapping[Direction, Int64s]
 
 
-class Forecast(Protocol):
-    """Predicts the seconds of all exchanges in question."""
-
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """Those of the exchanges."""
-
-    def of_plan(self, plan: Plan, left: Rows) -> float:
-        """Return the seconds with a plan."""
-
-    def of_hosts(self, rows: Rows) -> float:
-        """Return the seconds between hosts alone."""
-
-
 @dataclass(frozen=True, eq=False)
 class StarForecast:
-    """The forecast for hosts and a switch that share only links."""
+    """Predicts the seconds of exchanges by hosts and a switch that share only links."""
 
     network: NetworkModel  # links and switch
     # by direction, the number of exchanges of each width
@@ -128,7 +90,7 @@ class StarForecast:
         return tuple(self.exchanges)
 
     def of_plan(self, plan: Plan, left: Rows) -> float:
-        """See Forecast."""
+        """Return the seconds of all exchanges with a plan that leaves rows to the hosts."""
         return self._total(
             lambda direction, width: exchange_seconds(
                 plan, direction, width, self.network, left[direction], together=self.together
@@ -136,7 +98,7 @@ class StarForecast:
         )
 
     def of_hosts(self, rows: Rows) -> float:
-        """See Forecast."""
+        """Return the seconds of all exchanges between hosts alone."""
         return self._total(
             lambda direction, width: host_seconds(rows[direction], width, self.network)
         )
@@ -271,7 +233,7 @@ def build_auto(
     graph: Graph,
     choice: ResolvedStrategies,
     context: PlanContext,
-    forecast: Forecast,
+    forecast: StarForecast,
     *,
     program: str,
     seed: int,
@@ -364,7 +326,7 @@ def _all_but(
     return left
 
 
-def predict_ways(plan: Plan, boundary: BoundaryEdges, forecast: Forecast) -> dict[str, float]:
+def predict_ways(plan: Plan, boundary: BoundaryEdges, forecast: StarForecast) -> dict[str, float]:
     """Predict the seconds with a plan, as `switch`, and between hosts alone."""
     count = partial(host_rows, boundary, plan.manifest.workers, forecast.directions)
     left = {each: plan.left(each) for each in forecast.directions}

@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.host.direct.frames import send_order
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner import Direction
-from switchgnn.planner.costs import host_seconds as host_module
-from switchgnn.planner.costs.forecast import exchange_seconds
-from switchgnn.planner.costs.host_seconds import host_seconds
-from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds, served
+from switchgnn.planner.costs.seconds import (
+    NetworkModel,
+    exchange_seconds,
+    host_seconds,
+    packed_frames,
+    plan_seconds,
+    served,
+)
 from tests.planner import helpers
 from tests.planner.helpers import given, graph_of
 
@@ -89,21 +91,21 @@ def test_blocks_in_flight_share_the_loop_and_not_links():
     assert one.manifest.blocks == two.manifest.blocks == 2
     alone = FEATURE + WAY + 3 * FEATURE + WAY + BARRIER
     assert (nanoseconds(one), nanoseconds(two)) == pytest.approx((2 * alone, alone + ACK))
-    slow, ends = replace(SLOW, passes_per_second=1e5), FEATURE + ACK + 2 * WAY + BARRIER
+    slow, ends = replace(SLOW, passes_per_second=1e5), 4 * FEATURE + 2 * WAY + BARRIER
     expected = 2 * (3 * 10_000 + ends), 6 * 10_000 + ends
     assert (nanoseconds(one, slow), nanoseconds(two, slow)) == pytest.approx(expected)
 
 
 def test_passes_queue_in_the_loop():
-    # One feature for three sums of one bank: a pass each, and one for the acknowledgement.
+    # One feature for three sums of one bank: a pass each, and one for the acknowledgement, after
+    # which the sums leave.
     plan = plan_of([(3, 0), (3, 1), (3, 2)], [0, 0, 0, 1], banks=1)
     slow = replace(SLOW, passes_per_second=2e6)
-    assert nanoseconds(plan, slow) == pytest.approx(FEATURE + WAY + 3 * 500 + ACK + WAY + BARRIER)
+    alone = FEATURE + WAY + 3 * FEATURE + WAY + BARRIER
+    assert nanoseconds(plan, slow) == pytest.approx(alone + 3 * 500)
     # Two such features: the loop serves the second one after the first.
     both = plan_of([(s, d) for s in (3, 4) for d in range(3)], [0, 0, 0, 1, 2], banks=1)
-    assert nanoseconds(both, slow) == pytest.approx(
-        FEATURE + WAY + (2 + 3) * 500 + ACK + WAY + BARRIER
-    )
+    assert nanoseconds(both, slow) == pytest.approx(alone + (2 + 3) * 500)
 
 
 def test_processors_take_their_time(pair):
@@ -144,8 +146,8 @@ def both_parts(edges, owners, left, rows, width=32, network=SLOW):
     return exchange_seconds(plan, Direction.FORWARD, width, network, np.array(rows)) * 1e9
 
 
-def test_sums_that_come_before_their_block_is_known():
-    """Rows fill the link of worker 2, so sums are added before it knows of their block."""
+def test_parts_on_the_same_links_take_at_least_the_longer_and_at_most_both():
+    """Rows fill the link of worker 2, on which each of three blocks waits."""
     edges, owners = [(0, 2), (0, 3), (0, 4)], [0, 1, 2, 2, 2]
     plan = plan_of(edges, owners, slots=1)
     rows = np.zeros((3, 3), dtype=np.int64)
@@ -158,26 +160,6 @@ def test_sums_that_come_before_their_block_is_known():
 
 # Worker 0 contributes to two sums of worker 2, worker 1 to one of them. The third is left.
 TRIANGLE = ([(0, 3), (1, 4), (2, 3), (0, 5)], [0, 0, 1, 2, 2, 2], [5])
-
-
-def test_rows_queue_behind_features_and_sums():
-    # On the link of worker 2 the row waits for both sums; its acknowledgement is the last frame.
-    expected = (2 + 2 + 1) * FEATURE + 2 * WAY + 2 * (ACK + WAY)
-    taken = both_parts(*TRIANGLE, [[0, 0, 1], [0, 0, 0], [0, 0, 0]])
-    assert taken == pytest.approx(expected)
-
-
-def test_sums_queue_behind_rows():
-    """Worker 0 sends nine features, for a sum each; worker 1 one more, and a frame of nine rows."""
-    edges = [*((source, source + 10) for source in range(9)), (9, 18), (9, 19)]
-    owners = [0] * 9 + [1] + [2] * 10
-    rows = np.zeros((3, 3), dtype=int)
-    rows[1, 2] = 9
-    frame = 60 + 9 * 128
-    # The frame comes before eight features, and nine sums wait for it.
-    assert FEATURE + frame < 8 * FEATURE
-    expected = FEATURE + frame + frame + 9 * FEATURE + 2 * WAY + BARRIER
-    assert both_parts(edges, owners, [19], rows) == pytest.approx(expected)
 
 
 def test_parts_that_are_empty_take_no_time():
@@ -205,21 +187,10 @@ def test_windows_open_as_tcps():
 def test_frames_are_those_of_hosts(width, mtu):
     rows = np.random.default_rng(width).integers(0, 90, (5, 5))
     np.fill_diagonal(rows, 0)
-    frames = host_module._Frames.of(rows, width, replace(SLOW, mtu=mtu))
+    frames, sizes = packed_frames(rows, width, mtu)
     framing = Framing(mtu)
-    full, count = BODY_AT + framing.payload_bytes, framing.frames(rows, width)
-    last = framing.frame_bytes(rows, width) - (count - 1) * full
-    for worker in range(5):
-        indptr = np.append(0, np.cumsum(count[worker]))
-        order = send_order(worker, indptr, np.arange(int(indptr[-1])))
-        mine = frames.sender == worker
-        assert np.array_equal(frames.receiver[mine], order.peer)
-        ends = order.number + 1 == count[worker][order.peer]
-        sizes = np.where(ends, last[worker][order.peer], full)
-        assert np.array_equal(frames.size[mine], sizes)
-        asks = np.zeros(len(order.peer), dtype=bool)
-        asks[order.run_start[1:] - 1] = True
-        assert np.array_equal(frames.asks[mine], asks)
+    assert np.array_equal(frames, framing.frames(rows, width))
+    assert np.array_equal(sizes, framing.frame_bytes(rows, width))
 
 
 customers = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(0, 9)))
