@@ -7,14 +7,14 @@ from switchgnn.base.network import (
     leaf_spine_networks,
     star_network,
 )
+from switchgnn.controller.base.errors import ControllerError
+from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.change import InstallReport, SwitchReport
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import Counters, read_counters
-from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.install import DesiredStates, Share, clear, install, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries
 from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.network import Network
+from switchgnn.controller.base.errors import PlanRefusedError
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
 from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots, reduce_slots
@@ -14,9 +16,7 @@ from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.counters import bank_slots
-from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Array, Layout, Table
-from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import Program
 
 _BITS = 8

@@ -9,6 +9,13 @@ from typing import TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
+from switchgnn.controller.base.errors import (
+    ControllerError,
+    InstallCancelledError,
+    PlanRefusedError,
+    RollbackError,
+)
+from switchgnn.controller.base.plan import PlanSource, SwitchPlan, load_plan
 from switchgnn.controller.change import (
     ChangeCounts,
     InstallReport,
@@ -29,15 +36,8 @@ from switchgnn.controller.controls.congestion import (
 from switchgnn.controller.controls.loop import multicast_groups
 from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, SessionEntry, Tier
-from switchgnn.controller.errors import (
-    ControllerError,
-    InstallCancelledError,
-    PlanRefusedError,
-    RollbackError,
-)
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import PlanSource, SwitchPlan, load_plan
 from switchgnn.controller.target import (
     Progress,
     SwitchInstall,

@@ -11,8 +11,12 @@ from prometheus_client.core import HistogramMetricFamily
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.metrics import Values, families
+from switchgnn.controller.base.errors import (
+    ControllerError,
+    OtherProgramError,
+    PipelineMissingError,
+)
 from switchgnn.controller.controls.session import SessionEntry
-from switchgnn.controller.errors import ControllerError, OtherProgramError, PipelineMissingError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.show import NO_TABLES, SwitchState, TablesInUse, count_tables, show
 

@@ -7,12 +7,12 @@ from rich.console import Console
 from rich.table import Table
 
 from switchgnn.base.names import no_such
+from switchgnn.controller.base.errors import ControllerError
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.congestion import Congestion, Marking
 from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.counters import Counters, read_counters
-from switchgnn.controller.errors import ControllerError
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.rows import Record, count_entities, table_entity
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
-from switchgnn.controller import errors
+from switchgnn.controller.base import errors
+from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.change import (
     SwitchContents,
     SwitchReport,
@@ -21,9 +22,8 @@ from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeCli
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import Request
-from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.p4src import Program
-from switchgnn.planner.lanes import WIDEST_ANSWER, fits_switch
+from switchgnn.planner.base.lanes import WIDEST_ANSWER, fits_switch
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.files import read_manifest, read_plan
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine

@@ -8,10 +8,7 @@ from enum import Enum
 from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.controller.change import InstallReport
-from switchgnn.controller.controls.session import Session
-from switchgnn.controller.counters import read_counters
-from switchgnn.controller.errors import (
+from switchgnn.controller.base.errors import (
     ControllerError,
     NoPrimaryError,
     NotPrimaryError,
@@ -19,9 +16,12 @@ from switchgnn.controller.errors import (
     PlanRefusedError,
     SwitchUnreachableError,
 )
+from switchgnn.controller.base.plan import SwitchPlan
+from switchgnn.controller.change import InstallReport
+from switchgnn.controller.controls.session import Session
+from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
-from switchgnn.controller.plan import SwitchPlan
 from switchgnn.controller.target import refuse_other_plan, served_plan
 from switchgnn.p4src import Program
 

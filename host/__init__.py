@@ -1,11 +1,11 @@
 """A worker's side: packets, links, fixed point, and the exchange over the switch."""
 
 from switchgnn.base.network import Station
-from switchgnn.host.errors import FeatureError, HostError, LinkError
+from switchgnn.host.base.errors import FeatureError, HostError, LinkError
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.errors import InNetworkError
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import InterfaceLink, Link, UdpLink, open_link
 

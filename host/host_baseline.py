@@ -13,7 +13,7 @@ from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, count_rows
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BODY_AT
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.between_hosts import fewest_rows
 

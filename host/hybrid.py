@@ -15,13 +15,13 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.compression import Compression
+from switchgnn.host.base.compression import Compression
+from switchgnn.host.base.errors import TransportError
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, write_binned_schedule
 from switchgnn.host.direct.schedule import check_workers, cut_schedules
 from switchgnn.host.direct.transport import DirectTransport
-from switchgnn.host.errors import TransportError
 from switchgnn.host.innetwork.exchange import (
     BlockListener,
     InNetworkExchange,
@@ -30,14 +30,14 @@ from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.innetwork.units import ShareListener
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.faults import FaultCounts, injected_faults
-from switchgnn.host.transport import Operation, WorkerEnd, add_traffic, check_rows
+from switchgnn.host.links.transport import Operation, WorkerEnd, add_traffic, check_rows
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
 from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic, check_packets_fit
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import sum_frame_bytes
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import sum_frame_bytes
 from switchgnn.planner.plan.files import read_manifest, read_worker_part
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan, WorkerPart

@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from switchgnn.base.metrics import MetricsError, families, serve_metrics
 from switchgnn.base.tasks import EventWriter, repeating
-from switchgnn.host.status import InNetworkCounters
-from switchgnn.host.transport import Transport
+from switchgnn.host.base.status import InNetworkCounters
+from switchgnn.host.links.transport import Transport
 
 # The event that has all values of a worker's metrics.
 METRICS_EVENT = "metrics"

@@ -15,6 +15,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.names import no_such
+from switchgnn.host.base.errors import TransportError
 from switchgnn.host.direct.kinds import (
     binned_schedules,
     copy_schedules,
@@ -23,10 +24,9 @@ from switchgnn.host.direct.kinds import (
     write_schedules,
 )
 from switchgnn.host.direct.transport import open_direct
-from switchgnn.host.errors import TransportError
 from switchgnn.host.hybrid import open_switch, write_left_schedules
+from switchgnn.host.links.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
 from switchgnn.host.strawman import open_strawman
-from switchgnn.host.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner import Direction, Graph, Plan
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS

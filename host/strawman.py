@@ -15,7 +15,7 @@ from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.links.transport import WorkerEnd
 from switchgnn.host.wire.header import Header, Unit
 
 _IDS = 1 << 32

@@ -16,11 +16,11 @@ from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.hybrid import open_in_network, open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.links.transport import LinkConfig, Operation, WorkerEnd
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
-from switchgnn.host.pace import Pace
-from switchgnn.host.transport import LinkConfig, Operation, WorkerEnd
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.planner import Direction, Manifest, read_manifest
 

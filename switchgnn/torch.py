@@ -9,12 +9,12 @@ beside another backend.
 
 from switchgnn.base.machine import how_to_install
 from switchgnn.torch_backend import register
-from switchgnn.training.errors import JobError
+from switchgnn.training.base.errors import JobError
 from switchgnn.training.job import Job, read_job, write_job
 
 try:
+    from switchgnn.training.exchange.process_group import SwitchHook, switch_hook
     from switchgnn.training.join import Worker, join
-    from switchgnn.training.process_group import SwitchHook, switch_hook
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"switchgnn.torch needs PyTorch and PyTorch Geometric, but {error.name} is missing: "

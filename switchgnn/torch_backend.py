@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from switchgnn.training.process_group import OpenReducer, SwitchProcessGroup
+    from switchgnn.training.exchange.process_group import OpenReducer, SwitchProcessGroup
 
 NAME = "switchgnn"
 # Gloo, which does the rest, takes tensors of both.
@@ -51,7 +51,7 @@ def _make(options: Any, open_reducer: OpenReducer | None) -> SwitchProcessGroup:
     """
     # PyTorch is complete when it makes a group.
     from switchgnn.host.reduce.connection import open_from_environment  # noqa: PLC0415
-    from switchgnn.training.process_group import SwitchProcessGroup  # noqa: PLC0415
+    from switchgnn.training.exchange.process_group import SwitchProcessGroup  # noqa: PLC0415
 
     whole = not options.global_ranks_in_group
     reducer = None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.host.wire.header import LAST_FRAGMENT
-from switchgnn.planner.lanes import LANES, ROWS, sum_frame_bytes
+from switchgnn.planner.base.lanes import LANES, ROWS, sum_frame_bytes
 from tests.support.documents import ENVIRONMENT, run_command
 from tests.support.levels import simulator_missing, tshark_missing
 from tests.support.markers import full

@@ -25,7 +25,7 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.files import read_assignment
 from switchgnn.training import load_dataset, load_files
-from switchgnn.training.partition import read_partition, write_partitions
+from switchgnn.training.data.partition import read_partition, write_partitions
 
 TRIES = 1_000 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 40
 MOST_MEMORY = 64 << 20

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from tests.support import speed
 from tests.support.levels import SHARED, WHOLE, group_of, is_whole
 from tests.support.markers import covering
@@ -39,7 +39,10 @@ def test_tests_of_one_switch_run_in_one_process():
     assert mistakes not in {group_of(ptf.format(name)) for name in ("bmv2", "embedded-udp")}
     alone = "tests/recovery/test_restarts.py::test_something[1]"
     assert group_of(alone) == alone
-    assert group_of("tests/host/test_congestion.py::test[1]") == "tests/host/test_congestion.py"
+    assert (
+        group_of("tests/host/base/test_congestion.py::test[1]")
+        == "tests/host/base/test_congestion.py"
+    )
 
 
 def test_what_runs_whole_programs_is_there():

@@ -99,7 +99,7 @@ ALLOWED = {
     "host/direct/stream.py": {"threading", "time"},
     "host/innetwork/endpoint.py": {"secrets"},  # for who is not given one
     "host/wire/batches.py": {"select", "time"},  # waits for frames of a socket
-    "host/pace.py": {"time"},  # a limited link waits for its turn on the line
+    "host/base/pace.py": {"time"},  # a limited link waits for its turn on the line
     "host/wire/link.py": {"select"},
     "host/links/split.py": {"time"},  # two threads of one process share a link
     "host/links/recording.py": {"time"},  # a file for people says when a frame has passed

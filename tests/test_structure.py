@@ -134,6 +134,22 @@ def folder_circles(tree: Tree) -> list[str]:
     return found
 
 
+def floor_circles(tree: Tree) -> list[str]:
+    """Return packages of one room that need each other; the room's own modules are one package."""
+    found = []
+    for room in sorted(set(ORDER) - {BENCH, ROOT}):
+        folder = f"{PACKAGE}.{room}"
+        packages = {_child(folder, name) for name in tree.files if name.count(".") > 2} - {None}
+        needs: dict[str, set[str]] = {}
+        for name, others in tree.imports.items():
+            floors = [_child(folder, each) for each in (name, *others)]
+            own, *needed = [floor if floor in packages else floor and room for floor in floors]
+            if own is not None:
+                needs.setdefault(own, set()).update(filter(None, set(needed) - {own}))
+        found += [f"{folder}: {' - '.join(circle)}" for circle in _circles(needs)]
+    return found
+
+
 def _child(folder: str, name: str) -> str | None:
     """Return the entry of the folder that a module is, or is in."""
     if not name.startswith(f"{folder}."):
@@ -270,8 +286,8 @@ def test_all_parts_are_read(tree):
     modules = {"p4src", "dgl", "torch", "torch_backend", "train"}
     assert set(ORDER) - {PACKAGE, BENCH} - read <= modules
     assert f"{PACKAGE}.p4src.program" in tree.files
-    assert tree.imports[f"{PACKAGE}.controller.plan"]
-    assert f"{PACKAGE}.base.errors" in tree.imports[f"{PACKAGE}.host.errors"]
+    assert tree.imports[f"{PACKAGE}.controller.base.plan"]
+    assert f"{PACKAGE}.base.errors" in tree.imports[f"{PACKAGE}.host.base.errors"]
 
 
 def test_no_module_imports_itself_through_others(tree):
@@ -280,6 +296,10 @@ def test_no_module_imports_itself_through_others(tree):
 
 def test_no_files_and_folders_of_a_folder_need_each_other(tree):
     assert folder_circles(tree) == []
+
+
+def test_the_packages_of_a_room_stand_on_each_other(tree):
+    assert floor_circles(tree) == []
 
 
 def test_no_part_knows_a_later_one(tree):
@@ -306,7 +326,7 @@ def lines_of(root: Path) -> dict[str, int]:
 
 
 # Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
-MOST_FOR_NOW = {"product": 72_359, "core": 15_135, "tests": 64_600}
+MOST_FOR_NOW = {"product": 72_013, "core": 15_135, "tests": 64_600}
 MOST_FILES = {"product": 397, "core": 95}
 
 
@@ -363,6 +383,7 @@ CLEAN = {
     "switchgnn/base/errors.py": "class SwitchGNNError(Exception): ...",
     "switchgnn/planner/__init__.py": "from switchgnn.planner.build import plan",
     "switchgnn/planner/build.py": "from switchgnn.planner.cut import metis, refine",
+    "switchgnn/planner/choice.py": "",
     "switchgnn/planner/order.py": "import switchgnn.planner.cut.refine",
     "switchgnn/planner/cut/__init__.py": "",
     "switchgnn/planner/cut/metis.py": "from ...base.errors import SwitchGNNError",
@@ -399,8 +420,9 @@ METIS = "switchgnn/planner/cut/metis.py"
         (
             METIS,
             "from ..order import first",
-            {"module_circles": "", "folder_circles": "cut - order"},
+            {"module_circles": "", "folder_circles": "cut - order", "floor_circles": ""},
         ),
+        (METIS, "from switchgnn.planner.choice import first", {"floor_circles": "cut - planner"}),
         (
             "switchgnn/base/arrays.py",
             "import switchgnn.host.worker",
@@ -436,7 +458,7 @@ METIS = "switchgnn/planner/cut/metis.py"
 )
 def test_a_violation_is_found(tmp_path, file, text, found):
     tree = plant(tmp_path, {file: text})
-    checks = (module_circles, folder_circles, against_the_order, of_tests_or_bench)
+    checks = (module_circles, folder_circles, floor_circles, against_the_order, of_tests_or_bench)
     said = {check.__name__: check(tree) for check in checks if check(tree)}
     assert said.keys() == found.keys()
     assert all(found[name] in lines[0] for name, lines in said.items())

@@ -8,8 +8,8 @@ from enum import Enum
 from switchgnn.base.machine import python_program
 from switchgnn.base.network_file import Target
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
+from switchgnn.softswitch.base.ports import DEFAULT_DEPTH
 from switchgnn.softswitch.native.build import Backend
-from switchgnn.softswitch.ports import DEFAULT_DEPTH
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric

@@ -20,7 +20,7 @@ from typing import Any
 from switchgnn.host.links.faults import Faults, FaultyDirection
 from switchgnn.host.links.recording import Recording
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, IPV4_BYTES
-from switchgnn.softswitch.ports import Port, open_ports, parse_port
+from switchgnn.softswitch.base.ports import Port, open_ports, parse_port
 
 # For experiments, RFC 3692: the switch's packets, and those of exchanges without it.
 _PROTOCOLS = (253, 254)

@@ -10,7 +10,7 @@ from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_trainin
 from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.commands.allreduce import ReduceOptions, ReduceReport, run_allreduce
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import SWITCH
 from switchgnn.topologies import FabricKind, Target, usual_limits
 from switchgnn.topologies.mininet_fabric import mininet_missing
@@ -118,7 +118,7 @@ def _with_loss(settings: Settings) -> ResultLine:
 def _in_training(settings: Settings) -> Iterator[ResultLine]:
     """Compare the share of an epoch, and the losses of a long training."""
     from switchgnn.training import load_dataset  # noqa: PLC0415
-    from switchgnn.training.options import ReduceBy  # noqa: PLC0415
+    from switchgnn.training.base.options import ReduceBy  # noqa: PLC0415
 
     graph = _GRAPH if settings.data is None else str(settings.data)
     data = load_dataset(graph)

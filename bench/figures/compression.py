@@ -14,10 +14,10 @@ from bench.loads.unchanged import RoundOfPlan
 from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
-from switchgnn.training.compression import AUTO, CompressionOptions
+from switchgnn.training.base.compression import AUTO, CompressionOptions
 
 if TYPE_CHECKING:
     from switchgnn.training.data.dataset import Dataset

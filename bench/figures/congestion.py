@@ -14,7 +14,7 @@ from bench.testbeds.queue_trace import QueueTrace, QueueWatch, draw
 from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.commands.shared.runner import address_in
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.p4src import load_program
 from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing

@@ -9,7 +9,7 @@ from bench.settings import Settings
 from bench.testbeds.testbed import Served, Testbed
 from bench.testbeds.workload import standard_plan, wide_plan
 from switchgnn.base.network_file import Target
-from switchgnn.planner.lanes import BANK_LANES, LANES
+from switchgnn.planner.base.lanes import BANK_LANES, LANES
 
 NAME = "lanes"
 _RATIO = 3.0

@@ -72,9 +72,9 @@ def _ours(data: "Dataset", *, precompute: bool) -> Callable[[], object]:
 
     from switchgnn.host.registry import LocalTransport  # noqa: PLC0415
     from switchgnn.training import partition_dataset  # noqa: PLC0415
+    from switchgnn.training.base.options import ModelOptions, TrainOptions  # noqa: PLC0415
+    from switchgnn.training.exchange.sums import RemoteSum  # noqa: PLC0415
     from switchgnn.training.layers.models import build_model, distribute  # noqa: PLC0415
-    from switchgnn.training.options import ModelOptions, TrainOptions  # noqa: PLC0415
-    from switchgnn.training.sums import RemoteSum  # noqa: PLC0415
     from switchgnn.training.trainer import Trainer  # noqa: PLC0415
 
     torch.manual_seed(0)

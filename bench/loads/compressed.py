@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench.loads.training import TrainingSetting, job_of, train
 from switchgnn.host.registry import SWITCH
-from switchgnn.training.compression import AUTO, CompressionOptions
+from switchgnn.training.base.compression import AUTO, CompressionOptions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

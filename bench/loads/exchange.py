@@ -14,9 +14,9 @@ from switchgnn.commands.shared.workers import (
     run_workers,
     worker_command,
 )
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.hybrid import write_left_schedules
-from switchgnn.host.pace import Pace
-from switchgnn.host.transport import LinkConfig
+from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
 from switchgnn.topologies import WireBytes, usual_limits

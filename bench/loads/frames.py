@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.errors import BenchError
 from bench.testbeds.veth import make_pair, remove_pair
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.addresses import Addresses

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.machine import PeakMemory
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.array_file import load_npz
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.presets import PlanContext, preset_strategies

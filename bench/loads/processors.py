@@ -12,8 +12,8 @@ from bench.loads.training import WORKERS
 from bench.testbeds.testbed import Served, Testbed
 from switchgnn.p4src import load_program
 from switchgnn.planner import Plan, build_plan, load_graph
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.costs.seconds import plan_seconds
-from switchgnn.planner.direction import Direction
 from switchgnn.profiles import find_profile
 from switchgnn.profiles.profile import network_of
 from switchgnn.topologies import Target

@@ -11,7 +11,7 @@ from bench.measure import Samples
 from bench.settings import Settings
 from bench.testbeds.forkserver import NewForkserver
 from switchgnn.commands.shared.training import ENVIRONMENT, imported_before_forks
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner import partition_workers
@@ -121,7 +121,7 @@ def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
     """Return what a training does."""
     from switchgnn.commands.train.steps import TrainJob  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
-    from switchgnn.training.options import ModelOptions, TrainOptions  # noqa: PLC0415
+    from switchgnn.training.base.options import ModelOptions, TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
     shaped = setting.bandwidth is not None

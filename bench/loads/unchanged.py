@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.host.transport import expected_traffic
+from switchgnn.host.links.transport import expected_traffic
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, feature_frame_bytes
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import LANES, fragment_lanes
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import LANES, fragment_lanes
 from switchgnn.planner.plan.plan import Plan
 
 _BITS_OF_LANE = 32

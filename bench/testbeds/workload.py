@@ -6,7 +6,7 @@ import numpy as np
 
 from switchgnn.p4src import load_program
 from switchgnn.planner import Graph, Plan, build_plan, graph_from_edges, load_graph
-from switchgnn.planner.lanes import BANK_LANES
+from switchgnn.planner.base.lanes import BANK_LANES
 
 WORKERS = 4
 VERTICES = 2048

@@ -6,9 +6,9 @@ import numpy as np
 
 from switchgnn.base.array_types import Int64s, Integers
 from switchgnn.base.network import Network
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
-from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
 
 # One cell for each source.

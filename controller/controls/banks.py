@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from switchgnn.controller.base.errors import OtherProgramError
 from switchgnn.controller.controls.tables import Setting
-from switchgnn.controller.errors import OtherProgramError
 from switchgnn.controller.p4runtime.layout import Layout
 
 PASSES_COUNTER = "passes"

@@ -4,9 +4,9 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools
 from switchgnn.base.network import Network
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value
-from switchgnn.controller.plan import SwitchPlan
 from switchgnn.planner.plan.plan import SwitchPart
 from switchgnn.planner.sending.packets import are_partial
 

@@ -3,9 +3,9 @@
 from typing import ClassVar
 
 from switchgnn.base.network import Network, mac_number, mac_text
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, concatenate
-from switchgnn.controller.plan import SwitchPlan
 
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 FORWARD = "forward"

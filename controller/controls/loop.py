@@ -6,10 +6,10 @@ import numpy as np
 
 from switchgnn.base.array_types import Int64s
 from switchgnn.base.network import Network
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
-from switchgnn.controller.plan import SwitchPlan
-from switchgnn.planner.arrays import rank_within
+from switchgnn.planner.base.arrays import rank_within
 
 PARTIAL = "set_partial"
 # As in headers.p4.

@@ -1,9 +1,9 @@
 """reduce.p4: the slots of the all-reduce, and how many contributions make a sum."""
 
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.controls.tables import Setting
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import SwitchPlan
 
 
 class Reduce(Setting):

@@ -4,9 +4,9 @@ from ipaddress import IPv4Address
 from typing import ClassVar
 
 from switchgnn.base.network import Network, mac_number, mac_text
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value
-from switchgnn.controller.plan import SwitchPlan
 
 
 class Rewrite(Keyed):

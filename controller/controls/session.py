@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from switchgnn.base.network import Network
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed, Setting
 from switchgnn.controller.p4runtime.rows import Rows, concatenate
-from switchgnn.controller.plan import SwitchPlan
-from switchgnn.planner.lanes import LANES, ROWS
+from switchgnn.planner.base.lanes import LANES, ROWS
 
 ABOVE = "set_above"
 

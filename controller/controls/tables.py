@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from switchgnn.base.network import Network
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import (
     Record,
@@ -14,7 +15,6 @@ from switchgnn.controller.p4runtime.rows import (
     encode_default,
     make_rows,
 )
-from switchgnn.controller.plan import SwitchPlan
 
 
 class _NamedTable:

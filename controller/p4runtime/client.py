@@ -7,7 +7,7 @@ import grpc
 import numpy as np
 from finsy.proto import p4r
 
-from switchgnn.controller.errors import PipelineMissingError, SwitchUnreachableError
+from switchgnn.controller.base.errors import PipelineMissingError, SwitchUnreachableError
 from switchgnn.controller.p4runtime import connection
 from switchgnn.controller.p4runtime.layout import Layout, Table, parse_p4info
 from switchgnn.controller.p4runtime.rows import (

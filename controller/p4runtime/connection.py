@@ -16,7 +16,7 @@ import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from switchgnn.base.files import user_name
-from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
+from switchgnn.controller.base.errors import ControllerError, SwitchUnreachableError
 from switchgnn.controller.p4runtime.rpc_errors import explain, no_primary, not_primary
 
 # For the switch to end the stream.

@@ -12,7 +12,7 @@ from functools import lru_cache
 from finsy.proto import p4i
 from google.protobuf import text_format
 
-from switchgnn.controller.errors import OtherProgramError
+from switchgnn.controller.base.errors import OtherProgramError
 
 ACTION_ID_BYTES = 4
 

@@ -18,7 +18,7 @@ from finsy.proto import p4r
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Integers, UInt8s
-from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import ACTION_ID_BYTES, Action, Field, Layout, Table
 
 # A matrix: the big-endian bytes of numbers wider than a machine word, one row each.

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
 
-from switchgnn.controller import errors
+from switchgnn.controller.base import errors
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import describe_entity
 

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import SimpleConv
 
+from switchgnn.training.data.partition import Partition
 from switchgnn.training.layers.summed import Scaled, SummedLayer
-from switchgnn.training.partition import Partition
 
 
 def sum_simple_conv(layer: SimpleConv, _partition: Partition, _order: Tensor) -> SummedLayer:

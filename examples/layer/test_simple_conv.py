@@ -9,9 +9,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nn = pytest.importorskip("torch_geometric.nn", reason="PyTorch Geometric is not installed")
 
 from switchgnn.training import load_dataset, partition_dataset  # noqa: E402
-from switchgnn.training.errors import UnsupportedLayerError  # noqa: E402
+from switchgnn.training.base.errors import UnsupportedLayerError  # noqa: E402
+from switchgnn.training.exchange.sums import RemoteSum  # noqa: E402
 from switchgnn.training.layers.models import check_layers, distribute  # noqa: E402
-from switchgnn.training.sums import RemoteSum  # noqa: E402
 from tests.training.gathering import Gathering  # noqa: E402
 
 WORKERS = 2

@@ -3,7 +3,7 @@
 import pytest
 from switchgnn.controller.controls.watch import NOBODY, Watch
 
-from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
 
 P4INFO = """

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host.direct.transport import DirectTransport, open_direct
-from switchgnn.host.transport import Transport, WorkerEnd
+from switchgnn.host.links.transport import Transport, WorkerEnd
 from switchgnn.host.wire.link import Traffic
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 
 
 class RoundedTransport(Transport):

@@ -3,8 +3,8 @@
 import numpy as np
 from switchgnn.host.direct.rounded import RoundedTransport
 
+from switchgnn.host.links.transport import NO_TRAFFIC
 from switchgnn.host.registry import HOST, transport_kind
-from switchgnn.host.transport import NO_TRAFFIC
 from switchgnn.planner import Direction
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s, Int64s, UInt8s, UInt32s
+from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -25,7 +26,6 @@ from switchgnn.host.direct.frames import (
     join_rows,
 )
 from switchgnn.host.direct.framing import Runs
-from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Int64s
-from switchgnn.host.compression import (
+from switchgnn.host.base.compression import (
     WHOLE_BITS,
     Compression,
     LeastChange,
@@ -21,7 +21,7 @@ from switchgnn.host.compression import (
 )
 from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
 from switchgnn.host.direct.stream import Side
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 
 
 class Swap(Protocol):

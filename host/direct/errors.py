@@ -1,6 +1,6 @@
 """The errors of exchanges between hosts."""
 
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 
 
 class DirectError(HostError):

@@ -8,7 +8,10 @@ import numpy as np
 from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
-from switchgnn.host.congestion import CongestionWindow
+from switchgnn.host.base.congestion import CongestionWindow
+from switchgnn.host.base.errors import LinkError, TransportError, named_workers
+from switchgnn.host.base.pace import Pace, RoundTrip
+from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
 from switchgnn.host.direct.errors import SilentWorkerError
 from switchgnn.host.direct.frames import (
@@ -22,9 +25,6 @@ from switchgnn.host.direct.frames import (
 )
 from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
-from switchgnn.host.errors import LinkError, TransportError, named_workers
-from switchgnn.host.pace import Pace, RoundTrip
-from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link, Traffic
 

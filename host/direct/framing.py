@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from switchgnn.base.array_types import Int64s
-from switchgnn.host.congestion import SEGMENT
+from switchgnn.host.base.congestion import SEGMENT
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.errors import FramingError
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import (
     BODY_AT,
     ETHERNET_BYTES,

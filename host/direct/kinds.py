@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s
-from switchgnn.host.compression import Compression
+from switchgnn.host.base.compression import Compression
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
@@ -23,7 +23,7 @@ from switchgnn.host.direct.schedule import (
     write_schedule,
 )
 from switchgnn.host.direct.transport import DirectTransport, open_schedule
-from switchgnn.host.transport import WorkerEnd
+from switchgnn.host.links.transport import WorkerEnd
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.between_hosts import fewest_rows

@@ -18,7 +18,9 @@ from itertools import pairwise
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int64s, Integers
-from switchgnn.host.congestion import CongestionWindow
+from switchgnn.host.base.congestion import CongestionWindow
+from switchgnn.host.base.pace import Pace, RoundTrip
+from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.frames import (
     ALL_OF_A_GROUP,
     GROUP,
@@ -27,8 +29,6 @@ from switchgnn.host.direct.frames import (
     FrameOrder,
     Packet,
 )
-from switchgnn.host.pace import Pace, RoundTrip
-from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Int64s, UInt8s
-from switchgnn.host.errors import FeatureError
+from switchgnn.host.base.errors import FeatureError
 
 _CODES: dict[int, np.dtype[np.unsignedinteger[Any]]] = {8: np.dtype("u1"), 16: np.dtype(">u2")}
 _WORD_BYTES = 4

@@ -17,7 +17,7 @@ from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s, Integers
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.host.direct.errors import ScheduleError
-from switchgnn.planner.arrays import sort_by_key
+from switchgnn.planner.base.arrays import sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.between_hosts import rows_between

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Float32s, Int64s
+from switchgnn.host.base.errors import FeatureError
 from switchgnn.host.direct.exchange import DirectExchange, Round
 from switchgnn.host.direct.sampling import Sample
 from switchgnn.host.direct.schedule import RowSums
-from switchgnn.host.errors import FeatureError
 
 Waiter = Callable[[Callable[[], bool]], None]
 

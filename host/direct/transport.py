@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
-from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings
+from switchgnn.host.base.compression import NO_COMPRESSION, Compression, Savings
+from switchgnn.host.base.pace import Pace
+from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.compressed import CompressedRows
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange, Round
@@ -19,11 +21,9 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
-from switchgnn.host.pace import Pace
-from switchgnn.host.status import DirectCounters
-from switchgnn.host.transport import Transport, WorkerEnd, check_rows, traffic_since
+from switchgnn.host.links.transport import Transport, WorkerEnd, check_rows, traffic_since
 from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 
 _EXACT = Sampling()
 _USUAL = Framing()

@@ -3,9 +3,9 @@
 import secrets
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.congestion import CongestionWindow, StallClock
-from switchgnn.host.pace import Pace, RoundTrip
-from switchgnn.host.status import InNetworkCounters
+from switchgnn.host.base.congestion import CongestionWindow, StallClock
+from switchgnn.host.base.pace import Pace, RoundTrip
+from switchgnn.host.base.status import InNetworkCounters
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import SESSION_MASK, Header
 from switchgnn.host.wire.link import Link

@@ -1,6 +1,6 @@
 """The errors of exchanges over the switch."""
 
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 
 
 class InNetworkError(HostError):

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 
 from switchgnn.base.array_types import Bools, Float32s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.compression import NO_COMPRESSION, Compression, Savings, SkipMasks
-from switchgnn.host.errors import FeatureError, TransportError
+from switchgnn.host.base.compression import NO_COMPRESSION, Compression, Savings, SkipMasks
+from switchgnn.host.base.errors import FeatureError, TransportError
+from switchgnn.host.base.pace import Pace
+from switchgnn.host.base.status import ExchangeStatus
 from switchgnn.host.innetwork.barrier import Barrier, Following
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
@@ -25,9 +27,7 @@ from switchgnn.host.innetwork.round import OwnRows, RoundLayout, RoundParts, Sum
 from switchgnn.host.innetwork.schedule import block_schedules, empty_schedule
 from switchgnn.host.innetwork.units import ShareListener, UnitExchange
 from switchgnn.host.links.faults import FaultCounts, injected_faults
-from switchgnn.host.pace import Pace
-from switchgnn.host.status import ExchangeStatus
-from switchgnn.host.transport import (
+from switchgnn.host.links.transport import (
     Operation,
     Transport,
     check_rows,

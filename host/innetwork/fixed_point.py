@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Float32s, Int32s
-from switchgnn.host.compression import WHOLE_BITS
-from switchgnn.host.errors import FeatureError
+from switchgnn.host.base.compression import WHOLE_BITS
+from switchgnn.host.base.errors import FeatureError
 from switchgnn.host.innetwork.errors import MagnitudeError
-from switchgnn.host.transport import Operation
-from switchgnn.planner.direction import Direction
+from switchgnn.host.links.transport import Operation
+from switchgnn.planner.base.direction import Direction
 
 LARGEST_SUM = float(np.finfo(np.float32).max)
 

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Float64s, Int32s, Int64s
-from switchgnn.host.compression import WHOLE_BITS, Compression, LeastChange, Savings, all_skipped
+from switchgnn.host.base.compression import (
+    WHOLE_BITS,
+    Compression,
+    LeastChange,
+    Savings,
+    all_skipped,
+)
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, Ordered
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
-from switchgnn.host.compression import WHOLE_BITS
+from switchgnn.host.base.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Int32s
-from switchgnn.host.compression import Savings
+from switchgnn.host.base.compression import Savings
 from switchgnn.host.innetwork.barrier import Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.fixed_point import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.host.errors import TransportError, named_workers
+from switchgnn.host.base.errors import TransportError, named_workers
 from switchgnn.host.innetwork.barrier import Barrier, Meeting, opening, where
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.links.recording import Recording, RecordingLink
 from switchgnn.host.links.split import LinkHalf

@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 
 from switchgnn.base.array_types import Bools
-from switchgnn.host.errors import LinkError
+from switchgnn.host.base.errors import LinkError
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, KIND_AT, KIND_MASK, PROTOCOL
 from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic

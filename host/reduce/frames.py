@@ -25,7 +25,7 @@ from switchgnn.host.wire.header import (
 )
 from switchgnn.host.wire.link import Link
 from switchgnn.host.wire.native import Arrived, native_frames, shared_fields, write_checksums
-from switchgnn.planner.lanes import LANES as WIDTHS
+from switchgnn.planner.base.lanes import LANES as WIDTHS
 
 # Of a full fragment.
 LANES = WIDTHS[-1]

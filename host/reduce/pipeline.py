@@ -5,8 +5,8 @@ from collections import deque
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int64s
-from switchgnn.host.congestion import CongestionWindow
-from switchgnn.host.pace import RoundTrip
+from switchgnn.host.base.congestion import CongestionWindow
+from switchgnn.host.base.pace import RoundTrip
 from switchgnn.host.reduce.frames import FragmentFrames, SumRing
 from switchgnn.host.reduce.reduction import Reduction
 from switchgnn.host.wire.link import Link

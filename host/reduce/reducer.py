@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 from switchgnn.host.reduce.reduction import SUM, Call, Reduction, check_tensor
 from switchgnn.host.reduce.stream import ReduceStream
 

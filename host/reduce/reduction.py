@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Int32s
-from switchgnn.host.errors import FeatureError
+from switchgnn.host.base.errors import FeatureError
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.reduce import scale
 from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, spans
 from switchgnn.host.wire.header import feature_frame_bytes
-from switchgnn.planner.lanes import LANES as WIDTHS
+from switchgnn.planner.base.lanes import LANES as WIDTHS
 
 # Types of tensors; all but int32 travel as float32.
 TYPES = ("int32", "float32", "bfloat16", "float16")

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.host.congestion import CongestionWindow
-from switchgnn.host.heartbeat import HeartbeatBit
+from switchgnn.host.base.congestion import CongestionWindow
+from switchgnn.host.base.heartbeat import HeartbeatBit
+from switchgnn.host.base.pace import Pace, RoundTrip
 from switchgnn.host.innetwork.errors import InNetworkError, RoundMismatchError, check_plan
-from switchgnn.host.pace import Pace, RoundTrip
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,
     FragmentFrames,

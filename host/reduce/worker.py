@@ -16,11 +16,11 @@ from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.arrays import ArrayKind, pack_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.faults import injected_faults
-from switchgnn.host.pace import Pace
+from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce.connection import open_reduce_link, reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
-from switchgnn.host.transport import LinkConfig
 
 # The arrays of a worker's file: the sums of the last all-reduce of each type.
 REDUCED = {"integers": ArrayKind(("<i4",), (1,)), "floats": ArrayKind(("<f4",), (1,))}

@@ -14,11 +14,11 @@ import numpy as np
 from scapy.layers.l2 import Ether
 
 from switchgnn.base.array_types import Float32s, Int32s
-from switchgnn.host.errors import TransportError
+from switchgnn.host.base.errors import TransportError
 from switchgnn.host.innetwork import errors, exchange, fixed_point, outgoing, responder
 from switchgnn.host.innetwork.barrier import where
+from switchgnn.host.links.transport import Operation, check_rows
 from switchgnn.host.scapy_host.layers import BarrierLayer, Fragment, Layers, SwitchGNN, to_switch
-from switchgnn.host.transport import Operation, check_rows
 from switchgnn.host.wire import header
 from switchgnn.host.wire.header import OPENING_BLOCK, Kind, Unit
 from switchgnn.planner import Direction, Manifest, WorkerPart

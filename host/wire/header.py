@@ -12,8 +12,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from switchgnn.planner.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lanes
-from switchgnn.planner.lanes import LANES as PLANNED_LANES
+from switchgnn.planner.base.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lanes
+from switchgnn.planner.base.lanes import LANES as PLANNED_LANES
 
 
 class Kind(IntEnum):

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from switchgnn.base.network_file import mtu_of
 from switchgnn.base.udp_socket import connected_udp, enlarge_receive_buffer, why_not_bound
-from switchgnn.host.errors import LinkError
-from switchgnn.host.pace import BURST_BYTES, TokenBucket
+from switchgnn.host.base.errors import LinkError
+from switchgnn.host.base.pace import BURST_BYTES, TokenBucket
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import (
     FrameBatch,

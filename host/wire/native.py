@@ -15,7 +15,7 @@ import numpy as np
 
 from switchgnn.base.array_types import UInt8s, UInt32s
 from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 from switchgnn.host.wire import header
 from switchgnn.host.wire.batches import FrameBatch
 

@@ -54,12 +54,12 @@ from switchgnn.commands.shared.runner import (
 from switchgnn.commands.shared.workers import command_forkserver, run_workers, worker_command
 from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.faults import Faults
-from switchgnn.host.pace import Pace
+from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce import scale
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
 from switchgnn.host.registry import SWITCH
-from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges, write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
@@ -196,7 +196,7 @@ def _reduce(
     # Its packets have to meet the same limits, and no faults.
     if not options.gloo or options.faults or not installed:
         return _Runs(ends, None, carried(before, after), None)
-    from switchgnn.training.gradients import GlooTask  # noqa: PLC0415  it needs PyTorch
+    from switchgnn.training.exchange.gradients import GlooTask  # noqa: PLC0415  it needs PyTorch
 
     work.step("reducing with Gloo", 0, 0)
     with_gloo = [GlooTask(task, options.workers, work.folder / "meeting") for task in tasks]

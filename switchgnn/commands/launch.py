@@ -34,15 +34,15 @@ from switchgnn.commands.shared.training import require_training
 from switchgnn.commands.shared.workers import ChildLines, rank_variables
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.target import served_plan
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
+from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
-from switchgnn.host.transport import LinkConfig
 from switchgnn.p4src import load_program
 from switchgnn.planner import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port
 from switchgnn.topologies.child import Child, how_it_ended
-from switchgnn.training.partition import machines_of
+from switchgnn.training.data.partition import machines_of
 
 _EXIT_SECONDS = 10.0
 # Both outputs of a program go to one pipe.

@@ -18,7 +18,7 @@ _WORKERS = {
     "worker": "switchgnn.host.worker:run",
     "reduce-worker": "switchgnn.host.reduce.worker:run",
     "train-worker": "switchgnn.training.worker:run",
-    "gloo-worker": "switchgnn.training.gradients:run_gloo_worker",
+    "gloo-worker": "switchgnn.training.exchange.gradients:run_gloo_worker",
 }
 
 

@@ -1,8 +1,8 @@
 """The planner: a graph in, the tables of the switch and the parts of the workers out."""
 
+from switchgnn.planner.base.direction import DIRECTIONS, Direction
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.build import build_plan
-from switchgnn.planner.direction import DIRECTIONS, Direction
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges, reference_sums
 from switchgnn.planner.graphs.load import load_graph

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Integers
-from switchgnn.planner.arrays import distinct_pairs
+from switchgnn.planner.base.arrays import distinct_pairs
+from switchgnn.planner.base.direction import Direction, find_directions
+from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.blocks.refine import number_side_by_side
-from switchgnn.planner.direction import Direction, find_directions
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
-from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.banks import (
     BANKS,

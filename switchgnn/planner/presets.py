@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from switchgnn.base.array_types import Int64s
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
+from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.base.lanes import BANK_LANES, LANES, ROWS, banks_of_slot
 from switchgnn.planner.blocks.destination import has_mtkahypar, name_over
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import BANK_LANES, LANES, ROWS, banks_of_slot
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS, room_of

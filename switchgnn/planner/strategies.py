@@ -13,7 +13,8 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s
 from switchgnn.base.names import no_such
-from switchgnn.planner.arrays import distinct_pairs
+from switchgnn.planner.base.arrays import distinct_pairs
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.blocks.destination import (
     destination,
     destination_cover,
@@ -22,7 +23,6 @@ from switchgnn.planner.blocks.destination import (
     hypergraph_cover,
 )
 from switchgnn.planner.blocks.mlgp import mlgp
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.cdfgnn import GAMMA, cdfgnn

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.network import leaf_spine_networks, star_network
+from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan
 from switchgnn.controller.check import Use, memory_of
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan
 from switchgnn.p4src import Program
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts

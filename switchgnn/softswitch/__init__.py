@@ -1,15 +1,15 @@
 """A software switch that executes p4c's BMv2 JSON and serves P4Runtime."""
 
-from switchgnn.softswitch.errors import (
+from switchgnn.softswitch.base.errors import (
     GrpcAddressError,
     MalformedProgramError,
     PortError,
     SoftSwitchError,
     UnsupportedProgramError,
 )
+from switchgnn.softswitch.base.ports import EthernetSpec, QueueSettings, UdpSpec
 from switchgnn.softswitch.native.build import Backend
 from switchgnn.softswitch.p4runtime.server import ServerTls
-from switchgnn.softswitch.ports import EthernetSpec, QueueSettings, UdpSpec
 from switchgnn.softswitch.switch import SoftSwitch
 
 __all__ = [

@@ -19,10 +19,10 @@ from finsy.proto import p4r
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import whole_file
 from switchgnn.base.options import option, with_groups
-from switchgnn.softswitch.errors import PortError, SoftSwitchError
+from switchgnn.softswitch.base.errors import PortError, SoftSwitchError
+from switchgnn.softswitch.base.ports import DEFAULT_DEPTH, PortSpec, QueueSettings, parse_port
 from switchgnn.softswitch.native.build import VARIABLE, Backend
 from switchgnn.softswitch.p4runtime.server import P4RuntimeService, ServerTls, socket_path
-from switchgnn.softswitch.ports import DEFAULT_DEPTH, PortSpec, QueueSettings, parse_port
 from switchgnn.softswitch.switch import SoftSwitch
 
 

@@ -5,16 +5,15 @@ import random
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from switchgnn.softswitch import ir
-from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.base import ir
+from switchgnn.softswitch.base.hashing import ALGORITHMS
+from switchgnn.softswitch.base.ports import CLASSES, ForwardingCounts, Sender
+from switchgnn.softswitch.base.program import DROP_PORT
+from switchgnn.softswitch.base.state import ProgramState, Replicas, log_message
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.program import LoweredProgram
-from switchgnn.softswitch.ports import CLASSES
-from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.state import ProgramState, Replicas, log_message
 
 Values = dict[str, int]
 _POSITION, _PACKET_BYTES = var.POSITION.name, var.PACKET_BYTES.name
@@ -179,30 +178,6 @@ RESUBMITTED = 6
 
 # Recirculated and resubmitted packets that may wait; others are dropped.
 AGAIN_LIMIT = 1024
-
-Sender = Callable[[bytes], bool]
-
-
-@dataclass
-class ForwardingCounts:
-    """Packets by their fate; the Counters are by port, ``tail_drops`` those of full queues."""
-
-    received: Counter[int] = field(default_factory=Counter)
-    sent: Counter[int] = field(default_factory=Counter)
-    unattached: Counter[int] = field(default_factory=Counter)
-    send_errors: Counter[int] = field(default_factory=Counter)
-    tail_drops: Counter[int] = field(default_factory=Counter)
-    ingress_drops: int = 0
-    egress_drops: int = 0
-    recirculated: int = 0
-    resubmitted: int = 0
-    again_drops: int = 0
-    without_program: int = 0
-    failures: int = 0
-
-    def __add__(self, other: "ForwardingCounts") -> "ForwardingCounts":
-        pairs = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
-        return ForwardingCounts(**{name: one + two for name, (one, two) in pairs.items()})
 
 
 class _Packet(NamedTuple):

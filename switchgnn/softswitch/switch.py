@@ -10,9 +10,19 @@ from functools import partial
 from typing import TypeVar
 
 from switchgnn.base.native import find_compiler
-from switchgnn.softswitch.errors import PortError, SoftSwitchError
-from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.base.errors import PortError, SoftSwitchError
+from switchgnn.softswitch.base.ports import (
+    ForwardingCounts,
+    Port,
+    PortSpec,
+    QueueSettings,
+    Sender,
+    open_ports,
+)
+from switchgnn.softswitch.base.program import DROP_PORT
+from switchgnn.softswitch.base.state import ProgramState
+from switchgnn.softswitch.forwarding import Forwarder
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.build import Backend, NoCompilerError
 from switchgnn.softswitch.native.engine import (
     NativeEngine,
@@ -23,9 +33,6 @@ from switchgnn.softswitch.native.engine import (
 )
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeServer, P4RuntimeService, ServerTls
-from switchgnn.softswitch.ports import Port, PortSpec, QueueSettings, open_ports
-from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")
 

@@ -22,16 +22,16 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.stream import Driver, Stream
 from switchgnn.host.direct.transport import DirectTransport
-from switchgnn.planner.direction import Direction
-from switchgnn.training.cache import SkippedRows
-from switchgnn.training.columns import Columns
-from switchgnn.training.errors import TrainingError, UnsupportedLayerError
+from switchgnn.planner.base.direction import Direction
+from switchgnn.training.base.errors import TrainingError, UnsupportedLayerError
+from switchgnn.training.base.steps import SharedSteps
+from switchgnn.training.data.partition import Partition
+from switchgnn.training.exchange.cache import SkippedRows
+from switchgnn.training.exchange.columns import Columns
+from switchgnn.training.exchange.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
 from switchgnn.training.layers.dropout import drop_by_vertex
 from switchgnn.training.layers.pyg_layers import PYG
 from switchgnn.training.layers.summed import local_edges, require_sum
-from switchgnn.training.partition import Partition
-from switchgnn.training.steps import SharedSteps
-from switchgnn.training.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
 
 _BYTES_PER_ELEMENT = 4
 # With one bin nothing would overlap.

@@ -24,9 +24,9 @@ from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
 from switchgnn.base.files import UnpackLimit, whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
-from switchgnn.training.errors import TrainingError
-from switchgnn.training.gradients import GradientSums
-from switchgnn.training.partition import Partition
+from switchgnn.training.base.errors import TrainingError
+from switchgnn.training.data.partition import Partition
+from switchgnn.training.exchange.gradients import GradientSums
 
 FORMAT, VERSION = "switchgnn-checkpoint", 3
 _REMEDY = "train with the same options as before, or name another file"

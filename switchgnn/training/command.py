@@ -17,9 +17,9 @@ from switchgnn.base.network_file import read_network
 from switchgnn.base.options import with_groups
 from switchgnn.host.metrics import metrics_address, serving_metrics
 from switchgnn.host.registry import SWITCH
-from switchgnn.training.errors import JobError, ModelError
+from switchgnn.training.base.errors import JobError, ModelError
+from switchgnn.training.base.options import TrainingOptions, check_device
 from switchgnn.training.job import read_job
-from switchgnn.training.options import TrainingOptions, check_device
 
 if TYPE_CHECKING:
     from switchgnn.training.trainer import EpochReport

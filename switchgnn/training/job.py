@@ -14,6 +14,8 @@ from switchgnn.base.records import RecordError, make_record, parse_json, record_
 from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.registry import AUTO, OF_JOBS, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import USUAL_WIDTH
 from switchgnn.planner.build import Left, build_resolved
 from switchgnn.planner.costs.forecast import (
     StarForecast,
@@ -26,19 +28,16 @@ from switchgnn.planner.costs.forecast import (
     verdict,
 )
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import USUAL_WIDTH
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.files import read_manifest, write_plan
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
+from switchgnn.training.base.errors import DatasetError, JobError
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
-from switchgnn.training.data.weights import told_cost
-from switchgnn.training.errors import DatasetError, JobError
-from switchgnn.training.partition import (
+from switchgnn.training.data.partition import (
     SHARED_FILE,
     Partition,
     machines_of,
@@ -47,6 +46,7 @@ from switchgnn.training.partition import (
     split_machines,
     write_partitions,
 )
+from switchgnn.training.data.weights import told_cost
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
 FORMAT, VERSION = "switchgnn-job", 6

@@ -11,23 +11,23 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from switchgnn.host.compression import WHOLE_BITS
+from switchgnn.host.base.compression import WHOLE_BITS
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.metrics import serving_metrics
-from switchgnn.host.pace import Pace
 from switchgnn.host.registry import SWITCH
+from switchgnn.training.base.compression import OFF, CompressionOptions
+from switchgnn.training.base.errors import TrainingError, told_in_a_sentence
+from switchgnn.training.base.steps import SharedSteps
 from switchgnn.training.bins import BinnedSum, distribute_in_bins
-from switchgnn.training.cache import CacheControl, Compressing
-from switchgnn.training.compression import OFF, CompressionOptions
-from switchgnn.training.errors import TrainingError, told_in_a_sentence
-from switchgnn.training.gradients import GradientSums
+from switchgnn.training.data.partition import Partition
+from switchgnn.training.exchange.cache import CacheControl, Compressing
+from switchgnn.training.exchange.gradients import GradientSums
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.rows import VertexRows, over_gloo
-from switchgnn.training.partition import Partition
 from switchgnn.training.seat import Seat, take_seat
-from switchgnn.training.steps import SharedSteps
-from switchgnn.training.sums import RemoteSum
 from switchgnn.training.worker import view_of
 
 

@@ -20,16 +20,19 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network_file import NETWORK, DescribedNetwork, interfaces, read_network
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
-from switchgnn.host.compression import NO_COMPRESSION, Compression
+from switchgnn.host.base.compression import NO_COMPRESSION, Compression
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.transport import DirectTransport
-from switchgnn.host.pace import Pace
+from switchgnn.host.links.transport import Transport, WorkerEnd
 from switchgnn.host.registry import SWITCH
-from switchgnn.host.transport import Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
+from switchgnn.training.base.errors import JobError, collective
 from switchgnn.training.bins import BinnedSum, BinOptions
-from switchgnn.training.errors import JobError, collective
-from switchgnn.training.gradients import share_cores, timeout_of, together
+from switchgnn.training.data.partition import Partition
+from switchgnn.training.exchange.gradients import share_cores, timeout_of, together
+from switchgnn.training.exchange.machine import Machine, local_processes, opened
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.job import (
     PLAN_FOLDER,
     Job,
@@ -38,9 +41,6 @@ from switchgnn.training.job import (
     read_job,
     read_part,
 )
-from switchgnn.training.machine import Machine, local_processes, opened
-from switchgnn.training.partition import Partition
-from switchgnn.training.sums import RemoteSum
 
 
 @dataclass(frozen=True)

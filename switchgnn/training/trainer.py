@@ -11,16 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from switchgnn.training.base.compression import CompressionOptions
+from switchgnn.training.base.errors import TrainingError
+from switchgnn.training.base.options import TrainOptions, device_of
 from switchgnn.training.bins import BinnedSum
-from switchgnn.training.cache import CacheControl, Compressing
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
-from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.errors import TrainingError
-from switchgnn.training.gradients import GradientSums
+from switchgnn.training.data.partition import Partition
+from switchgnn.training.exchange.cache import CacheControl, Compressing
+from switchgnn.training.exchange.gradients import GradientSums
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.dropout import Draws, VertexDropout, begin_epoch
-from switchgnn.training.options import TrainOptions, device_of
-from switchgnn.training.partition import Partition
-from switchgnn.training.sums import RemoteSum
 
 
 @dataclass(frozen=True)

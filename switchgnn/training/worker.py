@@ -12,31 +12,42 @@ from torch import nn
 
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.links.split import kinds_from, split_link
+from switchgnn.host.links.transport import LinkConfig, Transport, WorkerEnd
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
-from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.connection import reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.registry import transport_kind
-from switchgnn.host.transport import LinkConfig, Transport, WorkerEnd
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
+from switchgnn.training.base.compression import CompressionOptions
+from switchgnn.training.base.errors import TrainingError, collective
+from switchgnn.training.base.options import (
+    DeviceName,
+    ModelOptions,
+    ReduceBy,
+    TrainOptions,
+    own_device,
+)
+from switchgnn.training.base.steps import SharedSteps
 from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
-from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.errors import TrainingError, collective
-from switchgnn.training.gradients import GradientSums, pace_gloo, share_cores, together_in_file
+from switchgnn.training.data.partition import Partition, read_partition
+from switchgnn.training.exchange.gradients import (
+    GradientSums,
+    pace_gloo,
+    share_cores,
+    together_in_file,
+)
+from switchgnn.training.exchange.machine import Machine, local_processes, opened
+from switchgnn.training.exchange.sums import Ledger, RemoteSum
 from switchgnn.training.layers.models import build_model, distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import own_code, templates_removed
-from switchgnn.training.machine import Machine, local_processes, opened
-from switchgnn.training.options import DeviceName, ModelOptions, ReduceBy, TrainOptions, own_device
-from switchgnn.training.partition import Partition, read_partition
-from switchgnn.training.steps import SharedSteps
-from switchgnn.training.sums import Ledger, RemoteSum
 from switchgnn.training.trainer import EpochReport, Trainer
 
 EpochListener = Callable[[EpochReport], None]

@@ -11,7 +11,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 from switchgnn.commands.train import measured as module
 from switchgnn.commands.train.measured import measured_here
 from switchgnn.commands.train.steps import plan_of, predict_transport
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 from switchgnn.host.registry import SWITCH
 from switchgnn.planner import Direction, boundary_edges
 from switchgnn.planner.costs.machine import Cost, MeasuredCosts

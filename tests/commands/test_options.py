@@ -18,8 +18,8 @@ from switchgnn.commands.train.command import app as train_app
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.planner.presets import KNOWN, PRESETS
+from switchgnn.training.base.options import MODELS
 from switchgnn.training.data.load import DATASETS
-from switchgnn.training.options import MODELS
 
 CONFIGURED = {"run": typer.main.get_command(run_app), "train": typer.main.get_command(train_app)}
 

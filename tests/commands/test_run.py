@@ -20,7 +20,7 @@ from switchgnn.commands.run.reference import Comparison
 from switchgnn.host.wire.header import LAST_ROUND
 from switchgnn.host.worker import features_of_round, result_file
 from switchgnn.planner import graph_from_edges
-from switchgnn.softswitch.errors import SoftSwitchError
+from switchgnn.softswitch.base.errors import SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here
 from tests.support.commands import forks_elsewhere, switchgnn
 from tests.support.markers import needs_compiler, some_of

@@ -27,7 +27,7 @@ from switchgnn.commands.train.options import TransportOptions
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import Recorder
 from switchgnn.host import registry
-from switchgnn.training.options import ReduceBy
+from switchgnn.training.base.options import ReduceBy
 
 WORKERS, EPOCHS = 3, 4
 WHAT = {

@@ -18,16 +18,16 @@ from switchgnn.commands.train.steps import (
     predict_transport,
     prepare_training,
 )
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner import PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.profiles import find_profile
 from switchgnn.topologies import Target
-from switchgnn.training.compression import CompressionOptions
+from switchgnn.training.base.compression import CompressionOptions
+from switchgnn.training.base.options import TrainOptions
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.layers.models import ModelOptions
-from switchgnn.training.options import TrainOptions
 from switchgnn.training.worker import Training, TrainTask
 
 WORKERS = 8

@@ -18,7 +18,7 @@ from switchgnn.commands.shared.console import (
     too_many_releases,
 )
 from switchgnn.commands.shared.workers import WorkerError, follow_workers
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.topologies import child
 from switchgnn.topologies.child import Child

@@ -8,9 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.controller import P4RuntimeClient, clear, install, load_plan, star_network
-from switchgnn.controller.change import empty_state
-from switchgnn.controller.controls.session import Session
-from switchgnn.controller.errors import (
+from switchgnn.controller.base.errors import (
     ControllerError,
     PlanRefusedError,
     RollbackError,
@@ -18,6 +16,8 @@ from switchgnn.controller.errors import (
     VerificationError,
     WriteRefusedError,
 )
+from switchgnn.controller.change import empty_state
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.p4runtime.rows import default_update
 from tests.controller.fake_server import FakeSwitch

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.base.network import leaf_spine_networks, star_network
+from switchgnn.controller.base.errors import PlanRefusedError
+from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan
 from switchgnn.controller.check import check_plan, memory_of
 from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.install import DesiredStates, Share, desired_state, install_each
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.plan import SwitchPlan, leaf_spine_switch_plan
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine

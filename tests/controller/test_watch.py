@@ -16,8 +16,8 @@ from switchgnn.controller import (
     program_cookie,
     watch,
 )
+from switchgnn.controller.base.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
 from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import default_update
 from switchgnn.controller.target import served_plan

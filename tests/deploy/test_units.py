@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from switchgnn.commands.switch import app
-from switchgnn.softswitch.ports import EthernetSpec, parse_port
+from switchgnn.softswitch.base.ports import EthernetSpec, parse_port
 from switchgnn.topologies import Target
 from switchgnn.topologies.targets import switch_command
 

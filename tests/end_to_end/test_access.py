@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, TlsOptions
-from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
+from switchgnn.controller.base.errors import ControllerError, SwitchUnreachableError
 from switchgnn.topologies import FabricError, Target, TlsFolder, free_tcp_port
 from switchgnn.topologies.targets import BMV2_PROGRAM, switch_child, wait_until_serving
 from tests.end_to_end.conftest import BOTH_ENDS, MOSTLY_LOOPBACK, run_json, said, succeeded

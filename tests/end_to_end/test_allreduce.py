@@ -10,7 +10,7 @@ import pytest
 from switchgnn.base.arrays import pack_arrays
 from switchgnn.commands import allreduce as job
 from switchgnn.commands.allreduce import NUMBER_BYTES, ReduceOptions
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, tensor_of
 from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, succeeded
 from tests.support.markers import COMBINATION_ON_PYTHON, full, words_of

@@ -12,8 +12,8 @@ import pytest
 from switchgnn.commands.run import job as run_module
 from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.commands.run.reference import RoundResult, judge
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT
 from switchgnn.p4src import load_program
 from switchgnn.planner import Direction, build_plan, load_graph, reference_sums

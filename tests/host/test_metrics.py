@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.base.metrics import MetricsError, ask_metrics, serve_metrics
+from switchgnn.host.base.status import ExchangeStatus
 from switchgnn.host.links.faults import FaultCounts
+from switchgnn.host.links.transport import Transport
 from switchgnn.host.metrics import (
     METRICS_EVENT,
     WorkerView,
@@ -16,8 +18,6 @@ from switchgnn.host.metrics import (
     telling_metrics,
     told_values,
 )
-from switchgnn.host.status import ExchangeStatus
-from switchgnn.host.transport import Transport
 from switchgnn.host.wire.link import Traffic
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until

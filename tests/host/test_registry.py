@@ -9,7 +9,7 @@ import pytest
 
 from switchgnn.base.tasks import TaskError, task_from_json, task_to_json
 from switchgnn.host import InNetworkExchange, LinkError, Pace, hybrid
-from switchgnn.host.errors import TransportError
+from switchgnn.host.base.errors import TransportError
 from switchgnn.host.hybrid import (
     HybridTransport,
     left_schedules,
@@ -17,8 +17,8 @@ from switchgnn.host.hybrid import (
     open_switch,
     write_left_schedules,
 )
+from switchgnn.host.links.transport import LinkConfig, WorkerEnd
 from switchgnn.host.registry import AUTO, DEFAULT, OF_JOBS, TRANSPORTS, transport_kind
-from switchgnn.host.transport import LinkConfig, WorkerEnd
 from switchgnn.host.worker import WorkerTask
 from switchgnn.planner import Direction, build_plan, write_plan
 from switchgnn.topologies.free_ports import free_udp_addresses

@@ -14,6 +14,13 @@ import pytest
 from switchgnn.commands.shared.report import strategy_names
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner import Direction, PlanContext, PlannerError, load_graph, presets
+from switchgnn.planner.base.lanes import (
+    LANES,
+    banks_of_slot,
+    fragment_lanes,
+    frame_bytes,
+    parse_lanes,
+)
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import (
     HOST,
@@ -24,7 +31,6 @@ from switchgnn.planner.costs.forecast import (
     choose_lanes,
 )
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
-from switchgnn.planner.lanes import LANES, banks_of_slot, fragment_lanes, frame_bytes, parse_lanes
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.presets import (

@@ -18,7 +18,7 @@ BAD_INPUT = f"{E2E}/test_bad_input.py"
 CAPTURE = f"{E2E}/test_capture.py"
 LIVE = f"{E2E}/test_live.py"
 PTF = "tests/ptf/test_ptf.py"
-MACHINE = "tests/training/test_machine.py"
+MACHINE = "tests/training/exchange/test_machine.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
@@ -61,21 +61,21 @@ GROUPS = {
     TRAIN: (
         Mistake(
             "layers leave out the neighbours on other workers",
-            "switchgnn/training/sums.py",
+            "switchgnn/training/exchange/sums.py",
             "return sums.add_(self._received(",
             "return sums.add_(0 * self._received(",
             (f"{TRAIN}::test_a_model_of_ones_own_trains_like_one_process",),
         ),
         Mistake(
             "gradients go along the edges, in place of against them",
-            "switchgnn/training/sums.py",
+            "switchgnn/training/exchange/sums.py",
             "directed(gradient, back, what)",
             "directed(gradient, ctx.direction, what)",
             (f"{LAYERS}::test_a_layer_on_partitions_is_the_layer_on_the_whole[gcn-3-directed]",),
         ),
         Mistake(
             "second derivatives leave out other workers",
-            "switchgnn/training/sums.py",
+            "switchgnn/training/exchange/sums.py",
             "elif torch.is_grad_enabled():",
             "elif False:",
             (f"{USES}::test_the_result_is_that_of_one_process[second derivatives]",),
@@ -96,7 +96,7 @@ GROUPS = {
         ),
         Mistake(
             "within a machine gradients go along the edges, in place of against them",
-            "switchgnn/training/machine.py",
+            "switchgnn/training/exchange/machine.py",
             "partition.beside[::step]",
             "partition.beside[:: step * step]",
             (f"{MACHINE}::test_sums_are_those_over_all_other_workers",),
@@ -134,7 +134,7 @@ GROUPS = {
         ),
         Mistake(
             "rows are exchanged before their copy from the GPU is done",
-            "switchgnn/training/sums.py",
+            "switchgnn/training/exchange/sums.py",
             "            event.synchronize()\n",
             "",
             (f"{STAGING}::test_other_things_are_computed_while_rows_travel",),
@@ -412,7 +412,7 @@ GROUPS = {
         ),
         Mistake(
             "who waits in vain names those that are done",
-            "host/heartbeat.py",
+            "host/base/heartbeat.py",
             "if not done >> worker & 1",
             "if done >> worker & 1",
             (f"{TIMEOUTS}::TestSigns::test_who_is_done_is_not_awaited",),

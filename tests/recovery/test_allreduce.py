@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, read_counters
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError, RoundMismatchError
-from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.frames import LAST_NUMBER, with_number
 from switchgnn.host.wire.header import SESSION_MASK, BarrierBody, Header, Kind
 from tests.recovery.conftest import (

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 import pytest
 
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.errors import RoundMismatchError, SessionMismatchError
-from switchgnn.host.pace import Pace
 from tests.recovery.conftest import ALL_FAULTS, STARS, all_happened, made_bed, of_stars, of_topology
 from tests.support.fabrics import Team
 from tests.support.markers import TARGET_ON_PYTHON

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.planner.plan.files import write_plan
 from tests.host.hybrid import crew as hybrid
 from tests.recovery.conftest import BEDS, FEW_FAULTS, control, made_bed, restarting

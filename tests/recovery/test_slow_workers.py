@@ -10,7 +10,7 @@ import pytest
 from switchgnn.host.direct import copy_schedules
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
 from switchgnn.host.direct.transport import DirectTransport
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from tests.host.direct.crew import exchange, parts_of, stations, wrong
 from tests.recovery.conftest import WORKERS
 from tests.support.fabrics import PATIENT, Team, bed

@@ -25,7 +25,7 @@ from switchgnn.host.wire.header import (
     Kind,
     session_and_round,
 )
-from switchgnn.planner.lanes import LANES
+from switchgnn.planner.base.lanes import LANES
 from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 from tests.simulation.network import (

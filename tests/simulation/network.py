@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from switchgnn.host.errors import LinkError
+from switchgnn.host.base.errors import LinkError
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import BODY_AT, CHECKED_BYTES, HEADER_AT, KIND_AT, KIND_MASK, Kind
 from switchgnn.host.wire.link import Link, Traffic

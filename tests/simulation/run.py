@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.compression import Compression
-from switchgnn.host.pace import Pace
-from switchgnn.planner.direction import Direction
+from switchgnn.host.base.compression import Compression
+from switchgnn.host.base.pace import Pace
+from switchgnn.planner.base.direction import Direction
 from tests.simulation.checks import all_checks
 from tests.simulation.checks.check import Check
 from tests.simulation.parts.engines import Programs

@@ -14,10 +14,10 @@ from switchgnn.controller import (
     load_plan,
     star_network,
 )
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.install import DesiredStates
 from switchgnn.controller.p4runtime.layout import Table
 from switchgnn.controller.p4runtime.rows import Rows, decode_rows
-from switchgnn.controller.plan import SwitchPlan
 from switchgnn.p4src import Program
 from switchgnn.planner import Direction, Graph, Plan, build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine

@@ -9,12 +9,13 @@ import pytest
 
 from switchgnn.base.native import find_compiler
 from switchgnn.commands.run.job import RunOptions, run_job
-from switchgnn.host import Pace, pace
-from switchgnn.host.congestion import CongestionWindow
+from switchgnn.host import Pace
+from switchgnn.host.base import pace
+from switchgnn.host.base.congestion import CongestionWindow
+from switchgnn.host.base.pace import RoundTrip
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies, copy_schedules, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
-from switchgnn.host.pace import RoundTrip
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.compile import MODELS
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
@@ -22,9 +23,9 @@ from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup, plan_set
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import fragment_lanes
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from switchgnn.planner.sending.between_hosts import fewest_rows

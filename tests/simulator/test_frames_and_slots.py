@@ -12,7 +12,7 @@ from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, PlannerError, build_plan
-from switchgnn.planner.lanes import fragment_lanes
+from switchgnn.planner.base.lanes import fragment_lanes
 
 from .scenes import DELAY, FEATURE, Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
 from .test_by_hand import OPENING, THERE

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from switchgnn.host.transport import expected_traffic
+from switchgnn.host.links.transport import expected_traffic
 from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions

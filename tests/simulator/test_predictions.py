@@ -10,7 +10,8 @@ from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup, mixed_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph
-from switchgnn.planner.arrays import distinct_pairs
+from switchgnn.planner.base.arrays import distinct_pairs
+from switchgnn.planner.base.lanes import fragment_lanes, parse_lanes
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.costs.seconds import (
@@ -20,7 +21,6 @@ from switchgnn.planner.costs.seconds import (
     plan_seconds,
 )
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.lanes import fragment_lanes, parse_lanes
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies, slots_of_memory
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between

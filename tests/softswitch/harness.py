@@ -10,11 +10,11 @@ import grpc
 from finsy.proto import U128, p4d, p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
+from switchgnn.softswitch.base.ports import QueueSettings
+from switchgnn.softswitch.base.tables import EVERY_BIT, Ternary
 from switchgnn.softswitch.forwarding import Forwarder
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.engine import Attachment, NativeEngine, PortKind, load_native
-from switchgnn.softswitch.ports import QueueSettings
-from switchgnn.softswitch.tables import EVERY_BIT, Ternary
 from tests.support.captured import Captured
 from tests.support.speed import seconds_here
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.softswitch.errors import SoftSwitchError
+from switchgnn.softswitch.base.errors import SoftSwitchError
 from switchgnn.softswitch.forwarding import Forwarder
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.source import program_source
 from tests.softswitch.harness import config_bytes
 

@@ -14,7 +14,7 @@ from finsy.proto import p4r
 from google.protobuf.descriptor import FieldDescriptor
 
 from switchgnn.softswitch import GrpcAddressError, SoftSwitch
-from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.base.errors import RequestError
 from switchgnn.softswitch.p4runtime.server import (
     READS,
     STREAMS_PER_HOST,

@@ -11,8 +11,8 @@ from pathlib import Path
 import grpc
 import pytest
 
+from switchgnn.softswitch.base.errors import SoftSwitchError
 from switchgnn.softswitch.daemon import STOP_SIGNALS, forget_ready, ready, stop_signals
-from switchgnn.softswitch.errors import SoftSwitchError
 from tests.softswitch.harness import DEADLINE, Controller
 from tests.support.markers import whole
 from tests.support.speed import seconds_here

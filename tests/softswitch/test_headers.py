@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
-from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.base.errors import MalformedProgramError, UnsupportedProgramError
+from switchgnn.softswitch.base.tables import Entry
+from switchgnn.softswitch.lowering.loader import load_program
 from switchgnn.softswitch.lowering.program import lower_program
-from switchgnn.softswitch.tables import Entry
 from tests.softswitch.harness import Rig, action_target, config_bytes, exactly
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.softswitch.loader import GivenProgram
-from switchgnn.softswitch.state import Replica
-from switchgnn.softswitch.tables import Entry, Range, Ternary, matches, prefix_mask
+from switchgnn.softswitch.base.state import Replica
+from switchgnn.softswitch.base.tables import Entry, Range, Ternary, matches, prefix_mask
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from tests.softswitch.harness import Rig, action_target, config_bytes, exactly
 
 NOTHING, DROP, UNICAST, MULTICAST, CLONE, RESUBMIT, NO_GROUP = range(7)

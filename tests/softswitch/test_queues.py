@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.softswitch import Backend, EthernetSpec, QueueSettings, SoftSwitch, UdpSpec
+from switchgnn.softswitch.base.ports import Port
+from switchgnn.softswitch.base.state import Replica
 from switchgnn.softswitch.native.build import NoCompilerError
-from switchgnn.softswitch.ports import Port
-from switchgnn.softswitch.state import Replica
 from tests.softswitch.harness import NativeRig, config_bytes, free_address, udp_socket
 from tests.support.markers import needs_compiler
 from tests.support.waiting import wait_until

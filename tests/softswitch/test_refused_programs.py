@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.softswitch.errors import MalformedProgramError, UnsupportedProgramError
+from switchgnn.softswitch.base.errors import MalformedProgramError, UnsupportedProgramError
 from switchgnn.softswitch.forwarding import Frame, Interpreter
-from switchgnn.softswitch.loader import load_program
 from switchgnn.softswitch.lowering.expressions import FieldLayout, FunctionContext
+from switchgnn.softswitch.lowering.loader import load_program
 from switchgnn.softswitch.lowering.program import lower_program
 from tests.softswitch.harness import config_bytes
 

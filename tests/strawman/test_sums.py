@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from switchgnn.controller import P4RuntimeClient, read_counters
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from tests.support.fabrics import Team, bed
 from tests.support.markers import TARGETS, full, some_of
 

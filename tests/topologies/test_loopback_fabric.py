@@ -9,7 +9,7 @@ import pytest
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import network_text, networks_of, read_network
 from switchgnn.host.wire.link import UdpLink, open_link
-from switchgnn.softswitch.ports import open_ports, parse_port
+from switchgnn.softswitch.base.ports import open_ports, parse_port
 from switchgnn.topologies import FabricError, Target, Topology, folder_for_sockets, socket_address
 from switchgnn.topologies.choice import BackgroundTraffic
 from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses

@@ -12,7 +12,7 @@ from torch_geometric.data import Data, HeteroData
 
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.errors import TransportError
+from switchgnn.host.base.errors import TransportError
 from switchgnn.host.registry import G3, HOST, SWITCH
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.plan.files import read_plan
@@ -20,9 +20,9 @@ from switchgnn.planner.presets import PlanRequest
 from switchgnn.training import UNLABELLED, load_dataset
 from switchgnn.training.command import main
 from switchgnn.training.data.load import dataset_from_pyg
+from switchgnn.training.data.partition import partition_file, read_partition
 from switchgnn.training.job import check_part, job_transport, read_part
 from switchgnn.training.join import _data_of
-from switchgnn.training.partition import partition_file, read_partition
 from tests.training.helpers import refusal
 
 MASKS = ["train_mask", "val_mask", "test_mask"]

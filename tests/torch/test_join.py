@@ -15,9 +15,9 @@ import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import Target, network_text
-from switchgnn.controller.errors import PlanRefusedError, SwitchUnreachableError
+from switchgnn.controller.base.errors import PlanRefusedError, SwitchUnreachableError
 from switchgnn.controller.target import client_of
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from switchgnn.training import load_dataset
 from switchgnn.training.seat import open_session
 from tests.network.usual import described_leaf_spine, described_star

@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import scipy.sparse
 
-from switchgnn.host.compression import NO_COMPRESSION, Savings
-from switchgnn.host.transport import NO_TRAFFIC
-from switchgnn.planner.direction import Direction
+from switchgnn.host.base.compression import NO_COMPRESSION, Savings
+from switchgnn.host.links.transport import NO_TRAFFIC
+from switchgnn.planner.base.direction import Direction
 from tests.host.direct.crew import together
 from tests.support.speed import seconds_here
 

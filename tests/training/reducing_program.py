@@ -13,9 +13,9 @@ from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 from switchgnn.torch_backend import register
-from switchgnn.training.process_group import SwitchHook, switch_hook
+from switchgnn.training.exchange.process_group import SwitchHook, switch_hook
 from tests.training.reducing import BesideGloo
 
 STEPS = 6

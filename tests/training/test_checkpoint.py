@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
+from switchgnn.training.base.errors import TrainingError  # noqa: E402
 from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress  # noqa: E402
-from switchgnn.training.errors import TrainingError  # noqa: E402
-from switchgnn.training.gradients import GradientSums  # noqa: E402
+from switchgnn.training.exchange.gradients import GradientSums  # noqa: E402
 from tests.training.threads import losses, train_in_threads  # noqa: E402
 
 TRAINED = Trained("karate", 34, 3, 2, train=20, validation=7, test=7, seed=0)

@@ -15,12 +15,14 @@ import torch_geometric.nn as pyg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import rows_per_pair
 from switchgnn.host.direct.kinds import binned_schedules
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.stream import Stream
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT, Kind
+from switchgnn.training.base.errors import TrainingError, UnsupportedLayerError
+from switchgnn.training.base.options import TrainOptions
 from switchgnn.training.bins import (
     PIPELINES,
     BinnedSum,
@@ -31,10 +33,8 @@ from switchgnn.training.bins import (
     vertices_per_bin,
 )
 from switchgnn.training.data.load import load_dataset
-from switchgnn.training.errors import TrainingError, UnsupportedLayerError
+from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.layers.models import ModelOptions, build_model
-from switchgnn.training.options import TrainOptions
-from switchgnn.training.partition import partition_dataset
 from tests.host.direct.crew import Hub, binned_on_hub, together
 from tests.training.layers.test_layers import LAYERS, make_data, on_one
 from tests.training.threads import (

@@ -13,10 +13,10 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 import torch
 import torch_geometric.nn as pyg
 
-from switchgnn.training.errors import TrainingError
+from switchgnn.training.base.errors import TrainingError
+from switchgnn.training.base.steps import SharedSteps
+from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.layers.rows import VertexRows, over_gloo
-from switchgnn.training.partition import partition_dataset
-from switchgnn.training.steps import SharedSteps
 from tests.support.speed import seconds_here
 from tests.training.gathering import in_threads
 from tests.training.helpers import refusal

@@ -14,14 +14,14 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 from torch_geometric.nn import models  # noqa: E402
 
-from switchgnn.host.transport import NO_TRAFFIC  # noqa: E402
-from switchgnn.planner.direction import Direction  # noqa: E402
+from switchgnn.host.links.transport import NO_TRAFFIC  # noqa: E402
+from switchgnn.planner.base.direction import Direction  # noqa: E402
 from switchgnn.training.data.load import load_dataset  # noqa: E402
-from switchgnn.training.gradients import GradientSums  # noqa: E402
+from switchgnn.training.data.partition import partition_dataset  # noqa: E402
+from switchgnn.training.exchange.gradients import GradientSums  # noqa: E402
+from switchgnn.training.exchange.sums import LocalSum, RemoteSum, Staging  # noqa: E402
 from switchgnn.training.layers.halo import PartEdges  # noqa: E402
 from switchgnn.training.layers.models import distribute  # noqa: E402
-from switchgnn.training.partition import partition_dataset  # noqa: E402
-from switchgnn.training.sums import LocalSum, RemoteSum, Staging  # noqa: E402
 from tests.support.gpu import cuda_missing  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 

@@ -17,14 +17,14 @@ import torch
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.registry import LocalTransport
-from switchgnn.training import gradients as meeting
 from switchgnn.training import load_dataset, partition_dataset
+from switchgnn.training.base.errors import ModelError
+from switchgnn.training.base.options import TrainingOptions, TrainOptions
 from switchgnn.training.command import main
-from switchgnn.training.errors import ModelError
+from switchgnn.training.exchange import gradients as meeting
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
-from switchgnn.training.options import TrainingOptions, TrainOptions
-from switchgnn.training.sums import RemoteSum
 from switchgnn.training.trainer import Trainer
 from tests.support.gpu import cuda_missing
 from tests.support.speed import seconds_here
@@ -77,9 +77,9 @@ import os, sys
 from pathlib import Path
 import torch
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.pace import Pace
-from switchgnn.training.gradients import GradientSums
-from switchgnn.training.gradients import together_in_file
+from switchgnn.host.base.pace import Pace
+from switchgnn.training.exchange.gradients import GradientSums
+from switchgnn.training.exchange.gradients import together_in_file
 
 how, file, rank = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 try:

@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch_geometric.nn import GCNConv
 
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError
+from switchgnn.training.data.partition import partition_dataset
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.join import Worker
-from switchgnn.training.partition import partition_dataset
 from switchgnn.training.seat import Seat
-from switchgnn.training.sums import RemoteSum
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering, in_threads
 from tests.training.layers.test_layers import NARROW, WIDE, make_data, whole_edges

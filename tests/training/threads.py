@@ -6,12 +6,12 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from switchgnn.training.compression import CompressionOptions
-from switchgnn.training.gradients import GradientSums
+from switchgnn.training.base.compression import CompressionOptions
+from switchgnn.training.base.options import TrainOptions
+from switchgnn.training.data.partition import partition_dataset
+from switchgnn.training.exchange.gradients import GradientSums
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
-from switchgnn.training.options import TrainOptions
-from switchgnn.training.partition import partition_dataset
-from switchgnn.training.sums import RemoteSum
 from switchgnn.training.trainer import Trainer
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering, in_threads

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix, save_npz
 
 from switchgnn.host.innetwork.fixed_point import Foresight
 from switchgnn.host.wire.header import Kind
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from tests.simulation.checks import scales
 from tests.simulation.checks.check import Check, kind_in
 from tests.simulation.scenario import Fault, FaultKind, IncidentRates, Scenario

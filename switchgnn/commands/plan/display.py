@@ -13,6 +13,7 @@ from switchgnn.base.machine import Amount, size_text, size_unit
 from switchgnn.commands.plan.job import Outlook, PlanReport
 from switchgnn.commands.shared.report import strategy_names
 from switchgnn.controller.check import Use
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.costs.flow import OWN
 from switchgnn.planner.costs.forecast import told_seconds
 from switchgnn.planner.costs.report import (
@@ -27,7 +28,6 @@ from switchgnn.planner.costs.report import (
     Load,
     TransportCost,
 )
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.presets import PAPER, SLOT_BYTES
 from switchgnn.profiles import PlanMemory
 

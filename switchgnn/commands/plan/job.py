@@ -28,6 +28,9 @@ from switchgnn.commands.shared.options import (
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST
 from switchgnn.p4src import load_program
+from switchgnn.planner.base.direction import Direction, find_directions
+from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.base.lanes import BANK_LANES, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import (
@@ -52,12 +55,9 @@ from switchgnn.planner.costs.report import (
     report_leaf_spine_direction,
 )
 from switchgnn.planner.costs.seconds import NetworkModel, packed_frames
-from switchgnn.planner.direction import Direction, find_directions
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.lanes import BANK_LANES, fragment_lanes, frame_bytes
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine

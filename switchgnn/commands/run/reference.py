@@ -9,7 +9,7 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.transport import Operation
+from switchgnn.host.links.transport import Operation
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.graphs.graph import Graph, reference_sums
 

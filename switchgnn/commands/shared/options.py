@@ -22,9 +22,9 @@ from switchgnn.base.options import (
 )
 from switchgnn.host.direct.errors import FramingError
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.base.lanes import AUTO, parse_lanes, parse_rows
 from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS, IGNORE_WEIGHTS
-from switchgnn.planner.lanes import AUTO, parse_lanes, parse_rows
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spine
 from switchgnn.planner.plan.banks import MOST_POOLS

@@ -13,8 +13,13 @@ from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.host_baseline import Exchanges, HostTraffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
+from switchgnn.planner.base.lanes import (
+    fragment_lanes,
+    frame_bytes,
+    row_frame_bytes,
+    sum_frame_bytes,
+)
 from switchgnn.planner.costs.report import predict_leaf_spine
-from switchgnn.planner.lanes import fragment_lanes, frame_bytes, row_frame_bytes, sum_frame_bytes
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.softswitch.native.engine import Ahead

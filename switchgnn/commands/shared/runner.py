@@ -35,13 +35,13 @@ from switchgnn.controller import (
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.target import client_of
 from switchgnn.host.links.faults import Faults, worker_link
+from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.metrics import metrics_address
-from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import Program
 from switchgnn.planner import PlanRequest, read_manifest
+from switchgnn.planner.base.lanes import LANES, WIDEST_ANSWER
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.lanes import LANES, WIDEST_ANSWER
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.profiles import find_profile

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import python_program
 from switchgnn.base.tasks import ALIVE, FAILED, task_to_json
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child, how_it_ended
 from switchgnn.topologies.forkserver import Forkserver

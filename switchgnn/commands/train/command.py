@@ -25,16 +25,16 @@ from switchgnn.commands.train.follow import Reached, TrainEvents
 from switchgnn.commands.train.options import COMMON, TrainCommandOptions
 from switchgnn.commands.train.plots import draw_plots
 from switchgnn.commands.train.report import EpochListener, TrainReport
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import AUTO, G3, HOST, LOCAL, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner import PlanRequest
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.training.base.options import TrainingOptions, check_device
 from switchgnn.training.data.load import NEED_PYTORCH, check_name
-from switchgnn.training.options import TrainingOptions, check_device
-from switchgnn.training.partition import machines_of
+from switchgnn.training.data.partition import machines_of
 
 if TYPE_CHECKING:
     from switchgnn.commands.train.steps import TrainJob

@@ -14,7 +14,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.native import cache_folder, compiled_once
 from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.commands.shared.runner import NetworkJob
-from switchgnn.host.pace import Pace
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import load_program
 from switchgnn.planner.costs.machine import Cost, MeasuredCosts

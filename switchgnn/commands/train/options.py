@@ -31,7 +31,7 @@ from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, Trans
 from switchgnn.planner import PlanRequest
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.training import Dataset, load_dataset, load_files
-from switchgnn.training.options import DeviceName, ReduceBy, TrainingOptions
+from switchgnn.training.base.options import DeviceName, ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
     from switchgnn.training.bins import BinOptions

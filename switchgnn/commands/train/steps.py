@@ -40,10 +40,10 @@ from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.host_baseline import Exchanges, host_traffic
+from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.metrics import metrics_address
 from switchgnn.host.reduce.reduction import frames_of_floats
 from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
-from switchgnn.host.transport import LinkConfig
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner import (
@@ -57,11 +57,11 @@ from switchgnn.planner import (
     resolve_strategies,
     write_plan,
 )
+from switchgnn.planner.base.lanes import BANK_LANES
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, host_rows
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, switch_adds_up_faster
-from switchgnn.planner.lanes import BANK_LANES
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import find_profile
@@ -69,13 +69,13 @@ from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.dataset import Dataset
+from switchgnn.training.data.partition import split_machines, write_partitions
 from switchgnn.training.data.weights import told_cost
-from switchgnn.training.gradients import TCP_PAYLOAD
+from switchgnn.training.exchange.gradients import TCP_PAYLOAD
 from switchgnn.training.layers.models import build_model, exchanged_widths
 from switchgnn.training.layers.pyg_layers import templates_removed
-from switchgnn.training.options import ReduceBy
-from switchgnn.training.partition import split_machines, write_partitions
 from switchgnn.training.worker import TrainTask
 
 # The longest time in seconds between workers. The command itself notices dead or stuck processes.

@@ -41,8 +41,8 @@ from switchgnn.lab.simulator.request import (
 )
 from switchgnn.lab.simulator.setup import BIN_SIZE
 from switchgnn.lab.simulator.subject import SimulatedSystem
+from switchgnn.planner.base.lanes import parse_lanes
 from switchgnn.planner.costs.forecast import told_seconds
-from switchgnn.planner.lanes import parse_lanes
 from switchgnn.planner.presets import AUTO, PAPER, slots_of_memory
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.base.names import no_such
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.errors import SimulatorError
+from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PRESETS, PlanContext, PlanRequest, slot_bytes

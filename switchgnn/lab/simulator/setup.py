@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Int64s, Integers, UInt8s, UInt32s
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.frames import GROUP, send_order
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
 from switchgnn.planner import BoundaryEdges, Direction, Plan, SwitchPart
-from switchgnn.planner.arrays import indptr_of, rank_in_group, sort_by_keys
+from switchgnn.planner.base.arrays import indptr_of, rank_in_group, sort_by_keys
+from switchgnn.planner.base.lanes import frame_bytes, sum_frame_bytes
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of
-from switchgnn.planner.lanes import frame_bytes, sum_frame_bytes
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import (
     check_leaves_that_complete,

@@ -18,7 +18,8 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.base.machine import how_to_install
-from switchgnn.planner.arrays import Incidence, number_ids, rank_within
+from switchgnn.planner.base.arrays import Incidence, number_ids, rank_within
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
 from switchgnn.planner.blocks.refine import (
     Limits,
@@ -30,7 +31,6 @@ from switchgnn.planner.blocks.refine import (
     refine,
     refine_within,
 )
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis import partition_vertices

@@ -3,7 +3,7 @@
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
 

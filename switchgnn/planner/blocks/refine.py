@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s
-from switchgnn.planner.arrays import Compiled, Incidence, indptr_of, rank_within
+from switchgnn.planner.base.arrays import Compiled, Incidence, indptr_of, rank_within
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.order import link_loads
 

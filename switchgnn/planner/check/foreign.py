@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from switchgnn.base.files import reason_to_distrust_path
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.plan import Plan
 

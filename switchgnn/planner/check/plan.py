@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int64s, Integers
-from switchgnn.planner.arrays import ranges, rank_in_group, starts_group
+from switchgnn.planner.base.arrays import ranges, rank_in_group, starts_group
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.base.lanes import banks_of_slot
 from switchgnn.planner.blocks.destination import find_blocks_over
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID, Graph
-from switchgnn.planner.lanes import banks_of_slot
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import slot_key
 from switchgnn.planner.plan.manifest import DirectionRecord

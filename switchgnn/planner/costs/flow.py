@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 
 from switchgnn.base.array_types import Int64s, Integers
-from switchgnn.planner.arrays import indptr_of, rank_within
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.arrays import indptr_of, rank_within
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.banks import BANKS

@@ -11,7 +11,18 @@ from itertools import product
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int64s, Integers
-from switchgnn.planner.arrays import distinct_pairs
+from switchgnn.planner.base.arrays import distinct_pairs
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.base.lanes import (
+    ROWS,
+    WIDEST_ANSWER,
+    banks_of_slot,
+    fits_switch,
+    fragment_lanes,
+    sum_frame_bytes,
+    widest_lanes,
+)
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import Progress, build_resolved
 from switchgnn.planner.costs.seconds import (
@@ -21,19 +32,8 @@ from switchgnn.planner.costs.seconds import (
     host_seconds,
     shared_work,
 )
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.lanes import (
-    ROWS,
-    WIDEST_ANSWER,
-    banks_of_slot,
-    fits_switch,
-    fragment_lanes,
-    sum_frame_bytes,
-    widest_lanes,
-)
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import (

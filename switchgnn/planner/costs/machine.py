@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from switchgnn.base.array_types import Int64s
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import fragment_lanes
 from switchgnn.planner.costs.forecast import Rows, StarForecast
 from switchgnn.planner.costs.seconds import NetworkModel, packed_frames, plan_seconds
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import fragment_lanes
 from switchgnn.planner.plan.plan import Plan
 
 _BITS, _FLOAT_BYTES = 8, 4

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s, Integers
-from switchgnn.planner.arrays import (
+from switchgnn.planner.base.arrays import (
     Compiled,
     distinct_pairs,
     indptr_of_keys,
@@ -14,10 +14,10 @@ from switchgnn.planner.arrays import (
     number_pairs,
     rank_within,
 )
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import frame_bytes, row_frame_bytes, sum_frame_bytes
 from switchgnn.planner.costs.flow import Flow, plan_flows
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
-from switchgnn.planner.lanes import frame_bytes, row_frame_bytes, sum_frame_bytes
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums
 from switchgnn.planner.plan.leaf_spine import LeafSpinePart, LeafSpineParts
 from switchgnn.planner.plan.manifest import DirectionRecord

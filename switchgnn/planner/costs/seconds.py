@@ -10,6 +10,8 @@ from itertools import product
 import numpy as np
 
 from switchgnn.base.array_types import Float64s, Int64s, Integers
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
 from switchgnn.planner.costs.flow import (
     entries_of,
     packets_of_entries,
@@ -17,8 +19,6 @@ from switchgnn.planner.costs.flow import (
     slots_in_use,
     turns_of,
 )
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
 from switchgnn.planner.plan.plan import Plan
 
 PICOSECONDS = 1e12

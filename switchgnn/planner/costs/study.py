@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.report import simulate_pool
-from switchgnn.planner.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.workers import MAX_WORKERS, partition_workers

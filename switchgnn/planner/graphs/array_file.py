@@ -15,7 +15,7 @@ from switchgnn.base.array_types import Bools, Float32s, Int64s, Integers
 from switchgnn.base.arrays import ArrayKind, are_offsets, read_npy, read_npz
 from switchgnn.base.files import PACKED, open_unpacked
 from switchgnn.base.machine import require_memory
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.edge_list import (
     IGNORE_WEIGHTS,
     graph_name,

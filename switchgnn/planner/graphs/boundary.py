@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Integers, UInt8s
-from switchgnn.planner.arrays import distinct_pairs, sort_by_key
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.arrays import distinct_pairs, sort_by_key
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.graph import Graph
 
 

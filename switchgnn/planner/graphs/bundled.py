@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from switchgnn.base.array_types import Int64s
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
 DIGITS, KARATE = "digits", "karate"

@@ -20,7 +20,7 @@ from switchgnn.base.array_types import Float64s, Int64s
 from switchgnn.base.errors import printable
 from switchgnn.base.files import read_regular_text
 from switchgnn.base.machine import Amount, require_memory
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
 # Of int64, or of names: `np.str_`.

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from switchgnn.base.array_types import Float32s, Int32s, Int64s, Integers
 from switchgnn.base.arrays import are_offsets
 from switchgnn.base.machine import require_memory
-from switchgnn.planner.arrays import indptr_of, strange_row
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.arrays import indptr_of, strange_row
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.errors import PlannerError
 
 # Ids from here on name partial sums on the wire, not vertices.
 FIRST_RESERVED_ID = 2**31

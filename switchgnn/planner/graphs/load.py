@@ -6,7 +6,7 @@ from pathlib import Path
 from switchgnn.base.arrays import ArraysError
 from switchgnn.base.files import format_of
 from switchgnn.base.names import did_you_mean
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs import array_file
 from switchgnn.planner.graphs.bundled import BUNDLED
 from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS, load_edge_list

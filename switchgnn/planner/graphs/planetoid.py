@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.base.files import read_regular, read_regular_text
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.array_file import dense_rows
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION, Graph
 from switchgnn.planner.graphs.graph import graph_from_edges as build

@@ -15,7 +15,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Float64s, Int64s
 from switchgnn.base.machine import require_memory
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph, graph_from_edges
 
 

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float64s, Int32s, Int64s
-from switchgnn.planner.arrays import Compiled, sort_by_key
+from switchgnn.planner.base.arrays import Compiled, sort_by_key
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers
-from switchgnn.planner.arrays import Compiled, sort_by_key
+from switchgnn.planner.base.arrays import Compiled, sort_by_key
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
 from switchgnn.planner.partition.workers import check_workers, fill_empty

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int64s, Integers
-from switchgnn.planner.arrays import distinct_pairs
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.arrays import distinct_pairs
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s, Integers
-from switchgnn.planner.arrays import indptr_of_keys, is_symmetric, strange_row, thin
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.arrays import indptr_of_keys, is_symmetric, strange_row, thin
+from switchgnn.planner.base.errors import PlannerError
 
 # METIS seeds its generator with a C int.
 _SEED_LIMIT = 2**31 - 1

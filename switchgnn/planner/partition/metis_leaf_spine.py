@@ -3,7 +3,7 @@
 import numpy as np
 
 from switchgnn.base.array_types import Int32s
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine, crossing_sums, even_leaf_spine

@@ -9,7 +9,7 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.base.arrays import ArrayKind, ArraysError, read_npy
 from switchgnn.base.files import format_of, read_regular_text
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.workers import check_workers, fill_empty

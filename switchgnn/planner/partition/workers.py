@@ -3,7 +3,7 @@
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Integers
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Int32s, Int64s
-from switchgnn.planner.arrays import Compiled, number_pairs, sort_by_key
+from switchgnn.planner.base.arrays import Compiled, number_pairs, sort_by_key
+from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.lanes import BANK_LANES, banks_of_slot
 
 # The number of register arrays in the P4 program; a pass touches each at most once.
 BANKS = 8

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s
-from switchgnn.planner.arrays import concatenate, indptr_of
+from switchgnn.planner.base.arrays import concatenate, indptr_of
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.sending.order import SendOrder
 from switchgnn.planner.sending.packets import NO_SUMS, Packets, PartialSums, ones

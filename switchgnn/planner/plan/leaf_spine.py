@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s, UInt16s, UInt32s
-from switchgnn.planner.arrays import concatenate, rank_within
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.arrays import concatenate, rank_within
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import LeafSpine

@@ -4,9 +4,9 @@ import json
 from dataclasses import asdict, dataclass, replace
 
 from switchgnn.base.records import RecordError, make_record, parse_json, record_digest
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
-from switchgnn.planner.lanes import LANES, ROWS
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.base.lanes import LANES, ROWS
 from switchgnn.planner.plan.banks import BANKS, MOST_POOLS, room_of, slots_per_bank
 
 PLAN_FORMAT = "switchgnn-plan"

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s, UInt16s, UInt32s
-from switchgnn.planner.arrays import Compiled, indptr_of, number_pairs, ranges, sort_by_key
-from switchgnn.planner.direction import Direction
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.arrays import Compiled, indptr_of, number_pairs, ranges, sort_by_key
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.banks import BANKS, Placement
 from switchgnn.planner.plan.plan import SwitchPart, WorkerPart

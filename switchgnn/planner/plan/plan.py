@@ -8,7 +8,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt8s, UInt16s, UInt32s
 from switchgnn.base.arrays import ArrayKind
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.plan.manifest import Manifest
 
 

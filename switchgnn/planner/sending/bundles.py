@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s, UInt8s, UInt32s
-from switchgnn.planner.arrays import rank_within
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.arrays import rank_within
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID
 from switchgnn.planner.sending.order import SendOrder

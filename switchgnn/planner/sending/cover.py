@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float64s, Int32s, Int64s, Integers, UInt8s
-from switchgnn.planner.arrays import (
+from switchgnn.planner.base.arrays import (
     Compiled,
     distinct_pairs,
     number_keys,

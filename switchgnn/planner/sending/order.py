@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s
-from switchgnn.planner.arrays import Compiled, distinct_pairs, number_keys, sort_by_key
+from switchgnn.planner.base.arrays import Compiled, distinct_pairs, number_keys, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.sending.packets import Packets, make_packets

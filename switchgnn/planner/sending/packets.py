@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt32s
-from switchgnn.planner.arrays import indptr_of, ranges, rank_in_group, sort_by_keys, starts_group
-from switchgnn.planner.errors import PlannerError
+from switchgnn.planner.base.arrays import (
+    indptr_of,
+    ranges,
+    rank_in_group,
+    sort_by_keys,
+    starts_group,
+)
+from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from switchgnn.softswitch.ir import WIDEST_SHIFT, Expr, Variable
+from switchgnn.softswitch.base.ir import WIDEST_SHIFT, Expr, Variable
 
 _FAR = 1 << 20  # Shifts to the right by more are the same for all numbers of a program.
 

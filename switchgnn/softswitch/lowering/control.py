@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from switchgnn.softswitch import ir
-from switchgnn.softswitch import program as bmv2
+from switchgnn.softswitch.base import ir
+from switchgnn.softswitch.base import program as bmv2
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import bit_and, compare, constant, variable, wrap
 from switchgnn.softswitch.lowering.expressions import FunctionContext

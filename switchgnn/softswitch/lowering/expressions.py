@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from switchgnn.softswitch import ir
-from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.base import ir
+from switchgnn.softswitch.base.errors import UnsupportedProgramError
+from switchgnn.softswitch.base.program import MOST_BITS, FieldRef, HeaderSpec, Json, LoadedProgram
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering.arithmetic import all_of, any_of, compare, constant, variable
-from switchgnn.softswitch.program import MOST_BITS, FieldRef, HeaderSpec, Json, LoadedProgram
 
 INGRESS = "ingress"
 EGRESS = "egress"

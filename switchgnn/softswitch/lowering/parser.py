@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from switchgnn.softswitch import ir
-from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.base import ir
+from switchgnn.softswitch.base.errors import UnsupportedProgramError
+from switchgnn.softswitch.base.program import MOST_BITS, Json, ParserState, Primitive, Transition
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, any_of, compare, constant, variable
 from switchgnn.softswitch.lowering.expressions import FieldLayout, FunctionContext, Slot
 from switchgnn.softswitch.lowering.primitives import lower_primitive
 from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
-from switchgnn.softswitch.program import MOST_BITS, Json, ParserState, Primitive, Transition
 
 
 def _packet_bytes(offset: ir.Expr, size: ir.Expr, most_bytes: int) -> ir.Expr:

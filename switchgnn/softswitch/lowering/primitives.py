@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from switchgnn.softswitch import ir
-from switchgnn.softswitch.errors import MalformedProgramError
-from switchgnn.softswitch.hashing import ALGORITHMS
+from switchgnn.softswitch.base import ir
+from switchgnn.softswitch.base.errors import MalformedProgramError
+from switchgnn.softswitch.base.hashing import ALGORITHMS
+from switchgnn.softswitch.base.program import DROP_PORT, MOST_BITS, Json, Primitive
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, variable
 from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext, Slot
-from switchgnn.softswitch.program import DROP_PORT, MOST_BITS, Json, Primitive
 
 Parameters = tuple[Json, ...]
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from switchgnn.softswitch import ir
-from switchgnn.softswitch.errors import UnsupportedProgramError, inconsistent
+from switchgnn.softswitch.base import ir
+from switchgnn.softswitch.base.errors import UnsupportedProgramError, inconsistent
+from switchgnn.softswitch.base.program import DROP_PORT, Checksum, FieldRef, LoadedProgram
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import (
     all_of,
@@ -19,7 +20,6 @@ from switchgnn.softswitch.lowering.control import ControlLowering
 from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FieldLayout, FunctionContext
 from switchgnn.softswitch.lowering.parser import Codec, ParserLowering, header_codecs
 from switchgnn.softswitch.lowering.primitives import lower_digest
-from switchgnn.softswitch.program import DROP_PORT, Checksum, FieldRef, LoadedProgram
 
 _TIMES = (
     "intrinsic_metadata.ingress_global_timestamp",

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
-from switchgnn.softswitch import ir
-from switchgnn.softswitch.errors import UnsupportedProgramError
+from switchgnn.softswitch.base import ir
+from switchgnn.softswitch.base.errors import UnsupportedProgramError
 from switchgnn.softswitch.lowering.arithmetic import add, compare, constant, variable
 from switchgnn.softswitch.lowering.expressions import FunctionContext
 

@@ -1,6 +1,6 @@
 """The variables with which a program and the switch speak, besides its fields."""
 
-from switchgnn.softswitch.ir import Variable
+from switchgnn.softswitch.base.ir import Variable
 
 _BIG = 1 << 40
 _TIME = 1 << 62

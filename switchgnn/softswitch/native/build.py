@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from switchgnn.base import native
-from switchgnn.softswitch.errors import SoftSwitchError
+from switchgnn.softswitch.base.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from switchgnn.base.native import find_compiler
-from switchgnn.softswitch.errors import UnsupportedProgramError
-from switchgnn.softswitch.forwarding import ForwardingCounts, Sender
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.base.errors import UnsupportedProgramError
+from switchgnn.softswitch.base.ports import CLASSES, ForwardingCounts, Port, QueueSettings, Sender
+from switchgnn.softswitch.base.program import LoadedProgram
+from switchgnn.softswitch.base.state import log_message
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.build import (
     Backend,
     NoCompilerError,
@@ -25,9 +27,6 @@ from switchgnn.softswitch.native.build import (
 from switchgnn.softswitch.native.library import Library, Switch, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
-from switchgnn.softswitch.ports import CLASSES, Port, QueueSettings
-from switchgnn.softswitch.program import LoadedProgram
-from switchgnn.softswitch.state import log_message
 
 Result = TypeVar("Result")
 

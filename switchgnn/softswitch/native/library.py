@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switchgnn.softswitch.program import LoadedProgram, TableSpec
+from switchgnn.softswitch.base.program import LoadedProgram, TableSpec
 
 _INTERFACE = Path(__file__).parent / "runtime" / "interface.h"
 _FUNCTION = re.compile(r"^(?:const )?(\w+\*?) (\w+)\(([^)]*)\) \{", re.MULTILINE)

@@ -8,10 +8,10 @@ two's complement W.
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from switchgnn.softswitch.errors import UnsupportedProgramError
-from switchgnn.softswitch.ir import WIDEST_SHIFT, Expr, Variable
+from switchgnn.softswitch.base.errors import UnsupportedProgramError
+from switchgnn.softswitch.base.ir import WIDEST_SHIFT, Expr, Variable
+from switchgnn.softswitch.base.program import LoadedProgram
 from switchgnn.softswitch.native.library import TableShape, byte_size, cell_bytes
-from switchgnn.softswitch.program import LoadedProgram
 
 WORD = 64
 MOST_WORDS = 1 << 12

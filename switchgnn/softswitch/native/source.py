@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from switchgnn.softswitch import ir
+from switchgnn.softswitch.base import ir
+from switchgnn.softswitch.base.program import LoadedProgram
 from switchgnn.softswitch.lowering import arithmetic
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import bit_or, constant, shift_left, wrap
@@ -11,7 +12,6 @@ from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native import render
 from switchgnn.softswitch.native.library import TableShape, cell_bytes, table_shapes
 from switchgnn.softswitch.native.render import WORD, Renderer, flag, is_wide
-from switchgnn.softswitch.program import LoadedProgram
 
 _REST = "if (pos < size) { memcpy(o, data + pos, size - pos); o += size - pos; }"
 _PAYLOAD = (

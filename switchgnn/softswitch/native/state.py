@@ -6,17 +6,16 @@ from itertools import count
 from struct import Struct
 from typing import Any
 
-from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes
-from switchgnn.softswitch.program import LoadedProgram, RegisterArray
-from switchgnn.softswitch.schema import TableSchema
-from switchgnn.softswitch.state import (
+from switchgnn.softswitch.base.program import LoadedProgram, RegisterArray
+from switchgnn.softswitch.base.schema import TableSchema
+from switchgnn.softswitch.base.state import (
     CounterCells,
     ProgramState,
     RegisterCells,
     Replicas,
     fresh_entries,
 )
-from switchgnn.softswitch.tables import (
+from switchgnn.softswitch.base.tables import (
     EVERY_BIT,
     Entry,
     EntryKey,
@@ -26,6 +25,7 @@ from switchgnn.softswitch.tables import (
     Target,
     Ternary,
 )
+from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes
 
 # As in runtime/tables.h.
 _CONSTANT, _NOTED = 1, 2

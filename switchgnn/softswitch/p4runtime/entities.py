@@ -8,8 +8,8 @@ from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
-from switchgnn.softswitch import schema as p4
-from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.base import schema as p4
+from switchgnn.softswitch.base.errors import RequestError
 from switchgnn.softswitch.native.state import NativeBatch
 from switchgnn.softswitch.p4runtime import table_entries as tables
 from switchgnn.softswitch.p4runtime.pipeline_config import Device, InstalledPipeline

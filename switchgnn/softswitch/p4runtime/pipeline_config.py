@@ -10,11 +10,17 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from switchgnn.softswitch.errors import MalformedProgramError, RequestError, SoftSwitchError
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.base.errors import MalformedProgramError, RequestError, SoftSwitchError
+from switchgnn.softswitch.base.schema import (
+    Schema,
+    build_schema,
+    invalid,
+    precondition,
+    unimplemented,
+)
+from switchgnn.softswitch.base.state import ProgramState
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
-from switchgnn.softswitch.schema import Schema, build_schema, invalid, precondition, unimplemented
-from switchgnn.softswitch.state import ProgramState
 
 Result = TypeVar("Result")
 

@@ -21,9 +21,9 @@ from google.protobuf.wrappers_pb2 import StringValue
 
 from switchgnn.base.files import read_regular
 from switchgnn.base.udp_socket import why_not_bound
-from switchgnn.softswitch import schema as p4
-from switchgnn.softswitch.errors import GrpcAddressError, RequestError
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.base import schema as p4
+from switchgnn.softswitch.base.errors import GrpcAddressError, RequestError
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import Device, Give, PipelineConfigs
 

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4i, p4r
 
-from switchgnn.softswitch import schema as p4
-from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.p4runtime.pipeline_config import InstalledPipeline
-from switchgnn.softswitch.program import DROP_PORT
-from switchgnn.softswitch.state import Replica, Replicas
-from switchgnn.softswitch.tables import (
+from switchgnn.softswitch.base import schema as p4
+from switchgnn.softswitch.base.errors import RequestError
+from switchgnn.softswitch.base.program import DROP_PORT
+from switchgnn.softswitch.base.state import Replica, Replicas
+from switchgnn.softswitch.base.tables import (
     EVERY_BIT,
     Entry,
     EntryTable,
@@ -19,6 +18,7 @@ from switchgnn.softswitch.tables import (
     Ternary,
     prefix_mask,
 )
+from switchgnn.softswitch.p4runtime.pipeline_config import InstalledPipeline
 
 _MatchField = p4i.MatchField
 _ENTITIES_PER_RESPONSE = 1024

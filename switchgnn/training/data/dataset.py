@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind
-from switchgnn.planner.arrays import is_symmetric
+from switchgnn.planner.base.arrays import is_symmetric
 from switchgnn.planner.graphs.graph import (
     SPLIT_TEST,
     SPLIT_TRAIN,
@@ -18,8 +18,8 @@ from switchgnn.planner.graphs.graph import (
     graph_from_edges,
     why_no_features,
 )
+from switchgnn.training.base.errors import DatasetError
 from switchgnn.training.data.weights import exchanged_graph, factors_of
-from switchgnn.training.errors import DatasetError
 
 # All vertices of a smaller class are for training.
 SMALLEST_SPLIT_CLASS = 3

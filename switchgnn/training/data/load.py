@@ -20,6 +20,7 @@ from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 from switchgnn.planner.graphs.load import REDDIT, SAINT, SUFFIXES, graph_file, load_graph
 from switchgnn.planner.graphs.shaped import RANDOM, load_random
+from switchgnn.training.base.errors import DatasetError
 from switchgnn.training.data.dataset import (
     Dataset,
     Split,
@@ -29,7 +30,6 @@ from switchgnn.training.data.dataset import (
     split_vertices,
 )
 from switchgnn.training.data.read import load_files
-from switchgnn.training.errors import DatasetError
 
 PRODUCTS = "ogbn-products"
 # The features, labels and split of GraphSAINT's data sets.

@@ -26,6 +26,7 @@ from switchgnn.planner.graphs.graph import (
     Graph,
 )
 from switchgnn.planner.graphs.load import load_graph
+from switchgnn.training.base.errors import DatasetError
 from switchgnn.training.data.dataset import (
     Dataset,
     Split,
@@ -35,7 +36,6 @@ from switchgnn.training.data.dataset import (
     split_of_codes,
     split_vertices,
 )
-from switchgnn.training.errors import DatasetError
 
 _NUMBERS, _REMEDY = ("f", "i", "u", "b"), "save one array with numpy.save"
 # A first line that does not start like a number is a header.

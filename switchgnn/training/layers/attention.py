@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
+from switchgnn.training.data.partition import Partition
 from switchgnn.training.layers.summed import Scaled
-from switchgnn.training.partition import Partition
 
 
 class SourceAttentionConv(MessagePassing):  # type: ignore[misc]

@@ -22,18 +22,18 @@ from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten
 
-from switchgnn.host.transport import NO_TRAFFIC, Transport
-from switchgnn.planner.direction import Direction
+from switchgnn.host.links.transport import NO_TRAFFIC, Transport
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.training.base.errors import UnsupportedLayerError
+from switchgnn.training.base.options import ModelOptions
 from switchgnn.training.data.dataset import dataset_from_graph, split_vertices
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.data.partition import Partition, partition_dataset
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.models import build_model, distribute, frameworks
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.pyg_layers import templates_removed
 from switchgnn.training.layers.summed import called_by
-from switchgnn.training.options import ModelOptions
-from switchgnn.training.partition import Partition, partition_dataset
-from switchgnn.training.sums import RemoteSum
 
 # A tensor with as many rows as vertices has one per vertex. The last two vertices are isolated.
 # Many vertices may take other branches; their gradients would show rounding too often.

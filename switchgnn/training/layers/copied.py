@@ -16,11 +16,11 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch_geometric.nn import MessagePassing
 
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError
+from switchgnn.training.exchange.sums import KeptSum
 from switchgnn.training.layers.dropout import Draws, dropped, edge_ids
 from switchgnn.training.layers.forward import Replaced, replaced
 from switchgnn.training.layers.halo import Halo, PartEdges, check_row_count
-from switchgnn.training.sums import KeptSum
 
 # Functions of PyG that add up the edges of each vertex, and whether these are the edges out of it.
 _DEGREES = {"gcn_norm": False, "get_laplacian": True}

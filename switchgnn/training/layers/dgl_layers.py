@@ -11,7 +11,8 @@ from dgl.nn import GINConv, GraphConv, SAGEConv
 from torch import Tensor
 from torch_geometric.data import Data
 
-from switchgnn.training.errors import JobError, UnsupportedLayerError
+from switchgnn.training.base.errors import JobError, UnsupportedLayerError
+from switchgnn.training.data.partition import Partition
 from switchgnn.training.layers.forward import Anywhere
 from switchgnn.training.layers.halo import PartEdges
 from switchgnn.training.layers.summed import (
@@ -23,7 +24,6 @@ from switchgnn.training.layers.summed import (
     maker_of,
     split_map,
 )
-from switchgnn.training.partition import Partition
 
 # The modules of DGL in these mix vertices, or are parts of others that do.
 _MIXING = tuple(f"dgl.nn.pytorch.{name}" for name in ("conv", "glob", "hetero"))

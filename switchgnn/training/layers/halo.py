@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from switchgnn.planner.direction import Direction
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.planner.base.direction import Direction
+from switchgnn.training.base.errors import UnsupportedLayerError
+from switchgnn.training.data.partition import Partition
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.forward import Anywhere, Linear, with_adjoint
-from switchgnn.training.partition import Partition
-from switchgnn.training.sums import RemoteSum
 
 
 class PartEdges:

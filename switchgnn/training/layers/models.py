@@ -12,9 +12,12 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch_geometric.nn.models import GCN, GIN, GraphSAGE
 
-from switchgnn.planner.lanes import USUAL_WIDTH
-from switchgnn.training.errors import TrainingError, UnsupportedLayerError
-from switchgnn.training.gradients import GradientSums
+from switchgnn.planner.base.lanes import USUAL_WIDTH
+from switchgnn.training.base.errors import TrainingError, UnsupportedLayerError
+from switchgnn.training.base.options import ModelOptions, model_name
+from switchgnn.training.data.partition import Partition
+from switchgnn.training.exchange.gradients import GradientSums
+from switchgnn.training.exchange.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum
 from switchgnn.training.layers.copied import CopiedForward
 from switchgnn.training.layers.dropout import Draws, drop_by_vertex
 from switchgnn.training.layers.forward import Replaced
@@ -33,9 +36,6 @@ from switchgnn.training.layers.summed import (
     local_weights,
     require_sum,
 )
-from switchgnn.training.options import ModelOptions, model_name
-from switchgnn.training.partition import Partition
-from switchgnn.training.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum
 
 # By the names of `shape.MODELS`.
 _BUILT = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}

@@ -7,7 +7,7 @@ import torch
 import torch_geometric.nn as pyg
 from torch import Tensor, nn
 
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.layers.forward import Replaced, with_adjoint
 from switchgnn.training.layers.halo import Halo
 from switchgnn.training.layers.summed import called_by

@@ -15,7 +15,8 @@ from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGE
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
-from switchgnn.training.errors import ModelError, UnsupportedLayerError
+from switchgnn.training.base.errors import ModelError, UnsupportedLayerError
+from switchgnn.training.data.partition import Partition
 from switchgnn.training.layers.attention import SourceAttentionConv, sum_source_attention
 from switchgnn.training.layers.forward import Anywhere
 from switchgnn.training.layers.halo import PartEdges
@@ -31,7 +32,6 @@ from switchgnn.training.layers.summed import (
     own_weights,
     split_map,
 )
-from switchgnn.training.partition import Partition
 
 _SUMS = ("sum", "add")
 

@@ -10,11 +10,11 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional
 
-from switchgnn.training.errors import TrainingError, collective
+from switchgnn.training.base.errors import TrainingError, collective
+from switchgnn.training.base.steps import SharedSteps
+from switchgnn.training.data.partition import Partition
 from switchgnn.training.layers.forward import with_adjoint
 from switchgnn.training.layers.halo import Copying
-from switchgnn.training.partition import Partition
-from switchgnn.training.steps import SharedSteps
 
 # Sends rows of a CPU tensor and returns those that arrive. The first list has the number of rows to
 # each rank, the second one that from each; rows are in the order of ranks.

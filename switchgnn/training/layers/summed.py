@@ -11,10 +11,10 @@ import torch_geometric.nn as pyg
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError
+from switchgnn.training.data.partition import Partition
 from switchgnn.training.layers.forward import Anywhere
 from switchgnn.training.layers.halo import PartEdges, check_row_count
-from switchgnn.training.partition import Partition
 
 ALL_ROWS = slice(None)
 

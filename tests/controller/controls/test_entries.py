@@ -8,6 +8,7 @@ import pytest
 
 from switchgnn.base.network import Station
 from switchgnn.controller import Network, SwitchPlan, install, read_counters, star_network
+from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.banks import SlotLimits
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
@@ -17,7 +18,6 @@ from switchgnn.controller.controls.loop import Result, multicast_groups
 from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
-from switchgnn.controller.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_strawman
 from tests.controller.plans import make_plan

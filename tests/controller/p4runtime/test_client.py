@@ -8,8 +8,12 @@ from finsy.proto import rpc_code
 
 from switchgnn.base.network import star_network
 from switchgnn.controller import ControllerError, P4RuntimeClient, TlsOptions
+from switchgnn.controller.base.errors import (
+    NotPrimaryError,
+    SwitchUnreachableError,
+    WriteRefusedError,
+)
 from switchgnn.controller.controls.access import Source
-from switchgnn.controller.errors import NotPrimaryError, SwitchUnreachableError, WriteRefusedError
 from switchgnn.controller.p4runtime.rows import INSERT, row_update
 from switchgnn.softswitch import SoftSwitch
 from tests.controller.plans import make_plan

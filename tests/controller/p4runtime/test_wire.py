@@ -6,7 +6,7 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switchgnn.controller.errors import PlanRefusedError
+from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import (
     DELETE,

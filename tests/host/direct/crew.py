@@ -8,9 +8,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from switchgnn.base.network import star_network
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import KIND_AT
 from switchgnn.planner import Direction, graph_from_edges
 from tests.host.addresses import QueueLink

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from switchgnn.host import FeatureError, Pace
-from switchgnn.host.compression import Compression
+from switchgnn.host.base.compression import Compression
+from switchgnn.host.base.errors import TransportError
 from switchgnn.host.direct import copy_schedules, partial_schedules
 from switchgnn.host.direct.errors import DirectError, SilentWorkerError
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import BinnedTransport, copies
 from switchgnn.host.direct.sampling import Sampling
-from switchgnn.host.errors import TransportError
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.cached_rows import Call, Rule, exchange_all

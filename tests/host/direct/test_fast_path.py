@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.arrivals import Arrivals, Incoming
 from switchgnn.host.direct.frames import GROUP, Envelopes, Outgoing, data_frames, send_order, unpack
 from switchgnn.host.direct.framing import Framing, Runs
-from switchgnn.host.status import DirectCounters
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import BODY_AT, HEADER_AT
 from tests.host.addresses import Recorder, station

@@ -6,15 +6,15 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
+from switchgnn.host.base.errors import FeatureError, LinkError, TransportError
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
 from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.framing import LARGEST_MTU, Framing
 from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.transport import DirectTransport
-from switchgnn.host.errors import FeatureError, LinkError, TransportError
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
-from switchgnn.host.pace import Pace
 from switchgnn.host.registry import LocalTransport
 from switchgnn.host.wire.header import Kind
 from switchgnn.host.wire.link import check_packets_fit

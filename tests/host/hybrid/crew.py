@@ -10,10 +10,10 @@ from scipy.sparse import csr_matrix
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.hybrid import HybridTransport, left_schedules
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.transport import Operation, WorkerEnd
+from switchgnn.host.links.transport import Operation, WorkerEnd
 from switchgnn.host.wire.header import PROTOCOL
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.direction import Direction
 from tests.host.direct.crew import stations, together
 from tests.support.fabrics import PATIENT
 from tests.support.speed import pace_here

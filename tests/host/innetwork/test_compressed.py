@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.compression import Compression
-from switchgnn.host.errors import TransportError
+from switchgnn.host.base.compression import Compression
+from switchgnn.host.base.errors import TransportError
 from switchgnn.host.innetwork.fixed_point import ExchangeKind
 from switchgnn.host.innetwork.outgoing import ChangedRows
 from switchgnn.host.links.faults import Faults

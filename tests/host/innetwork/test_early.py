@@ -8,7 +8,7 @@ import pytest
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.innetwork.fixed_point import HEADROOM, Foresight
 from switchgnn.host.wire.header import Kind, unpack_header
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from tests.host.innetwork.test_exchange import (
     QUICK,
     STEADY,

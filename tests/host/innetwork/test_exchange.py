@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host import FeatureError, InNetworkExchange, Pace
-from switchgnn.host.compression import NO_COMPRESSION, Compression
+from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.innetwork import units
 from switchgnn.host.innetwork.errors import (
     ExchangeTimeoutError,
@@ -15,7 +15,7 @@ from switchgnn.host.innetwork.errors import (
     RoundMismatchError,
 )
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.transport import Operation
+from switchgnn.host.links.transport import Operation
 from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner import Direction, build_plan, graph_from_edges, reference_sums
 from tests.host.addresses import ADDRESSES, SESSION

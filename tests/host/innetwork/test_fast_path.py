@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.barrier import Barrier
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.receiver import SumReceiver
@@ -16,7 +17,6 @@ from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules, empty_schedule
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.innetwork.units import UnitExchange, _InFlight
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.batches import new_batch
 from switchgnn.host.wire.header import (
     BODY_AT,

@@ -14,7 +14,7 @@ from switchgnn.host.innetwork.fixed_point import (
     largest_magnitude,
     magnitude_from_bits,
 )
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 
 finite = st.floats(-(2.0**100), 2.0**100, width=32)
 

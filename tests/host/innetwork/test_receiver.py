@@ -5,11 +5,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.pace import Pace
 from switchgnn.host.wire.header import (
     BODY_AT,
     FEATURE_FRAME_BYTES,

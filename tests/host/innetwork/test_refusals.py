@@ -12,7 +12,7 @@ from switchgnn.host.innetwork.errors import (
     SessionMismatchError,
 )
 from switchgnn.host.wire.header import LAST_ROUND, BarrierBody, Kind, unpack_header
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from tests.host.addresses import ADDRESSES
 from tests.host.innetwork.test_exchange import (
     QUICK,

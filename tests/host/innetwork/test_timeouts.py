@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from switchgnn.host.heartbeat import HeartbeatBit, SignsOfLife
+from switchgnn.host.base.heartbeat import HeartbeatBit, SignsOfLife
+from switchgnn.host.base.pace import Pace, RoundTrip
 from switchgnn.host.innetwork.barrier import Barrier, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
@@ -15,7 +16,6 @@ from switchgnn.host.innetwork.responder import Inbox
 from switchgnn.host.innetwork.schedule import FeatureFrames, block_schedules
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.innetwork.units import UnitExchange
-from switchgnn.host.pace import Pace, RoundTrip
 from switchgnn.host.wire.header import (
     FRAGMENT_BYTES,
     LANES,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.host.errors import LinkError
+from switchgnn.host.base.errors import LinkError
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.links.recording import Recording, RecordingLink, begin_recording
 from switchgnn.host.links.split import kinds_from, split_link

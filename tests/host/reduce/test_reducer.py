@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
-from switchgnn.host.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer, ReducerClosedError
 from switchgnn.host.reduce.reduction import Call
 from tests.host.addresses import QueueLink

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host import InterfaceLink, LinkError, UdpLink, open_link
+from switchgnn.host.base.pace import TokenBucket
 from switchgnn.host.direct.outbox import Departures
-from switchgnn.host.pace import TokenBucket
 from switchgnn.host.wire import batches, link
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import FrameRows, ReceiveCoalescer

@@ -30,7 +30,7 @@ FIRST_BUNDLE = 3 << 30
 BUNDLES = {0: FIRST_BUNDLE + 77, 1: FIRST_BUNDLE + 4}
 # Rows, and the numbers of each: such as fill their chunks, and such as begin anywhere.
 SHAPES = ((2, 32), (2, 20), (2, 40), (2, 64), (2, 100), (4, 32), (4, 10), (4, 50), (8, 10), (8, 31))
-# See `fits_switch` of switchgnn/planner/lanes.py.
+# See `fits_switch` of switchgnn/planner/base/lanes.py.
 OF_BMV2 = ((2, 20), (2, 40), (4, 10), (4, 24))
 
 

@@ -18,7 +18,7 @@ from switchgnn.controller.p4runtime.rows import (
     row_update,
 )
 from switchgnn.host.wire.header import LANES
-from switchgnn.planner.lanes import ROWS
+from switchgnn.planner.base.lanes import ROWS
 from tests.ptf.switchgnn_ptf.packets import WIDTHS
 
 BANKS = 8

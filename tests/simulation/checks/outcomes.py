@@ -3,7 +3,7 @@
 import re
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 from tests.simulation.checks.check import Check
 from tests.simulation.scenario import IncidentKind
 from tests.simulation.scene import CRASH, what_crashed

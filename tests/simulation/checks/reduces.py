@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.host.errors import HostError
+from switchgnn.host.base.errors import HostError
 from switchgnn.host.wire.header import Kind
 from tests.host.reduce.switch_model import largest_error, scaled_alike
 from tests.simulation.checks.check import Check, PacketCheck

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import grpc
 from finsy.proto import p4r, rpc_code
 
-from switchgnn.controller.errors import ControllerError, SwitchUnreachableError
+from switchgnn.controller.base.errors import ControllerError, SwitchUnreachableError
 from switchgnn.controller.p4runtime.connection import election_message
 from switchgnn.controller.p4runtime.rpc_errors import not_primary
-from switchgnn.softswitch.errors import RequestError
+from switchgnn.softswitch.base.errors import RequestError
 from switchgnn.softswitch.p4runtime.server import P4RuntimeService, StreamClient
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.timing import SECOND, Scheduler, Task

@@ -5,7 +5,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.errors import ControllerError
+from switchgnn.controller.base.errors import ControllerError
 from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
 from switchgnn.p4src import Program

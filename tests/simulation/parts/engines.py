@@ -5,8 +5,10 @@ from functools import partial
 
 from switchgnn.base.native import find_compiler
 from switchgnn.softswitch import Backend, QueueSettings
-from switchgnn.softswitch.forwarding import Forwarder, ForwardingCounts, Sender
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.base.ports import ForwardingCounts, Sender
+from switchgnn.softswitch.base.state import ProgramState
+from switchgnn.softswitch.forwarding import Forwarder
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native.engine import (
     Attachment,
@@ -15,7 +17,6 @@ from switchgnn.softswitch.native.engine import (
     PortKind,
     load_native,
 )
-from switchgnn.softswitch.state import ProgramState
 from tests.simulation.timing import SECOND, Scheduler
 from tests.support.captured import Captured
 

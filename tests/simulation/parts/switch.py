@@ -4,10 +4,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.base.ports import QueueSettings
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.p4runtime.pipeline_config import PreparedProgram
 from switchgnn.softswitch.p4runtime.server import P4RuntimeService
-from switchgnn.softswitch.ports import QueueSettings
 from tests.simulation.network import Wire
 from tests.simulation.parts.engines import Engine, Programs, Sent
 from tests.simulation.scenario import Scenario

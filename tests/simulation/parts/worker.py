@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.host import InNetworkExchange, Pace
-from switchgnn.host.compression import NO_COMPRESSION, Compression
+from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.planner import Direction, Plan
 from tests.simulation.network import VirtualLink, Wire
 from tests.simulation.parts.reducer import Reduced, ReduceJob, VirtualReducer, is_of_reduces

@@ -11,8 +11,9 @@ from google.protobuf import text_format
 
 from switchgnn.base.native import SHARED, find_compiler
 from switchgnn.softswitch import Backend, SoftSwitch
-from switchgnn.softswitch.errors import RequestError
-from switchgnn.softswitch.loader import load_program
+from switchgnn.softswitch.base.errors import RequestError
+from switchgnn.softswitch.base.schema import build_schema
+from switchgnn.softswitch.lowering.loader import load_program
 from switchgnn.softswitch.lowering.program import lower_program
 from switchgnn.softswitch.native import build
 from switchgnn.softswitch.native.library import table_shapes
@@ -20,7 +21,6 @@ from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import format_numbers
 from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
-from switchgnn.softswitch.schema import build_schema
 from tests.softswitch.harness import PROGRAMS
 from tests.softswitch.native.test_differential import ALL, P4, plant
 from tests.support.markers import needs_compiler

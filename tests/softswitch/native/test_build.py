@@ -11,8 +11,8 @@ import pytest
 
 from switchgnn.p4src import load_program
 from switchgnn.softswitch import Backend, UnsupportedProgramError
-from switchgnn.softswitch import loader as given_program
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.lowering import loader as given_program
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.engine import compile_ahead, native_library
 from tests.softswitch.harness import NativeRig, config_bytes

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import switchgnn.p4src
-from switchgnn.softswitch.errors import SoftSwitchError
-from switchgnn.softswitch.loader import GivenProgram
+from switchgnn.softswitch.base.errors import SoftSwitchError
+from switchgnn.softswitch.base.state import Replica
+from switchgnn.softswitch.base.tables import Entry, Range, Ternary, prefix_mask
+from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.source import program_source
-from switchgnn.softswitch.state import Replica
-from switchgnn.softswitch.tables import Entry, Range, Ternary, prefix_mask
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig, action_target, exactly
 from tests.softswitch.test_headers import UNIONS, VARBITS, label, magic
 from tests.softswitch.test_programs import order, probe

@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.utils import degree, scatter
 
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.layers.check import check_model
 from switchgnn.training.layers.norms import VertexSums
 from tests.planner.helpers import one_sentence

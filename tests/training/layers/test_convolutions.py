@@ -15,7 +15,7 @@ import torch
 import torch_geometric.nn as pyg
 from torch import nn
 
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError
 from tests.training.layers.test_layers import NARROW, WIDE, make_data, mlp, whole_edges
 from tests.training.layers.test_uses import off, together
 

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from switchgnn.dgl import graph_of
 from switchgnn.host.direct import copy_schedules
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.layers.models import check_layers
 from tests.host.direct.crew import on_hub
 from tests.training.layers.test_layers import LAYERS, NARROW, WIDE, compare, mlp, whole_edges

@@ -14,10 +14,12 @@ import torch
 import torch_geometric.nn as pyg
 
 from switchgnn.host.direct.kinds import copy_schedules
-from switchgnn.planner.direction import Direction
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.errors import UnsupportedLayerError
+from switchgnn.training.data.partition import partition_dataset
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.attention import SourceAttentionConv
 from switchgnn.training.layers.models import (
     ModelOptions,
@@ -27,8 +29,6 @@ from switchgnn.training.layers.models import (
     exchanged_widths,
 )
 from switchgnn.training.layers.pyg_layers import KINDS
-from switchgnn.training.partition import partition_dataset
-from switchgnn.training.sums import RemoteSum
 from tests.host.direct.crew import on_hub
 from tests.training.gathering import Gathering, in_threads
 

@@ -24,11 +24,11 @@ from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
 
 from switchgnn.host.direct.kinds import copy_schedules
-from switchgnn.training.errors import TrainingError
+from switchgnn.training.base.errors import TrainingError
+from switchgnn.training.data.partition import partition_dataset
+from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.dropout import begin_epoch
 from switchgnn.training.layers.models import check_layers, distribute
-from switchgnn.training.partition import partition_dataset
-from switchgnn.training.sums import RemoteSum
 from tests.host.direct.crew import on_hub
 from tests.training.layers.test_layers import NARROW, WIDE, make_data, whole_edges
 from tests.training.layers.test_norms import WORKERS, assigned

@@ -73,7 +73,7 @@ def in_file(file, *mistakes):
 
 
 INSTALL = "controller/install.py"
-BARRIER, HEARTBEAT = "host/innetwork/barrier.py", "host/heartbeat.py"
+BARRIER, HEARTBEAT = "host/innetwork/barrier.py", "host/base/heartbeat.py"
 ROUND, OUTGOING = "host/innetwork/round.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
 SENDER, UNITS = "host/innetwork/sender.py", "host/innetwork/units.py"
@@ -153,7 +153,8 @@ MISTAKES = (
         ("groups_not_sent_again", 1, "self._repeat(group, now)", "pass"),
     ),
     *in_file(
-        "host/congestion.py", ("no_window", 2, "room = int(self.window) - in_flight", "room = 64")
+        "host/base/congestion.py",
+        ("no_window", 2, "room = int(self.window) - in_flight", "room = 64"),
     ),
     *in_file(
         RECEIVER,

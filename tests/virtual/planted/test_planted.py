@@ -51,5 +51,8 @@ def test_what_is_planted_is_taken_away():
 
 
 def test_a_text_that_is_not_there_is_reported():
-    with pytest.raises(ValueError, match="has changed"), text_replaced("host/pace.py", "none", ""):
+    with (
+        pytest.raises(ValueError, match="has changed"),
+        text_replaced("host/base/pace.py", "none", ""),
+    ):
         pass

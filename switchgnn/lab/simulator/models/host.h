@@ -1,4 +1,4 @@
-// Time-outs, window and rate of a host, as in host/congestion.py and host/pace.py.
+// Time-outs, window and rate of a host, as in host/base/congestion.py and host/base/pace.py.
 #pragma once
 
 #include "events.h"
@@ -8,11 +8,11 @@
 #include <cmath>
 #include <limits>
 
-// The names and values are those of host/congestion.py.
+// The names and values are those of host/base/congestion.py.
 constexpr double kBurst = 8;
 constexpr double kRateGain = 1.25;
 
-/// Round-trip estimates and time-outs, as in host/pace.py (RFC 6298). Every answer carries
+/// Round-trip estimates and time-outs, as in host/base/pace.py (RFC 6298). Every answer carries
 /// the time of its question, so answers to repeated questions are measured, too.
 class RoundTrip {
   public:

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// As in host/innetwork/receiver.py and host/pace.py.
+// As in host/innetwork/receiver.py and host/base/pace.py.
 constexpr int kAtOnce = 16;
 constexpr Picoseconds kRecallShare = 4;
 constexpr int kAttemptsWhenAnswered = 3;
@@ -285,7 +285,7 @@ class Worker : public Host {
         up_->Send(packet, now);
     }
 
-    /// As host/innetwork/receiver.py and host/congestion.py.
+    /// As host/innetwork/receiver.py and host/base/congestion.py.
     void Heed(const Packet& packet, Picoseconds now) {
         if (packet.kind == Kind::NOTICE) {
             congestion_.Marked(packet.count * FlightOf(passed_).PacketsPerSum());

@@ -1,0 +1,1 @@
+"""What every exchange stands on: errors, pace, congestion control, compression, counters."""

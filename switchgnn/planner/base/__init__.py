@@ -1,0 +1,1 @@
+"""What the whole planner stands on: arrays, lanes, the direction of an exchange, errors."""

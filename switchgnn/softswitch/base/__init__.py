@@ -1,0 +1,1 @@
+"""What the switch stands on: a program, its tables and state, and the ports."""

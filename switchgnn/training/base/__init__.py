@@ -1,0 +1,1 @@
+"""What training stands on, without a model: options, errors, the steps that workers share."""

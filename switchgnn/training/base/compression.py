@@ -1,0 +1,162 @@
+"""The options of what a training leaves out of its exchanges; without PyTorch."""
+
+from dataclasses import dataclass
+
+import typer
+
+from switchgnn.base.options import EXCHANGE, FEWER_BYTES, option
+from switchgnn.host.base.compression import WHOLE_BITS, Compression
+from switchgnn.training.base.errors import TrainingError
+
+AUTO, OFF = "auto", "off"
+BITS = (32, 16, 8)
+# Epsilon at the start, where it follows the accuracy. CDFGNN states none.
+FIRST = 0.1
+
+
+def _known_cache(text: str) -> str:
+    try:
+        CompressionOptions(cache=text).check()
+    except TrainingError as error:
+        raise typer.BadParameter(
+            f"{text!r} is neither {AUTO}, {OFF} nor a number from 0 to below 1"
+        ) from error
+    return text
+
+
+def _known_bits(bits: int) -> int:
+    if bits not in BITS:
+        raise typer.BadParameter(f"{bits} is not one of {', '.join(map(str, BITS))}")
+    return bits
+
+
+@dataclass(frozen=True)
+class CompressionOptions:
+    """What is left out of the exchanges."""
+
+    # the change of a cached row that is too small to be sent, as a number; AUTO: it follows the
+    # training accuracy; OFF: no cache
+    cache: str = option(
+        FEWER_BYTES,
+        "EPSILON",
+        "Send rows as changes, and only those that have changed by more than EPSILON of their "
+        "largest number, or of that of an average row, from 0 to below 1; "
+        f"{AUTO}: it follows the training accuracy; or {OFF}.",
+        default=OFF,
+        callback=_known_cache,
+        autocompletion=lambda: [AUTO, OFF],
+    )
+    bits: int = option(
+        FEWER_BYTES,
+        "BITS",
+        f"Of a number in exchanges: {', '.join(map(str, BITS))}.",
+        default=WHOLE_BITS,
+        callback=_known_bits,
+    )
+    error_feedback: bool | None = option(
+        FEWER_BYTES,
+        None,
+        "Add what rounding takes away to the row of the next exchange.",
+        "--error-feedback/--no-error-feedback",
+        shown="with 16 or 8 bits",
+    )
+    # The next ones are in a panel without negations, as they are too wide beside them.
+    stochastic_rounding: bool = option(
+        EXCHANGE,
+        None,
+        "With 16 or 8 bits, round up with the probability of the rest.",
+        "--stochastic-rounding",
+        default=False,
+    )
+    keep: float = option(
+        EXCHANGE,
+        "SHARE",
+        "Exchange this share of the columns, the most important ones; the others count as 0 "
+        "between workers.",
+        default=1.0,
+        min=0.001,
+        max=1.0,
+    )
+    columns_every: int = option(
+        EXCHANGE,
+        "EPOCHS",
+        "Choose them again after this many epochs; before, all are exchanged.",
+        default=30,
+        min=1,
+    )
+    rest: float = option(
+        EXCHANGE,
+        "SHARE",
+        "With --cache, send the rows of this share of a worker's vertices, the least important "
+        "ones, in every 4th epoch only; from 0 to below 1.",
+        default=0.0,
+        min=0.0,
+        max=0.999,
+    )
+
+    def check(self) -> None:
+        """Raise TrainingError if values are out of range, or do not go together."""
+        if self.bits not in BITS:
+            raise TrainingError(f"Numbers have 32, 16 or 8 bits in exchanges, not {self.bits}.")
+        if not self._rounds and (self.error_feedback or self.stochastic_rounding):
+            raise TrainingError(
+                "Error feedback and stochastic rounding are for 16 or 8 bits: numbers of 32 bits "
+                "are not rounded."
+            )
+        try:
+            valid = 0 <= self.epsilon < 1
+        except ValueError:
+            valid = False
+        if not valid:
+            raise TrainingError(
+                f"Epsilon of the cache is {AUTO}, or a number from 0 to below 1, not {self.cache}."
+            )
+        if not 0 <= self.rest < 1:
+            raise TrainingError(f"The share of --rest is from 0 to below 1, not {self.rest:g}.")
+        if self.rest and not self.caches:
+            raise TrainingError(
+                f"--rest {self.rest:g} needs a cache, as resting rows count as unchanged: add "
+                "--cache."
+            )
+
+    @property
+    def _rounds(self) -> bool:
+        return self.bits < WHOLE_BITS
+
+    @property
+    def caches(self) -> bool:
+        """Whether rows are cached."""
+        return self.cache != OFF
+
+    @property
+    def epsilon(self) -> float:
+        """The change of a cached row that is too small to be sent, at the start."""
+        return FIRST if self.follows else float(self.cache) if self.caches else 0.0
+
+    @property
+    def follows(self) -> bool:
+        """Whether epsilon follows the training accuracy."""
+        return self.cache == AUTO
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is left out."""
+        return self.caches or self._rounds or self.keep < 1
+
+    def of_rows(self, seed: int) -> Compression:
+        """Return what transports leave out of each row; `seed`: of stochastic rounding."""
+        feedback = self._rounds if self.error_feedback is None else self.error_feedback
+        return Compression(self.bits, self.caches, feedback, self.stochastic_rounding, seed)
+
+    @property
+    def named(self) -> str:
+        """The options that leave something out, as they are written; empty without any."""
+        keep = f"--keep {self.keep:g}" if self.keep < 1 else ""
+        rest = f"--rest {self.rest:g}" if self.rest else ""
+        return " ".join(filter(None, (self.named_of_rows, keep, rest)))
+
+    @property
+    def named_of_rows(self) -> str:
+        """Those of them that compress rows."""
+        bits = f"--bits {self.bits}" if self._rounds else ""
+        return " ".join(filter(None, (f"--cache {self.cache}" if self.caches else "", bits)))

@@ -1,0 +1,383 @@
+"""The part of a data set that one worker holds."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
+from switchgnn.base.files import read_bounded, reason_to_keep, replacing
+from switchgnn.base.full_disk import writing
+from switchgnn.base.records import RecordError, make_record, parse_json
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.metis import partition_vertices
+from switchgnn.planner.partition.workers import check_assignment, fill_parts
+from switchgnn.training.base.errors import DatasetError
+from switchgnn.training.data.dataset import OF_VERTICES, Dataset
+from switchgnn.training.data.weights import partial_sums
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionedData:
+    """The facts of a data set that all of its parts have."""
+
+    workers: int  # the number of parts
+    name: str  # the name of the data set
+    classes: int  # the number of classes, C
+    # see Dataset
+    multilabel: bool
+    undirected: bool
+    total_vertices: int  # vertices of the whole graph
+    # vertices of each split of the whole graph
+    total_train: int
+    total_validation: int
+    total_test: int
+    workers_per_machine: int = 1  # those of a machine have consecutive numbers
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Partition(PartitionedData):
+    """One worker's vertices, and what it knows of the other workers; a row is a local vertex.
+
+    Raises:
+        DatasetError: the arrays do not belong together.
+    """
+
+    worker: int  # the number of the worker
+    # int64[n], ids in the whole graph, ascending; the position is the row, as in a WorkerPart of a
+    # plan with the same assignment
+    vertices: NDArray[np.int64]
+    # int64[2, E], rows (source, destination) of the edges with both ends here, and of the
+    # self-loops of the input; sorted by source, then destination
+    edges: NDArray[np.int64]
+    self_loop: NDArray[np.bool_]  # bool[n], whether the vertex had a self-loop in the input
+    # int64[n], the edges into the vertex in the whole graph, without self-loops
+    in_degree: NDArray[np.int64]
+    out_degree: NDArray[np.int64]  # int64[n], the edges out of it
+    features: NDArray[np.float32]  # float32[n, F]
+    # int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset
+    labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
+    # bool[n], the split
+    train: NDArray[np.bool_]
+    validation: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    # float32[E], or None if the data set has no weights
+    edge_weights: NDArray[np.float32] | None = None
+    # float32[n], the weights of the edges that in_degree counts, added up; or None
+    in_weight: NDArray[np.float32] | None = None
+    # float32[2, n], of sources and destinations; the weight of an edge to another worker is a
+    # product of both. None: there are none, or no weights.
+    factors: NDArray[np.float32] | None = None
+    # int64[2, X], the edges to other workers as (row, number of the partial sum); None: rows are
+    # sent, and no partial sums
+    partial: NDArray[np.int64] | None = None
+    partial_weights: NDArray[np.float32] | None = None  # float32[X], or None
+    # int64[2, I], the edges from other workers, as (id of the source, row); None: not kept
+    incoming: NDArray[np.int64] | None = None
+    # int64[m], for each vertex of the worker's machine, ids ascending, which of the machine's
+    # workers holds it; empty with one worker per machine
+    machine: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    # int64[2, B], the edges with one end here and the other at another worker of the machine, as
+    # positions in `machine`
+    beside: NDArray[np.int64] = field(default_factory=lambda: np.empty((2, 0), np.int64))
+
+    def __post_init__(self) -> None:
+        rows, each = len(self.vertices), self.workers_per_machine
+        per_vertex = (self.self_loop, self.in_degree, self.out_degree, self.features, self.labels)
+        masks = (self.train, self.validation, self.test)
+        fits = (
+            all(len(array) == rows for array in (*per_vertex, *masks))
+            and self.features.ndim == 2
+            and self.edges.ndim == 2
+            and len(self.edges) == 2
+            and self.edges.min(initial=0) >= 0
+            and self.edges.max(initial=-1) < rows
+            and self.labels.shape[1:] == ((self.classes,) if self.multilabel else ())
+            and self._weights_fit()
+            and self.beside.min(initial=0) >= 0
+            and self.beside.max(initial=-1) < len(self.machine)
+            and (each == 1 or (each > 1 and len(self.place) == rows))
+            and (self.incoming is None or self._incoming_fits(self.incoming))
+        )
+        if not fits:
+            raise DatasetError(
+                f"The arrays of worker {self.worker}'s part of data set {self.name} "
+                "do not belong together; write the partitions again."
+            )
+
+    def _incoming_fits(self, incoming: NDArray[np.int64]) -> bool:
+        bounds = np.array([[self.total_vertices], [len(self.vertices)]])
+        return len(incoming) == 2 and bool(((incoming >= 0) & (incoming < bounds)).all())
+
+    def _weights_fit(self) -> bool:
+        rows, partial = len(self.vertices), self.partial
+        sums = () if partial is None else partial.shape[1:]
+        arrays = (self.edge_weights, self.in_weight, self.factors, self.partial_weights)
+        found = [None if each is None else each.shape for each in arrays]
+        factors = (2, rows) if self.workers > 1 and partial is None else None
+        known = [self.edges.shape[1:], (rows,), factors, sums or None]
+        bounds = np.array([[rows], *([each] for each in sums)])
+        fits = partial is None or bool(((partial >= 0) & (partial < bounds)).all())
+        return fits and found in ([None] * len(arrays), known)
+
+    def without_weights(self) -> "Partition":
+        """Return it for layers that add up rows as they are."""
+        none: dict[str, Any] = dict.fromkeys(_OF_WEIGHTS)
+        return self if self.edge_weights is None else replace(self, **none)
+
+    @property
+    def partial_sums(self) -> int:
+        """The number of partial sums that are sent instead of rows."""
+        return 0 if self.partial is None else int(self.partial[1].max(initial=-1)) + 1
+
+    @property
+    def sent_rows(self) -> int:
+        """The rows of an exchange: of each vertex of the machine, or those of partial sums, too."""
+        return len(self.machine) or len(self.vertices) + self.partial_sums
+
+    @property
+    def in_degree_with_self_loops(self) -> NDArray[np.int64]:
+        """int64[n]; self-loops of the input count once."""
+        return self.in_degree + self.self_loop
+
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """int64[n], the positions of the vertices among those of the machine."""
+        return np.flatnonzero(self.machine == self.worker % self.workers_per_machine)
+
+
+def machines_of(workers: int, per_machine: int) -> int:
+    """Return how many machines some workers are on."""
+    if per_machine < 1 or workers % per_machine:
+        raise DatasetError(f"{workers} workers cannot be {per_machine} on each machine.")
+    return workers // per_machine
+
+
+def split_machines(
+    graph: Graph, machine: NDArray[np.int32], per_machine: int, seed: int
+) -> NDArray[np.int32]:
+    """Return the worker of each vertex, int32[V], from its machine: with METIS, as for machines."""
+    if per_machine == 1:
+        return machine
+    edges, degree = np.stack(graph.edges()), np.diff(graph.indptr)
+    machines = int(machine.max(initial=0)) + 1
+    row, owner = _rows(machine, machines), machine[edges]
+    worker: NDArray[np.int32] = machine * np.int32(per_machine)
+    for each in range(machines):
+        own = np.flatnonzero(machine == each)
+        inside = row[edges[:, (owner == each).all(axis=0)]]
+        part = partition_vertices(*inside, vertices=len(own), parts=per_machine, seed=seed)
+        worker[own] += fill_parts(part, per_machine, degree[own])
+    return check_assignment(graph, machines * per_machine, worker)
+
+
+_OF_WEIGHTS = ("edge_weights", "in_weight", "factors", "partial_weights")
+_SPLITS = ("train", "validation", "test")
+_OF_DATASET = ("name", "classes", "multilabel", "undirected")
+
+
+def partition_dataset(
+    data: Dataset,
+    assignment: NDArray[np.integer],
+    per_machine: int = 1,
+    *,
+    incoming: bool = False,
+) -> Iterator[Partition]:
+    """Yield the part of each worker, 0 first; only one of them has to be in memory at a time.
+
+    Args:
+        data: the data set, with V vertices.
+        assignment: integers[V], the worker of each vertex; the largest is the last worker.
+        per_machine: how many workers are on each machine.
+        incoming: whether parts have the edges from other workers.
+
+    Yields:
+        The part of a worker.
+
+    Raises:
+        PlannerError: an assignment of another length, or that leaves a worker without vertices.
+    """
+    workers = int(assignment.max(initial=0)) + 1
+    owner = check_assignment(data.graph, workers, assignment)
+    row = _rows(owner, workers)
+    edges, weights = _edges_with_self_loops(data)
+    stays = owner[edges[0]] == owner[edges[1]]
+    local, local_owner = edges[:, stays], owner[edges[0][stays]]
+    entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
+    sums = partial_sums(data.graph, owner) if weights is not None and data.factors is None else None
+    if sums is not None and per_machine > 1:
+        raise DatasetError(
+            f"The weights of edges of {data.name} are no products of factors, and workers of one "
+            "machine exchange no partial sums: drop the weights, or --per-machine."
+        )
+    has_loop = np.zeros(data.vertices, dtype=bool)
+    has_loop[data.self_loops] = True
+    in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
+    out_degree = np.diff(data.graph.indptr)
+    shared: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
+    shared |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
+    shared["workers_per_machine"] = per_machine
+    on, seat = owner // per_machine, owner.astype(np.int64) % per_machine
+    row_of_machine = _rows(on, machines_of(workers, per_machine))
+    near = edges[:, ~stays & (on[edges[0]] == on[edges[1]])]
+    for worker in range(workers):
+        vertices, mine = np.flatnonzero(owner == worker).astype(np.int64), local_owner == worker
+        if weights is not None:
+            shared["edge_weights"] = weights[stays][mine]
+            shared["in_weight"] = entering[vertices].astype(np.float32)
+            if workers > 1 and data.factors is not None:
+                shared["factors"] = data.factors[:, vertices]
+            elif workers > 1 and sums is not None:
+                shared |= sums.of_worker(worker, row)
+        if incoming:
+            into = edges[:, ~stays & (owner[edges[1]] == worker)].astype(np.int64)
+            shared["incoming"] = np.stack([into[0], row[into[1]]])
+        if per_machine > 1:
+            shared["machine"] = seat[on == worker // per_machine]
+            shared["beside"] = row_of_machine[near[:, (owner[near] == worker).any(axis=0)]]
+        yield Partition(
+            worker=worker,
+            workers=workers,
+            vertices=vertices,
+            edges=row[local[:, mine]],
+            self_loop=has_loop[vertices],
+            in_degree=in_degree[vertices],
+            out_degree=out_degree[vertices],
+            total_vertices=data.vertices,
+            **{name: getattr(data, name)[vertices] for name in OF_VERTICES},
+            **shared,
+        )
+
+
+def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
+    row = np.zeros(len(owner), dtype=np.int64)
+    for worker in range(workers):
+        mine = np.flatnonzero(owner == worker)
+        row[mine] = np.arange(len(mine))
+    return row
+
+
+def _edges_with_self_loops(data: Dataset) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+    """Return all edges and the input's self-loops, int32[2, E], by source, destination.
+
+    Also their weights, float32[E], if they have any.
+    """
+    edges, weights, loops = np.stack(data.graph.edges()), data.graph.weights, data.self_loops
+    if not len(loops):
+        return edges, weights
+    edges = np.concatenate([edges, np.stack([loops, loops]).astype(np.int32)], axis=1)
+    order = np.lexsort((edges[1], edges[0]))
+    if weights is not None and data.graph.loop_weights is not None:
+        weights = np.concatenate([weights, data.graph.loop_weights])[order]
+    return edges[:, order], weights
+
+
+SHARED_FILE = "partitions.json"
+FORMAT, VERSION = "switchgnn-partitions", 3
+_MOST_BYTES = 1 << 20
+
+# The arrays of a worker's file, little-endian.
+ARRAYS: Mapping[str, ArrayKind] = {
+    "vertices": ArrayKind(("<i8",)),
+    "edges": ArrayKind(("<i8",), (2,)),
+    "self_loop": ArrayKind(("|b1",)),
+    "in_degree": ArrayKind(("<i8",)),
+    "out_degree": ArrayKind(("<i8",)),
+    **OF_VERTICES,
+    **dict.fromkeys(("edge_weights", "in_weight"), ArrayKind(("<f4",), optional=True)),
+    "factors": ArrayKind(("<f4",), (2,), optional=True),
+    "partial": ArrayKind(("<i8",), (2,), optional=True),
+    "partial_weights": ArrayKind(("<f4",), optional=True),
+    "incoming": ArrayKind(("<i8",), (2,), optional=True),
+    "machine": ArrayKind(("<i8",), optional=True),
+    "beside": ArrayKind(("<i8",), (2,), optional=True),
+}
+SHARED = tuple(field.name for field in fields(PartitionedData))
+
+
+def partition_file(worker: int) -> str:
+    """Return the name of the file of a worker's part."""
+    return f"partition-{worker:03d}.safetensors"
+
+
+def write_partitions(
+    data: Dataset,
+    assignment: NDArray[np.integer],
+    folder: str | Path,
+    per_machine: int = 1,
+    *,
+    incoming: bool = False,
+) -> None:
+    """Write the part of each worker; a reader sees either all of them or none.
+
+    Args:
+        data: the data set.
+        assignment: as for `partition_dataset`.
+        folder: new, empty, or older partitions, which are replaced as a whole.
+        per_machine: as for `partition_dataset`.
+        incoming: as for `partition_dataset`.
+
+    Raises:
+        DatasetError: `folder` holds something else, or cannot be written.
+        PlannerError: an assignment that does not fit; see partition_dataset.
+    """
+    target = Path(folder).resolve()
+    with writing(target, "partitions ", DatasetError):
+        if reason := reason_to_keep(target, "partitions", _is_ours):
+            raise DatasetError(reason)
+        with replacing(target) as new:
+            for part in partition_dataset(data, assignment, per_machine, incoming=incoming):
+                _write(part, new)
+
+
+def read_partition(folder: str | Path, worker: int) -> Partition:
+    """Read one worker's part; the files of other workers are not touched.
+
+    Raises:
+        DatasetError: no partitions, no such worker, or a missing or damaged file.
+    """
+    shared = _read_shared(Path(folder) / SHARED_FILE)
+    if not 0 <= worker < shared.workers:
+        raise DatasetError(
+            f"Partitions {folder} are for the workers 0 to {shared.workers - 1}, but not {worker}."
+        )
+    path = Path(folder) / partition_file(worker)
+    try:
+        arrays: dict[str, Any] = read_arrays(path, ARRAYS, remedy="write the partitions again")
+    except ArraysError as error:
+        raise DatasetError(str(error)) from error
+    return Partition(worker=worker, **arrays, **vars(shared))
+
+
+def _is_ours(name: str) -> bool:
+    digits = name.removeprefix("partition-").removesuffix(".safetensors")
+    return name == SHARED_FILE or (digits.isdecimal() and name == partition_file(int(digits)))
+
+
+def _write(part: Partition, folder: Path) -> None:
+    arrays = {name: getattr(part, name) for name in ARRAYS if getattr(part, name) is not None}
+    (folder / partition_file(part.worker)).write_bytes(pack_arrays(arrays))
+    shared = {"format": FORMAT, "version": VERSION} | {name: getattr(part, name) for name in SHARED}
+    (folder / SHARED_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")
+
+
+def _read_shared(path: Path) -> PartitionedData:
+    try:
+        shared = parse_json(read_bounded(path, _MOST_BYTES))
+        if not isinstance(shared, dict) or shared.pop("format", None) != FORMAT:
+            raise DatasetError(f"{path} does not describe partitions; write them again.")
+        if shared.pop("version", None) != VERSION:
+            raise DatasetError(
+                f"{path} has another version than {VERSION}; write the partitions again."
+            )
+        return make_record(PartitionedData, shared)
+    except FileNotFoundError:
+        raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}.") from None
+    except OSError as error:
+        raise DatasetError(f"Cannot read {path}: {error.strerror}.") from error
+    except RecordError as error:
+        raise DatasetError(f"{path} is damaged; write the partitions again.") from error

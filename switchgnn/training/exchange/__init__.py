@@ -1,0 +1,1 @@
+"""Tensors between workers: sums over remote neighbours, gradients, one machine's processes."""

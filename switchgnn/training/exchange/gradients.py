@@ -1,0 +1,324 @@
+"""Sums of gradients and counts over all workers, and broadcasts, with torch.distributed.
+
+Gloo works on the CPU; tensors on other devices are copied.
+"""
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.distributed_c10d import Store
+
+from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.base.errors import named_workers
+from switchgnn.host.base.pace import Pace
+from switchgnn.host.reduce.reducer import Reducer
+from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
+from switchgnn.training.base.errors import (
+    LostWorkerError,
+    OutOfStepError,
+    TrainingError,
+    collective,
+)
+from switchgnn.training.base.steps import SharedSteps, leave_word, word_left
+from switchgnn.training.exchange.machine import Machine
+
+# Weights are compared by these bits of a product, whose squares add up exactly in float32 for up to
+# 1,024 workers. _SLICE is how many numbers of a parameter are compared at a time.
+_BITS, _FROM, _SLICE = 7, (27, 34, 41, 48), 1 << 13
+_ODD = 0x1E3779B97F4A7C15  # in a product by it, the highest bits depend on all
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
+# The bytes of a TCP segment on Ethernet over those of its frame.
+TCP_PAYLOAD = 1448 / 1514
+_TCP = (socket.AF_INET, socket.SOCK_STREAM)
+_SO_MAX_PACING_RATE = 47  # of Linux; Python has no name for it
+# A difference below this share of the average number is due to the rounding of other processors.
+_ROUNDING = 0.01
+
+
+def timeout_of(pace: Pace) -> timedelta:
+    """Return how long workers wait for each other in a collective operation."""
+    return timedelta(seconds=pace.timeout + pace.skew)
+
+
+def share_cores(processes: int) -> None:
+    """Limit PyTorch to this process's share of the cores that it may run on.
+
+    More threads than cores slow training down by an order of magnitude. OMP_NUM_THREADS and a
+    smaller number of threads take precedence.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        share = max(1, len(os.sched_getaffinity(0)) // processes)
+        torch.set_num_threads(min(share, torch.get_num_threads()))
+
+
+@contextmanager
+def together(
+    store: Store, rank: int, size: int, pace: Pace, *, worker: int | None = None
+) -> Iterator[None]:
+    """Join the group of all workers for the block."""
+    dist.init_process_group(
+        "gloo", store=store, rank=rank, world_size=size, timeout=timeout_of(pace)
+    )
+    try:
+        yield
+    except LostWorkerError as lost:
+        raise word_left() or lost from None
+    except BaseException as error:
+        leave_word(rank if worker is None else worker, error)
+        raise
+    finally:
+        dist.destroy_process_group()
+
+
+@contextmanager
+def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[None]:
+    """Join the group of the workers of one machine, which meet in a file."""
+    with ExitStack() as stack:
+        with collective():
+            try:
+                store = dist.FileStore(str(file), size)  # type: ignore[attr-defined]
+                stack.enter_context(together(store, rank, size, pace))
+            except dist.DistStoreError as error:
+                raise TrainingError(
+                    f"The workers cannot meet in {file}: {error}; make room there, or set TMPDIR "
+                    "to a folder on another disk."
+                ) from error
+        yield
+
+
+def pace_gloo(link: str) -> None:
+    """Limit each TCP connection of this process to the rate of its worker's link, if it has one.
+
+    On loopback Gloo's connections pass no link of the fabric, so the kernel delays their segments.
+    Each has the whole rate: in a ring a worker sends to one neighbour, and receives from one.
+    """
+    kind, *fields = link.split(":")
+    if kind != "udp" or len(fields) < 5:  # without the MBIT of `open_link`
+        return
+    rate = struct.pack("Q", int(TCP_PAYLOAD * float(fields[4]) * 1e6 / 8))
+    for file in Path("/proc/self/fd").iterdir():
+        # Files raise OSError, and sockets other than those of TCP ignore the rate.
+        with suppress(OSError), socket.fromfd(int(file.name), *_TCP) as each:
+            each.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, rate)
+
+
+class GradientSums:
+    """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
+
+    `reducer`: adds up gradients of float32 in the switch; None: Gloo does. `machine`: the processes
+    of the worker's machine, which add up first. `steps`: the worker's; None: nothing is compared
+    with the other workers.
+    """
+
+    def __init__(
+        self,
+        first: int = 0,
+        attending: Callable[[], AbstractContextManager[None]] = nullcontext,
+        reducer: Reducer | None = None,
+        machine: Machine | None = None,
+        steps: SharedSteps | None = None,
+    ) -> None:
+        self.seconds = 0.0  # the time spent adding so far
+        self.gradients = 0  # numbers that were added up as gradients so far
+        self._reducer = reducer
+        self._first = first
+        self._attending = attending
+        self._machine = machine
+        self._steps = steps or SharedSteps()
+        self._compares = steps is not None and reducer is None
+        self._compared = 0  # how often weights have been compared
+        self._alone = not dist.is_initialized() or dist.get_world_size() == 1
+
+    def add_with_gradients(self, model: nn.Module, shares: Tensor) -> tuple[float, ...]:
+        """Replace every gradient by its sum over all workers, and return the sums of some numbers.
+
+        `shares`: [k], of about the size of gradients, as the switch adds them in the same groups.
+
+        Raises:
+            OutOfStepError: another worker has other weights, or has made other calls.
+        """
+        shares = shares.detach()
+        if self._alone:
+            return tuple(map(float, shares))
+        gradients, parameters = [], list(model.parameters())
+        for parameter in parameters:
+            if parameter.requires_grad:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                if parameter.grad.is_sparse:
+                    name = next(n for n, each in model.named_parameters() if each is parameter)
+                    raise TrainingError(
+                        f"The gradient of {name} is sparse, and workers add up whole ones: leave "
+                        "out sparse=True."
+                    )
+                gradients.append(parameter.grad)
+        device = gradients[0].device if gradients else shares.device
+        # It makes a sum of numbers of fewer bits one of float32.
+        digest = [self._digest(parameters)] if self._compares else []
+        flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares, *digest)])
+        sizes = [gradient.numel() for gradient in gradients]
+        offset = sum(sizes)
+        count = offset + len(shares)
+        self.gradients += count
+        reduce = self._reduce if self._reducer is None else self._reduce_in_switch
+        self._add(flat, reduce, f"the gradients ({count} numbers")
+        for gradient, total in zip(gradients, torch.split(flat[:offset], sizes), strict=True):
+            gradient.copy_(total.view_as(gradient))
+        told = flat[offset:].tolist()
+        if digest and not _same(told[len(shares) :]):
+            self._find_difference(model)
+        return tuple(told[: len(shares)])
+
+    def _digest(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Return 1, whole numbers and their squares, each time of another slice; see `_same`."""
+        parameters.sort(key=Tensor.numel, reverse=True)
+        turn, total = self._compared, self._steps.checksum
+        if parameters:
+            flat = parameters[turn % len(parameters)].detach().reshape(-1)
+            bits = flat.view(_INTEGERS.get(flat.element_size(), torch.int64))
+            start = turn // len(parameters) * _SLICE % max(1, len(bits))
+            total += int(bits[start : start + _SLICE].sum())
+        self._compared += 1
+        numbers = [total * _ODD >> bit & (1 << _BITS) - 1 for bit in _FROM]
+        return torch.tensor([1, *numbers, *(number**2 for number in numbers)], dtype=torch.float32)
+
+    def _find_difference(self, model: nn.Module) -> None:
+        """Raise OutOfStepError on all workers, where weights or calls differ but by rounding."""
+        for name, parameter in model.named_parameters():
+            own, apart = parameter.detach().double(), torch.zeros(self._steps.workers)
+            first = self.spread(own.clone())
+            most = _ROUNDING * float(first.abs().sum()) / max(1, first.numel())
+            same = torch.allclose(own, first, rtol=0, atol=most, equal_nan=True)
+            apart[self._steps.worker] = not same
+            if others := self.add(apart).nonzero().flatten().tolist():
+                raise OutOfStepError(
+                    f"The weights of {named_workers(others)} differ from those of worker 0, first "
+                    f"in {name}: call worker.spread(model) after reset_parameters(), or draw the "
+                    "same random numbers everywhere (torch.manual_seed).",
+                    others,
+                )
+        self._steps.agree()
+        self._compares = False
+
+    def add(self, values: Tensor) -> Tensor:
+        """Replace the values by their sums over all workers, and return them."""
+        if not self._alone:
+            self._add(values, self._reduce, f"({values.numel()} numbers")
+        return values
+
+    def _add(self, values: Tensor, reduce: Callable[[Tensor], None], what: str) -> None:
+        started = time.perf_counter()
+        self._steps.enter(f"the all-reduce of {what} of {values.dtype})", self._attending)
+        if self._machine is None:
+            _through_cpu(values, reduce)
+        else:
+            with self._attending():
+                _through_cpu(values, partial(self._machine.add, reduce))
+        self.seconds += time.perf_counter() - started
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Replace the values by those of worker 0, and return them."""
+        if not self._alone:
+            words = f"the broadcast of {list(values.shape)} numbers of {values.dtype}"
+            self._steps.enter(words, self._attending)
+            _through_cpu(values, self._broadcast)
+        return values
+
+    def spread_model(self, model: nn.Module) -> None:
+        """Give all workers the weights and buffers of worker 0."""
+        for tensor in (*model.parameters(), *model.buffers()):
+            self.spread(tensor)
+
+    def spread_text(self, text: str) -> str:
+        """Return the text of worker 0."""
+        data = text.encode()
+        length = int(self.spread(torch.tensor([len(data)])))
+        if not length:
+            return ""
+        message = torch.zeros(length, dtype=torch.uint8)
+        message[: len(data)] = torch.tensor(list(data[:length]), dtype=torch.uint8)
+        return bytes(self.spread(message).tolist()).decode()
+
+    def _reduce_in_switch(self, values: Tensor) -> None:
+        if self._reducer is None or values.dtype != torch.float32:
+            self._reduce(values)
+            return
+        values.copy_(torch.from_numpy(self._reducer.submit(values.numpy()).result()))
+
+    def _reduce(self, values: Tensor) -> None:
+        machine = self._machine
+        with nullcontext() if machine else self._attending(), collective():
+            group = machine and machine.leaders
+            self._steps.wait(dist.all_reduce(values, group=group, async_op=True))
+
+    def _broadcast(self, values: Tensor) -> None:
+        with self._attending(), collective():
+            self._steps.wait(dist.broadcast(values, self._first, async_op=True))
+
+
+def _same(sums: list[float]) -> bool:
+    """Return whether all workers had the same digest, by the sums of all."""
+    workers, half = sums[0], len(sums) // 2 + 1
+    pairs = zip(sums[1:half], sums[half:], strict=True)
+    return all(total * total == workers * squares for total, squares in pairs)
+
+
+def _through_cpu(values: Tensor, change: Callable[[Tensor], None]) -> None:
+    """Change the values in place, by way of a copy where they are not on the CPU."""
+    here = values.detach().cpu()
+    change(here)
+    if values.device != here.device:
+        values.detach().copy_(here)
+
+
+@dataclass(frozen=True)
+class GlooTask:
+    """The all-reduces of `switchgnn allreduce`, with Gloo's ring; `meeting`: the workers' file."""
+
+    reduce: AllReduceTask
+    workers: int
+    meeting: Path
+
+
+def run_gloo_worker(line: str) -> None:
+    """Reduce the tensors of an ``AllReduceTask``; report the mean seconds of one of floats."""
+    run_task(GlooTask, line, _run_gloo)
+
+
+def _run_gloo(task: GlooTask, events: EventWriter) -> None:
+    reduce = task.reduce
+    share_cores(task.workers)
+    with (
+        together_in_file(task.meeting, reduce.config.worker, task.workers, reduce.pace),
+        collective(),
+    ):
+        pace_gloo(reduce.config.link)
+        seconds = 0.0
+        for kind in (INTEGERS, FLOATS):
+            seconds = _time_gloo(reduce, kind)
+    events.write("finished", seconds=seconds)
+
+
+def _time_gloo(task: AllReduceTask, kind: str) -> float:
+    passed = 0.0
+    for index in range(task.rounds):
+        made = tensor_of(
+            kind, seed=task.seed, worker=task.config.worker, index=index, elements=task.elements
+        )
+        values = torch.from_numpy(made)
+        dist.barrier()
+        started = time.perf_counter()
+        dist.all_reduce(values)
+        passed += time.perf_counter() - started
+    return passed / task.rounds

@@ -1,0 +1,474 @@
+"""Sums over remote neighbours, exchanged in a thread while the worker computes.
+
+Rows may be on any device; the sums are copied back to it.
+"""
+
+import itertools
+import threading
+import time
+import warnings
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from torch import Tensor, nn
+
+from switchgnn.host.links.transport import NO_TRAFFIC, Transport, add_traffic
+from switchgnn.host.wire.link import Traffic
+from switchgnn.planner.base.direction import Direction
+from switchgnn.training.base.steps import SharedSteps
+from switchgnn.training.exchange.cache import SkippedRows
+from switchgnn.training.exchange.columns import Columns
+
+
+@dataclass
+class Ledger:
+    """The exchanges of one worker so far."""
+
+    expected: Traffic = NO_TRAFFIC  # their traffic on the link without losses
+    plain: Traffic = NO_TRAFFIC  # the same if all columns of their rows were exchanged
+    # their number, by direction and width
+    exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
+    kept: int = 0  # passes of a layer that reused kept sums and needed no exchange
+    gradients: int = 0  # numbers that all workers added up, with each step's loss
+
+    def enter(
+        self, transport: Transport, width: int, direction: Direction, whole: int | None = None
+    ) -> None:
+        """Count one exchange of rows, which have `whole` columns if not all are exchanged."""
+        traffic = transport.expected_traffic(width, direction)
+        self.expected = add_traffic(self.expected, traffic)
+        if whole is not None:
+            traffic = transport.expected_traffic(whole, direction)
+        self.plain = add_traffic(self.plain, traffic)
+        self.exchanges[direction, width] += 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger as plain data, for JSON."""
+        return {
+            "expected": self.expected._asdict(),
+            "plain": self.plain._asdict(),
+            "exchanges": [
+                {"direction": direction.value, "width": width, "times": times}
+                for (direction, width), times in self.exchanges.items()
+            ],
+            "kept": self.kept,
+            "gradients": self.gradients,
+        }
+
+
+class CudaLane:
+    """Asynchronous copies from and to a GPU, by way of pinned memory, which PyTorch keeps."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        # Two streams: finished sums must not wait for rows that are not computed yet.
+        self._down = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._up = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+    def down(self, rows: Tensor) -> tuple[Tensor, torch.cuda.Event]:
+        """Begin to copy rows to the host, after the work that the caller has queued."""
+        self._down.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._down):
+            pinned = rows.to("cpu", non_blocking=True)
+            event = self._down.record_event()
+        # The allocator may reuse their memory only after the copy.
+        rows.record_stream(self._down)
+        return pinned, event
+
+    def up(self, values: Tensor) -> tuple[Tensor, torch.cuda.Event]:
+        """Begin to copy values to the device; return the tensor that will hold them."""
+        pinned = values.pin_memory()
+        with torch.cuda.stream(self._up):
+            rows = pinned.to(self._device, non_blocking=True)
+            return rows, self._up.record_event()
+
+    def need(self, rows: Tensor, event: torch.cuda.Event) -> None:
+        """Make work that the caller queues from now on wait for a copy to the device."""
+        current = torch.cuda.current_stream(self._device)
+        current.wait_event(event)
+        # Their memory belongs to the other stream, which must not reuse it before.
+        rows.record_stream(current)
+
+
+class Staging:
+    """Copies rows between devices and the host; threads may share it."""
+
+    def __init__(self, lane: Callable[[torch.device], CudaLane] = CudaLane) -> None:
+        self._make = lane
+        self._lanes: dict[torch.device, CudaLane] = {}
+        self._lock = threading.Lock()
+
+    def to_host(self, rows: Tensor) -> Callable[[], NDArray[np.float32]]:
+        """Begin to copy rows [n, F] to the host; return what waits for them, as float32[n, F].
+
+        The rows must not change until then.
+        """
+        rows = rows.detach().to(torch.float32).contiguous()
+        if rows.device.type == "cpu":
+            return rows.numpy
+        pinned, event = self._lane(rows.device).down(rows)
+
+        def wait() -> NDArray[np.float32]:
+            event.synchronize()
+            return pinned.numpy()
+
+        return wait
+
+    def to_device(self, rows: NDArray[np.float32], device: torch.device) -> Callable[[], Tensor]:
+        """Begin to copy rows, float32[n, F], to a device; return what makes the caller need them.
+
+        The work that the caller queues afterwards waits for the copy.
+        """
+        values = torch.from_numpy(rows)
+        if device.type == "cpu":
+            return lambda: values
+        lane = self._lane(device)
+        there, event = lane.up(values)
+
+        def need() -> Tensor:
+            lane.need(there, event)
+            return there
+
+        return need
+
+    def _lane(self, device: torch.device) -> CudaLane:
+        with self._lock:
+            if device not in self._lanes:
+                self._lanes[device] = self._make(device)
+            return self._lanes[device]
+
+
+# Seconds after which other workers may miss an answer.
+_LONG = 0.05
+
+
+@dataclass
+class ExchangeClock:
+    """Seconds of exchanges, and those of them in which the worker waited."""
+
+    exchanging: float = 0.0
+    waiting: float = 0.0
+
+
+class RemoteSum:
+    """Runs one exchange at a time, in the order of the calls, in a thread of its own.
+
+    All workers must launch the same exchanges in the same order. Use it as a context manager.
+    """
+
+    def __init__(
+        self, transport: Transport, staging: Staging | None = None, *, keep: float = 1.0
+    ) -> None:
+        self.clock = ExchangeClock()
+        self.ledger = Ledger()
+        self.new_tensor_id = itertools.count().__next__  # returns another such number at each call
+        # the numbers of the tensors that layers exchange, see `Transport.aggregate`
+        self.tensor_ids: dict[nn.Module, int] = {}
+        self.names: dict[int | None, str] = {}  # the layers of these tensors, in messages
+        # those that are exchanged; None: all
+        self.columns = Columns(keep, self.new_tensor_id) if keep < 1 else None
+        self.skipped: SkippedRows | None = None  # the rows that are sent less often; None: none
+        self.transport = transport  # carries the rows
+        self.steps = SharedSteps()  # has the exchanges among the operations of all workers
+        self._staging = staging or Staging()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
+
+    def __enter__(self) -> "RemoteSum":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self.steps.leave()
+        self._thread.shutdown(cancel_futures=True)
+
+    @contextmanager
+    def attending(self) -> Iterator[None]:
+        """Answer other workers during a long block; see ``Transport.attend``."""
+        over = threading.Event()
+
+        def attend() -> None:
+            if not over.wait(_LONG):
+                self.transport.attend(over.is_set)
+
+        attendant = self._thread.submit(attend)
+        try:
+            yield
+        finally:
+            over.set()
+        attendant.result()
+
+    def submit(
+        self,
+        rows: Tensor,
+        direction: Direction,
+        tensor_id: int | None = 0,
+        whole: int | None = None,
+    ) -> "Future[Callable[[], Tensor]]":
+        """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
+
+        `tensor_id`: None: not sums are wanted but the rows, see `Transport.copies`. `whole`: all
+        columns, where only some are exchanged.
+        """
+        what = f"layer {self.names[tensor_id]}" if tensor_id in self.names else "rows"
+        words = f"the exchange of {what} ({direction.value}, {rows.shape[1]} columns)"
+        self.steps.enter(words, self.attending)
+        on_host = self._staging.to_host(rows)
+        return self._thread.submit(
+            self._exchange, on_host, direction, rows.device, tensor_id, whole
+        )
+
+    def result(self, future: "Future[Callable[[], Tensor]]") -> Tensor:
+        """Wait for an exchange and return its sums, float32[n, F]."""
+        started = time.perf_counter()
+        try:
+            sums = self.steps.result(future)
+        finally:
+            if not future.done():
+                self.transport.stop()
+        self.clock.waiting += time.perf_counter() - started
+        return sums()
+
+    def _exchange(
+        self,
+        rows: Callable[[], NDArray[np.float32]],
+        direction: Direction,
+        device: torch.device,
+        tensor_id: int | None,
+        whole: int | None,
+    ) -> Callable[[], Tensor]:
+        values = rows()
+        started = time.perf_counter()
+        try:
+            if tensor_id is None:
+                sums = self.transport.copies(values, direction)
+            else:
+                sums = self.transport.aggregate(values, direction, tensor_id)
+        finally:
+            self.clock.exchanging += time.perf_counter() - started
+        self.ledger.enter(self.transport, values.shape[1], direction, whole)
+        return self._staging.to_device(sums, device)
+
+
+class KeptSum:
+    """The sums of an input that does not change, kept after the first exchange.
+
+    Where summing before the linear map sends wider rows, it pays off only after some passes, whose
+    number is not known in advance. Rows are then sent mapped until as many elements have been sent
+    as the wider rows have (the ski-rental rule), which is at most twice the optimum.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._inputs: weakref.ref[Tensor] | None = None
+        self._version = 0
+        self._sums: Tensor | None = None
+        self._sent = 0
+
+    def of(self, inputs: Tensor) -> Tensor | None:
+        """Return the kept sums of these inputs, or None."""
+        known = None if self._inputs is None else self._inputs()
+        version = -1 if inputs.is_inference() else inputs._version
+        if known is not inputs or version < 0 or version != self._version:
+            self._inputs, self._version = weakref.ref(inputs), version
+            self._sums, self._sent = None, 0
+        if self._sums is not None:
+            self._ledger.kept += 1
+        return self._sums
+
+    def keep(self, sums: Tensor) -> None:
+        """Keep the sums of the inputs of the last call of :meth:`of`."""
+        self._sums = sums
+
+    def pays(self, elements: int) -> bool:
+        """Return whether this many elements of a row have been sent already."""
+        return self._sent >= elements
+
+    def sent(self, elements: int) -> None:
+        """Count elements of a row that are sent mapped in this pass."""
+        self._sent += elements
+
+
+class LocalSum:
+    """Sums over the neighbours on this worker, as products with a sparse matrix.
+
+    PyTorch multiplies CSR matrices with MKL, which takes indices of 32 bits. `edges`: int64[2, E],
+    (source, destination), each as often as it occurs; `shape`: destinations and sources; `weights`:
+    float32[E], or None for 1.
+    """
+
+    def __init__(
+        self,
+        edges: NDArray[np.int64],
+        shape: tuple[int, int],
+        weights: NDArray[np.float32] | None = None,
+    ) -> None:
+        source, destination = edges
+        values = np.ones(len(source), dtype=np.float32) if weights is None else weights
+        matrix = csr_matrix((values, (destination, source)), shape=shape)
+        self.destinations = shape[0]
+        self._matrices = {
+            Direction.FORWARD: _tensor(matrix),
+            Direction.BACKWARD: _tensor(matrix.T.tocsr()),
+        }
+
+    def sums(self, rows: Tensor, direction: Direction) -> Tensor:
+        """Return the sums [destinations, F] of rows [sources, F]; the other way round backward."""
+        # Not all devices have sparse products of shorter floats.
+        dtype = torch.promote_types(rows.dtype, torch.float32)
+        matrix = self._matrices[direction]
+        if (matrix.device, matrix.dtype) != (rows.device, dtype):
+            matrix = self._matrices[direction] = matrix.to(rows.device, dtype)
+        with torch.autocast(rows.device.type, enabled=False):
+            return (matrix @ rows.to(dtype)).to(rows.dtype)
+
+
+def _tensor(matrix: csr_matrix) -> Tensor:
+    with warnings.catch_warnings():
+        # PyTorch warns that CSR tensors are in beta, and that it does not check these.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(matrix.indptr),
+            torch.from_numpy(matrix.indices),
+            torch.from_numpy(matrix.data),
+            matrix.shape,
+        )
+
+
+class NeighbourSum:
+    """Sums over all neighbours of each of this worker's vertices.
+
+    The exchange runs while the local neighbours are added. The backward pass sums the gradients
+    over the transposed edges in the same way, and so on for its own gradients.
+
+    `partial`: makes the partial sums that are sent instead of rows; None: rows are sent. `against`:
+    whether `local` has the edges from target to source, so remote ones are summed so, too.
+    """
+
+    def __init__(
+        self,
+        local: LocalSum,
+        remote: RemoteSum | None,
+        partial: LocalSum | None = None,
+        *,
+        against: bool = False,
+    ) -> None:
+        self._local = local
+        self._remote = remote
+        self._partial = partial
+        self._against = against
+
+    def __call__(self, rows: Tensor, tensor_id: int = 0, *, whole: bool = False) -> Tensor:
+        """Return [n, F], the sums of [n, F].
+
+        Args:
+            rows: one for each vertex of this worker.
+            tensor_id: the number of the tensor, see `Transport.aggregate`.
+            whole: whether all columns are exchanged, even where only some are chosen.
+        """
+        columns = None if self._remote is None or whole else self._remote.columns
+        scored = columns is not None and columns.scoring and torch.is_grad_enabled()
+        local = scored and not rows.requires_grad
+        if local:
+            rows = rows.detach().requires_grad_()
+        skipped = None if self._remote is None or local else self._remote.skipped
+        what = _Summed(tensor_id, columns, scored=scored, local=local, skipped=skipped)
+        sums: Tensor = _Sum.apply(rows, self, what, Direction.FORWARD)  # type: ignore[no-untyped-call]
+        return sums
+
+    def directed(self, rows: Tensor, direction: Direction, what: "_Summed") -> Tensor:
+        """Return the sums over the neighbours of one direction, without autograd."""
+        if self._remote is None:
+            return self.local(rows, direction)
+        tensor_id = what.tensor_id
+        chosen = None if what.columns is None else what.columns.of(tensor_id, rows.shape[1])
+        if self._remote.skipped is not None and direction is Direction.FORWARD and what.first:
+            self._remote.skipped.before(
+                tensor_id, tensor_id if chosen is None else chosen.tensor_id
+            )
+        way = direction.opposite if self._against else direction
+        if chosen is None:
+            exchange = self._remote.submit(self._to_send(rows, direction), way, tensor_id)
+            sums = self.local(rows, direction)
+            return sums.add_(self._received(self._remote.result(exchange), len(rows), direction))
+        kept = chosen.columns.to(rows.device)
+        sent = self._to_send(rows[:, kept], direction)
+        exchange = self._remote.submit(sent, way, chosen.tensor_id, rows.shape[1])
+        sums = self.local(rows, direction)
+        found = self._received(self._remote.result(exchange), len(rows), direction)
+        return sums.index_add_(1, kept, found.to(sums.dtype))
+
+    def _to_send(self, rows: Tensor, direction: Direction) -> Tensor:
+        if self._partial is None:
+            return rows
+        if direction is Direction.FORWARD:
+            return torch.cat([rows, self._partial.sums(rows, direction)])
+        # Backward no partial sum has a remote neighbour that needs it.
+        return torch.cat([rows, rows.new_zeros(self._partial.destinations, rows.shape[1])])
+
+    def _received(self, found: Tensor, rows: int, direction: Direction) -> Tensor:
+        if self._partial is None or direction is Direction.FORWARD:
+            return found[:rows]
+        return self._partial.sums(found[rows:], Direction.BACKWARD)
+
+    def local(self, rows: Tensor, direction: Direction) -> Tensor:
+        """Return the sums over the neighbours on this worker alone."""
+        return self._local.sums(rows, direction)
+
+
+@dataclass(frozen=True, eq=False)
+class _Summed:
+    """What is summed in a pass."""
+
+    tensor_id: int
+    columns: Columns | None  # those that are exchanged; None: all
+    scored: bool  # whether the importances of the columns are noted
+    local: bool  # whether the rows need no gradient but for these, so that it is not exchanged
+    skipped: SkippedRows | None  # takes the importances of the rows, if there is any
+    first: bool = True  # whether it is no gradient, or gradient of one
+
+    @property
+    def weighed(self) -> bool:
+        """Whether importances are computed in the pass backward."""
+        return self.scored or self.skipped is not None
+
+
+class _Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        rows: Tensor,
+        neighbours: NeighbourSum,
+        what: _Summed,
+        direction: Direction,
+    ) -> Tensor:
+        ctx.neighbours, ctx.what, ctx.direction = neighbours, what, direction
+        if what.weighed and what.first:
+            ctx.save_for_backward(rows)
+        return neighbours.directed(rows, direction, what)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:  # noqa: ANN401
+        what, neighbours, back = ctx.what, ctx.neighbours, ctx.direction.opposite
+        if what.local:
+            total = neighbours.local(gradient, back)
+        elif torch.is_grad_enabled():  # second derivatives are wanted
+            again = replace(what, first=False)
+            total = _Sum.apply(gradient, neighbours, again, back)  # type: ignore[no-untyped-call]
+        else:
+            total = neighbours.directed(gradient, back, what)
+        if what.weighed and what.first:
+            (rows,) = ctx.saved_tensors
+            if what.scored:
+                what.columns.note(what.tensor_id, rows, total)
+            if what.skipped is not None:
+                what.skipped.note(what.tensor_id, rows, total)
+        return None if what.local else total, None, None, None
