@@ -29,7 +29,6 @@ TEST_OPTIONS ?=#     more options of pytest
 
 SCALE   ?= small#    of `make figures`: small takes minutes; medium has more points, full the paper's sizes
 FIGURES_OPTIONS ?=#  more options of `switchgnn figures`, such as figure15 --jobs 1
-GRAPHS  ?= data#     of `make numbers`: a folder with the files that docs/hooks/printed.py names
 NUMBERS ?= README.md $(wildcard docs/*.md docs/evidence/*.md)# of `make numbers`: the documents
 LINKS   ?=#          of `make docs`: --check also requests the links to other sites
 
@@ -122,8 +121,8 @@ docs: $(VENV)/docs  ## the documents as a site, in build/site; links to other si
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	$(BIN)/python docs/hooks/external.py $(LINKS)
 
-numbers: $(VENV)/test  ## the numbers in README.md and docs/ that commands print; GRAPHS=folder has public graphs
-	SWITCHGNN_NUMBERS=all SWITCHGNN_GRAPHS="$(abspath $(GRAPHS))" $(BIN)/python -m cogapp -r --verbosity=1 -U \
+numbers: $(VENV)/test  ## the numbers in README.md and docs/ that commands print
+	SWITCHGNN_NUMBERS=all $(BIN)/python -m cogapp -r --verbosity=1 -U \
 	    -I docs/hooks -p "from printed import put" $(NUMBERS)
 
 p4: $(VENV)/base  ## compile the P4 program (needs p4c)

@@ -1,11 +1,9 @@
-"""Lists the links of the documents to other sites; with --check it asks whether they are there."""
+"""Lists the links of the documents to other sites; with --check it also requests each."""
 
-import argparse
 import re
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,63 +15,38 @@ _AT_ONCE = 4
 _NAME = {"User-Agent": "Mozilla/5.0 (link check)"}
 
 
-def pages(root: Path) -> list[Path]:
-    """Return the documents of a repository."""
-    below = (page for folder in _FOLDERS for page in sorted((root / folder).rglob("*.md")))
-    return [*sorted(root.glob("*.md")), *below]
-
-
 def links(root: Path) -> dict[str, list[str]]:
     """Return the links to other sites, and the documents that have each."""
     found: dict[str, list[str]] = {}
-    for page in pages(root):
-        for link in _LINK.findall(page.read_text(encoding="utf-8")):
-            names = found.setdefault(link, [])
-            name = str(page.relative_to(root))
-            if name not in names:
-                names.append(name)
+    below = (page for folder in _FOLDERS for page in sorted((root / folder).rglob("*.md")))
+    for page in (*sorted(root.glob("*.md")), *below):
+        for link in dict.fromkeys(_LINK.findall(page.read_text(encoding="utf-8"))):
+            found.setdefault(link, []).append(str(page.relative_to(root)))
     return dict(sorted(found.items()))
 
 
-def problem(link: str) -> str | None:
-    """Ask for a page; return what is wrong, or None."""
+def problem(link: str) -> str:
+    """Request a page; return ": " and what is wrong, or nothing."""
     request = urllib.request.Request(link, headers=_NAME)  # noqa: S310 - `links` takes HTTP only
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             answer.read(1)
     except urllib.error.HTTPError as error:
         error.close()
-        return f"{error.code} {error.reason}"
+        return f": {error.code} {error.reason}"
     except (OSError, ValueError) as error:
-        return str(error)
-    return None
-
-
-def report(root: Path, *, check: bool) -> Iterator[tuple[str, bool]]:
-    """Yield a line for each link, and whether something is wrong with it.
-
-    Args:
-        root: of the repository.
-        check: whether each is asked for.
-    """
-    found = links(root)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        problems = pool.map(problem, found) if check else iter([None] * len(found))
-        for (link, names), wrong in zip(found.items(), problems, strict=True):
-            told = f": {wrong}" if wrong else ""
-            yield f"{link} ({', '.join(names)}){told}", wrong is not None
+        return f": {error}"
+    return ""
 
 
 def main(words: list[str], root: Path = _ROOT) -> int:
-    """Print the links; return 1 if one leads nowhere."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="ask whether they are there")
-    check = parser.parse_args(words).check
-    failed = False
-    for line, wrong in report(root, check=check):
-        sys.stdout.write(f"{line}\n")
-        failed |= wrong
-    return int(failed)
+    """Print the links; return 1 if `--check` is among the words and one leads nowhere."""
+    found = links(root)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        problems = list(pool.map(problem, found)) if "--check" in words else [""] * len(found)
+    for (link, names), wrong in zip(found.items(), problems, strict=True):
+        sys.stdout.write(f"{link} ({', '.join(names)}){wrong}\n")
+    return int(any(problems))
 
 
 if __name__ == "__main__":

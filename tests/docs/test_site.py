@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -80,27 +81,21 @@ def external():
     return module
 
 
-class Answers(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200 if self.path == "/here" else 404)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
-def server():
-    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=made.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{made.server_port}"
-    made.shutdown()
-    thread.join()
-    made.server_close()
+def server(tmp_path):
+    """The folder "served", over HTTP."""
+    (tmp_path / "served").mkdir()
+    answers = partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path / "served")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), answers) as made:
+        thread = threading.Thread(target=made.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{made.server_port}"
+        made.shutdown()
+        thread.join()
 
 
 def test_links_are_listed_with_their_documents(external, tmp_path, server, capsys):
+    (tmp_path / "served/here").touch()
     text = f"[one]({server}/here) [two]({server}/away) [own](page.md)"
     for file in (tmp_path / "README.md", tmp_path / "docs" / "page.md"):
         file.parent.mkdir(exist_ok=True)
@@ -113,7 +108,7 @@ def test_links_are_listed_with_their_documents(external, tmp_path, server, capsy
     assert external.main(["--check"], tmp_path) == 1
     there, away = sorted(capsys.readouterr().out.splitlines(), key=len)
     assert there == f"{server}/here {where}"
-    assert away == f"{server}/away {where}: 404 Not Found"
+    assert away == f"{server}/away {where}: 404 File not found"
     assert any("p4lang" in link for link in external.links(ROOT))
 
 
