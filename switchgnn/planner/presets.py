@@ -3,10 +3,10 @@
 Of the presets, `paper` follows the paper, and `best` sends the fewest packets; it is the default.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from switchgnn.base.array_types import Int64s
 from switchgnn.base.machine import how_to_install
@@ -143,11 +143,8 @@ class ResolvedStrategies:
     leaves: bool = False
 
 
-class Preset(Protocol):
-    """Chooses the strategies for a graph."""
-
-    def __call__(self, graph: Graph, context: PlanContext) -> ResolvedStrategies:
-        """See the class."""
+# Chooses the strategies for a graph.
+Preset: TypeAlias = Callable[[Graph, PlanContext], ResolvedStrategies]
 
 
 def paper(graph: Graph, context: PlanContext) -> ResolvedStrategies:

@@ -5,19 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools, Float64s, Int32s, Int64s, Integers, UInt8s
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s
 from switchgnn.planner.base.arrays import (
     Compiled,
     distinct_pairs,
     number_keys,
     number_pairs,
-    ranges,
-    rank_in_group,
-    rank_within,
     sort_by_key,
 )
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
-from switchgnn.planner.sending.order import SendOrder
 
 # The integer capacity of a packet in a flow.
 _PACKET = 1024
@@ -195,90 +191,3 @@ def _weighted_cover(
     in_left[sources] = ~reached[: len(sources)]
     in_right[sinks] = reached[len(sources) : start]
     return in_left, in_right
-
-
-# The batches in which the sources of a block leave. Each step sorts the remaining sources, in all
-# blocks together at most about _SORTED.
-_LEAST_BATCHES, _MOST_BATCHES = 32, 256
-_SORTED = 1 << 23
-
-
-def peel(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
-    """Send the sources so that sums complete evenly over time.
-
-    The last source of a sum completes it, so ranks are filled from the last to the first, with
-    sources of few destinations that are not taken yet. The sums that may complete grow with each
-    rank by the mean: preferred is a source whose sums fit, then one that completes none, then the
-    one with the fewest. This keeps the queue of section 3.2.1 short.
-
-    All blocks are peeled at once, a batch of sources per block and step, in O(E) plus sorting.
-    """
-    (numbers, source), packet = number_pairs(block, boundary.source)
-    (sums, _), result = number_pairs(block, boundary.destination)
-    rank = peel_ranks(numbers, packet, result, len(sums))
-    order = np.lexsort((rank, numbers))
-    return SendOrder(block=numbers[order], source=source[order])
-
-
-def peel_ranks(block: Int32s, packet: Int32s, result: Int32s, results: int) -> Int64s:
-    """Return the rank of each packet in the order of `peel`, int64[S]; larger is later.
-
-    `block`: int32[S], ascending; `packet` and `result`: int32[E], the packet and sum of each edge.
-    """
-    size = np.bincount(block)
-    batches = min(max(_SORTED // max(len(block), 1), _LEAST_BATCHES), _MOST_BATCHES)
-    batch = -(-size // batches)
-    rank = np.zeros(len(block), dtype=np.int64)
-    free = np.bincount(packet, minlength=len(block))
-    by_packet, packet_edges = sort_by_key(packet, len(block))
-    by_result, result_edges = sort_by_key(result, results)
-    home = block[packet[result_edges[by_result[:-1]]]] if results else block[:0]
-    pace = np.minimum(np.bincount(home, minlength=len(size)) / np.maximum(size, 1), 1)
-    credit = np.zeros(len(size))
-    taken = np.zeros(results, dtype=np.bool_)
-    left = np.arange(len(block))
-    next_rank = len(block)
-    while len(left):
-        credit += pace * batch
-        left = left[_by_choice(block[left], free[left], credit)]
-        leaves = rank_in_group(block[left]) < batch[block[left]]
-        going = left[leaves]
-        going = going[_evenly(block[going], free[going] > 0)]
-        rank[going] = next_rank - 1 - np.arange(len(going))
-        next_rank -= len(going)
-        before = taken.copy()
-        taken[result[packet_edges[_slices(by_packet, going)]]] = True
-        claimed = np.flatnonzero(taken & ~before)
-        credit -= np.bincount(home[claimed], minlength=len(size))
-        np.subtract.at(free, packet[result_edges[_slices(by_result, claimed)]], 1)
-        left = left[~leaves]
-    return rank
-
-
-def _by_choice(block: Int32s, free: Int64s, credit: Float64s) -> Int64s:
-    """Return the packets by block, those to be sent last first.
-
-    First those that complete sums within the credit of the block, then those that complete none,
-    then the others; each by the number of sums.
-    """
-    order = np.lexsort((free, block))
-    total = np.cumsum(free[order])
-    starts = np.searchsorted(block[order], block[order])
-    total -= total[starts] - free[order][starts]
-    kind = np.where(total <= credit[block[order]], 0, 2)
-    kind[free[order] == 0] = 1
-    chosen: Int64s = order[np.lexsort((kind, block[order]))]
-    return chosen
-
-
-def _evenly(block: Int32s, completes: Bools) -> Int64s:
-    """Return an order by block that spreads completing packets evenly among the others."""
-    kind = block.astype(np.int64) * 2 + completes
-    rank = rank_within((kind,))
-    share = (rank + 0.5) / np.bincount(kind)[kind] if len(kind) else rank
-    spread: Int64s = np.lexsort((completes, share, block))
-    return spread
-
-
-def _slices(indptr: Int64s, rows: Integers) -> Int64s:
-    return ranges(indptr[rows], indptr[rows + 1] - indptr[rows])

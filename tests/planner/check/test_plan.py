@@ -190,6 +190,9 @@ def test_a_wrong_prediction_is_found(plan):
         said = content["manifest"]["directions"]["backward"]["prediction"]
         said[field] = said[field] + 1 if field in single else [said[field][0] + 1, *said[field][1:]]
         assert f"wrong {field} of backward" in refused(content)
+    content = content_of(plan)
+    content["manifest"]["max_fan_in"] += 1
+    assert "wrong max_fan_in" in refused(content)
 
 
 def test_slots_beyond_the_memory_are_found(content):
@@ -243,7 +246,7 @@ def presummed(monkeypatch):
     """Worker 0 sends 2 as it is, and then 0 + 1 as one packet of Count 2."""
     known = {"mine": lambda boundary, block, weight: boundary.source == 2}
     monkeypatch.setattr("switchgnn.planner.build.SEND_STRATEGIES", known)
-    options = {"assignment": np.array([0, 0, 0, 1, 1]), "send": "mine", "order": "peel"}
+    options = {"assignment": np.array([0, 0, 0, 1, 1]), "send": "mine", "order": "random"}
     content = content_of(plan_of(STAR, 2, 8, **options))
     assert content["workers"][0]["send_source"].tolist() == [2, PARTIAL]
     return content

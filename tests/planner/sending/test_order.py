@@ -14,7 +14,7 @@ from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import PlanContext, ResolvedStrategies
 from switchgnn.planner.sending import cover
-from switchgnn.planner.sending.cover import cover_edges, packets_up, peel
+from switchgnn.planner.sending.cover import cover_edges, packets_up
 from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds, gamr, priority_bfs
 from switchgnn.planner.sending.packets import make_packets
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
@@ -101,51 +101,6 @@ def test_degree_counts_neighbours_in_the_block_only():
     in_second = order.source[order.block == 2].tolist()
     assert 3 in in_second[:2]
     assert set(in_second) == {0, 3, 4, 5, 6}
-
-
-def check_peeled(destinations, order):
-    """Take the sources of one block from the last to the first, with sets and a credit.
-
-    Each must be one of the best at its rank; which of several equal ones comes first is open.
-    """
-    assert sorted(order) == sorted(destinations)
-    left = {u: set(taken) for u, taken in destinations.items()}
-    pace = min(len(set().union(*left.values())) / len(left), 1)
-    credit = 0.0
-    for last in reversed(order):
-        credit += pace
-        rank = {
-            u: (bool(sums) and len(sums) > credit, not sums, len(sums)) for u, sums in left.items()
-        }
-        assert rank[last] == min(rank.values())
-        taken = left.pop(last)
-        credit -= len(taken)
-        left = {u: others - taken for u, others in left.items()}
-
-
-@given(graphs())
-def test_peeling_against_the_literal_one(graph):
-    boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
-    block = np.unique(boundary.destination % 2, return_inverse=True)[1].reshape(-1) + 1
-    order = peel(boundary, block.astype(np.int32), 0)
-    for number in range(1, block.max(initial=0) + 1):
-        destinations = {}
-        edges = zip(boundary.source.tolist(), boundary.destination.tolist(), block, strict=True)
-        for u, v, b in edges:
-            if b == number:
-                destinations.setdefault(u, set()).add(v)
-        check_peeled(destinations, order.source[order.block == number].tolist())
-
-
-def test_peeling_in_batches(monkeypatch):
-    """Many at a time is another order, but still one of all sources."""
-    monkeypatch.setattr("switchgnn.planner.sending.cover._MOST_BATCHES", 3)
-    monkeypatch.setattr("switchgnn.planner.sending.cover._LEAST_BATCHES", 3)
-    boundary = boundary_of(random_graph(60, 200, 0), np.arange(60) % 3)
-    order = peel(boundary, np.ones(len(boundary), dtype=np.int32), 0)
-    assert sorted(order.source.tolist()) == sorted(set(boundary.source.tolist()))
-    degree = np.bincount(boundary.source)[order.source]
-    assert degree[-5:].max() <= degree[:5].min()
 
 
 def packets_of(boundary, block, multicast):
