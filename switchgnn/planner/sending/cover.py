@@ -7,8 +7,8 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s
 from switchgnn.planner.base.arrays import (
-    Compiled,
     distinct_pairs,
+    indptr_of,
     number_keys,
     number_pairs,
     sort_by_key,
@@ -101,49 +101,32 @@ def minimum_cover(left: Integers, right: Integers) -> tuple[Bools, Bools]:
     if not len(left):
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+    from scipy.sparse.csgraph import (  # noqa: PLC0415
+        breadth_first_order,
+        maximum_bipartite_matching,
+    )
 
     shape = (int(left.max()) + 1, int(right.max()) + 1)
     indptr, order = sort_by_key(left, shape[0])
     indices = right[order].astype(np.int32, copy=False)
     edges = csr_matrix((np.ones(len(left), dtype=np.int8), indices, indptr), shape=shape)
     right_of = maximum_bipartite_matching(edges, perm_type="column").astype(np.int32)
-    reached = np.zeros(shape[0], dtype=np.bool_), np.zeros(shape[1], dtype=np.bool_)
-    _reach(indptr, indices, right_of, *reached)
-    return ~reached[0], reached[1]
-
-
-@Compiled
-def _reach(
-    indptr: Int64s, indices: Int32s, right_of: Int32s, reached_left: Bools, reached_right: Bools
-) -> None:
-    """Follow all alternating paths from the unmatched vertices on the left.
-
-    `right_of` is int32[L], the match of each or -1; `reached_*` are False at first.
-    """
-    left_of = np.full(len(reached_right), -1, dtype=np.int32)
-    waiting = np.empty(len(right_of), dtype=np.int32)
-    some = 0
-    for u in range(len(right_of)):
-        if right_of[u] >= 0:
-            left_of[right_of[u]] = u
-        else:
-            reached_left[u] = True
-            waiting[some] = u
-            some += 1
-    while some > 0:
-        some -= 1
-        u = waiting[some]
-        for at in range(indptr[u], indptr[u + 1]):
-            v = indices[at]
-            if not reached_right[v]:
-                reached_right[v] = True
-                # Matched, or the matching was not a maximum.
-                back = left_of[v]
-                if not reached_left[back]:
-                    reached_left[back] = True
-                    waiting[some] = back
-                    some += 1
+    # The left, the right, and a start that leads to the unmatched; matches lead back to the left.
+    back = np.flatnonzero(right_of >= 0)
+    start = sum(shape)
+    heads = np.zeros(start + 1, dtype=np.int64)
+    heads[: shape[0]] = np.diff(indptr)
+    heads[shape[0] + right_of[back]] = 1
+    heads[start] = shape[0] - len(back)
+    to_left = back[np.argsort(right_of[back])].astype(np.int32)
+    ends = [indices + np.int32(shape[0]), to_left, np.flatnonzero(right_of < 0).astype(np.int32)]
+    paths = csr_matrix(
+        (np.ones(int(heads.sum()), dtype=np.int8), np.concatenate(ends), indptr_of(heads)),
+        shape=(start + 1, start + 1),
+    )
+    reached = np.zeros(start + 1, dtype=np.bool_)
+    reached[breadth_first_order(paths, start, return_predecessors=False)] = True
+    return ~reached[: shape[0]], reached[shape[0] : start]
 
 
 def _partial_sums(
