@@ -40,6 +40,7 @@ KNOWN: Mapping[str, Mapping[str, object]] = {
     "order": ORDER_STRATEGIES,
 }
 PAPER, BEST, AUTO = "paper", "best", "auto"
+_ONE_POOL = "switch has one pool of slots"
 # A slot of a bank is 32 lanes of four bytes; one fragment at a time shares the slots.
 NUMBER_BYTES, SLOT_BYTES = 4, 128
 # The most directed edges with which Mt-KaHyPar takes only seconds.
@@ -233,29 +234,16 @@ def resolve_strategies(
 ) -> ResolvedStrategies:
     """Return the preset's strategies with the replacements.
 
-    Args:
-        request: the preset, and what replaces its strategies.
-        graph: the graph of the plan.
-        context: the workers, the switch and the network that the plan is for.
-
-    Returns:
-        A strategy of each kind.
-
     Raises:
-        PlannerError: a name that is not known, pools for `paper`, or a rate that is not above 0.
+        PlannerError: an unknown name, pools or rows for `paper`, or a rate that is not above 0.
     """
     request.checked()
     check_lanes(context)
-    if request.preset == PAPER and context.rows > 1:
-        raise PlannerError(
-            f"The paper's frames have one row, not {context.rows}: choose the strategy {BEST} or "
-            f"{AUTO}."
-        )
-    if request.preset == PAPER and context.pools > 1:
-        raise PlannerError(
-            f"The paper's switch has one pool of slots, not {context.pools}: choose the strategy "
-            f"{BEST} or {AUTO}."
-        )
+    for what, number in (("frames have one row", context.rows), (_ONE_POOL, context.pools)):
+        if request.preset == PAPER and number > 1:
+            raise PlannerError(
+                f"The paper's {what}, not {number}: choose the strategy {BEST} or {AUTO}."
+            )
     chosen = preset_strategies(request.preset, graph, context)
     named: dict[str, Any] = {**request.named()}
     because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}

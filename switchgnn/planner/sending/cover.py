@@ -85,12 +85,6 @@ def packets_up(boundary: BoundaryEdges, block: Int32s, multicast: Bools) -> tupl
     )
 
 
-def cover_by_left(left: Int64s, right: Int64s) -> Bools:
-    """Return a minimum cover, bool[E]: the left end of each edge (True) or the right one."""
-    by_left: Bools = minimum_cover(left, right)[0][left]
-    return by_left
-
-
 def minimum_cover(left: Integers, right: Integers) -> tuple[Bools, Bools]:
     """Return the vertices of a minimum vertex cover, on the left and on the right.
 
