@@ -40,7 +40,6 @@ KNOWN: Mapping[str, Mapping[str, object]] = {
     "order": ORDER_STRATEGIES,
 }
 PAPER, BEST, AUTO = "paper", "best", "auto"
-_ONE_POOL = "switch has one pool of slots"
 # A slot of a bank is 32 lanes of four bytes; one fragment at a time shares the slots.
 NUMBER_BYTES, SLOT_BYTES = 4, 128
 # The most directed edges with which Mt-KaHyPar takes only seconds.
@@ -239,7 +238,10 @@ def resolve_strategies(
     """
     request.checked()
     check_lanes(context)
-    for what, number in (("frames have one row", context.rows), (_ONE_POOL, context.pools)):
+    for what, number in (
+        ("frames have one row", context.rows),
+        ("switch has one pool of slots", context.pools),
+    ):
         if request.preset == PAPER and number > 1:
             raise PlannerError(
                 f"The paper's {what}, not {number}: choose the strategy {BEST} or {AUTO}."
