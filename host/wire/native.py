@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from switchgnn.base.array_types import UInt8s, UInt32s
-from switchgnn.base.native import CompilerError, LibrarySource, compiled_library
+from switchgnn.base.native import CompilerError, compiled_library
 from switchgnn.host.base.errors import HostError
 from switchgnn.host.wire import header
 from switchgnn.host.wire.batches import FrameBatch
@@ -118,7 +118,10 @@ def native_frames() -> NativeFrames | None:
     if wanted == PYTHON:
         return None
     try:
-        return NativeFrames(compiled_library(_source()))
+        who = "The native code of hosts"
+        return NativeFrames(
+            compiled_library("hosts", "frames", who, unit=_unit(), folder=_SOURCES, files=_HEADERS)
+        )
     except (CompilerError, OSError) as error:  # the file cannot be loaded
         if wanted == NATIVE:
             raise NativeFramesError(f"{error}, or set {VARIABLE}={PYTHON}.") from error
@@ -130,7 +133,7 @@ def hosts_run_as() -> str:
     return PYTHON if native_frames() is None else NATIVE
 
 
-def _source() -> LibrarySource:
+def _unit() -> str:
     """Return the C++ of the library: the constants of the header, and the files that use them."""
     places = {name.upper(): span for name, span in header.spans().items()}
     numbers = {
@@ -144,14 +147,7 @@ def _source() -> LibrarySource:
     defined = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
     structs = "".join(f"struct {name} {{{fields}}};\n" for name, fields in _SHARED.items())
     first, *others = (f'#include "{name}"\n' for name in _HEADERS)
-    return LibrarySource(
-        part="hosts",
-        name="frames",
-        who="The native code of hosts",
-        unit=defined + first + structs + "".join(others),
-        folder=_SOURCES,
-        files=_HEADERS,
-    )
+    return defined + first + structs + "".join(others)
 
 
 def write_checksums(frames: UInt8s, sizes: UInt32s | None = None) -> None:

@@ -53,7 +53,7 @@ class ArrayKind:
     types: tuple[str, ...]  # dtypes of NumPy (`<i8`) or kinds of them (`i`), any of which will do
     dims: tuple[int, ...] = (1,)  # the permitted numbers of dimensions
     optional: bool = False  # whether the array may be missing
-    # Checked by `read_arrays` alone; "": anything.
+    # Checked by `read_arrays` and `check_arrays`; "": anything.
     shape: str = ""  # sizes, such as `K,8`, `S*F` or `Q+1`
     cuts: str = ""  # the numbers rise from 0 to this size
     below: str = ""  # the numbers are from 0, and below this size
@@ -102,18 +102,24 @@ def read_arrays(
         for name, array in found.items():
             _check(array.dtype, array.shape, kinds[name], len(data), f"array {name}: ")
             _check_booleans(array, f"array {name}: ")
-        _check_sizes(found, kinds, dict(sizes or {}))
+        check_arrays(found, kinds, sizes or {})
         return found
 
 
-def _check_sizes(
-    arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, ArrayKind], sizes: dict[str, int]
+def check_arrays(
+    arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, ArrayKind], sizes: Mapping[str, int]
 ) -> None:
-    """Check the shapes and the numbers of arrays; `sizes` gets those that shapes define."""
+    """Raise ValueError for the first array that is not what its kind says.
+
+    `sizes`: those that are known before; shapes define the others.
+    """
+    sizes = dict(sizes)
+    for name, array in arrays.items():
+        _check_kind(array.dtype, array.shape, kinds[name], f"array {name}: ")
     for name, array in arrays.items():
         pairs = zip(kinds[name].shape.split(","), array.shape, strict=False)
         shape = [_size(formula, sizes, length) for formula, length in pairs if formula]
-        if shape and shape != list(array.shape):
+        if shape != list(array.shape[: len(shape)]):
             raise ValueError(f"array {name}: it has the shape {list(array.shape)}, not {shape}")
     for name, array in arrays.items():
         kind = kinds[name]
@@ -238,11 +244,15 @@ def _load(file: IO[bytes], size: int, kind: ArrayKind) -> NDArray[Any]:
 def _check(
     dtype: np.dtype[Any], shape: tuple[int, ...], kind: ArrayKind, size: int, whose: str = ""
 ) -> None:
-    if not kind.fits(dtype, len(shape)):
-        raise ValueError(f"{whose}it is {dtype.str}{list(shape)}, not {kind}")
+    _check_kind(dtype, shape, kind, whose)
     # An array without elements can have any length in its other dimensions.
     if max(shape, default=0) > size:
         raise ValueError(f"{whose}it has no elements, but the shape {shape}")
+
+
+def _check_kind(dtype: np.dtype[Any], shape: tuple[int, ...], kind: ArrayKind, whose: str) -> None:
+    if not kind.fits(dtype, len(shape)):
+        raise ValueError(f"{whose}it is {dtype.str}{list(shape)}, not {kind}")
 
 
 def _check_booleans(array: NDArray[Any], whose: str = "") -> None:

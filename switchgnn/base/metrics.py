@@ -31,11 +31,8 @@ def families(
 ) -> list[CounterMetricFamily | GaugeMetricFamily]:
     """Return the metrics of several owners for Prometheus.
 
-    Args:
-        prefix: of all names.
-        owner: the first label of all metrics.
-        described: all metrics; those whose names end with `_total` are counters.
-        values: the numbers of each owner.
+    `owner` is the first label of all metrics, and `values` has the numbers of each owner; metrics
+    whose names end with `_total` are counters.
     """
     found: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
     for whose, numbers in values.items():

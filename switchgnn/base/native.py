@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -194,28 +193,20 @@ def _wanted() -> Sequence[str]:
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-w")
 
 
-@dataclass(frozen=True)
-class LibrarySource:
-    """The inputs of a library."""
+def compiled_library(
+    part: str, name: str, who: str, *, unit: str, folder: Path, files: Iterable[str]
+) -> Path:
+    """Return the path of a library, compiling it unless `cache_folder(part)` has it.
 
-    part: str  # the argument of `cache_folder`
-    name: str  # the beginning of its file name
-    who: str  # its user, for errors
-    unit: str  # C++, which may include `files` of `folder`
-    folder: Path
-    files: tuple[str, ...]
-
-
-def compiled_library(source: LibrarySource) -> Path:
-    """Return the path of a library, compiling it unless it is cached."""
-    compiler = needed_compiler(source.who)
-    contents = [(source.folder / name).read_bytes() for name in source.files]
-    contents.append((SHARED / "crc32.h").read_bytes())
-    made_of: tuple[str | bytes, ...] = (compiler, *_FLAGS, source.unit, *contents)
-    command = (compiler, *_FLAGS, "-I", str(source.folder), "-I", str(SHARED), "-x", "c++", "-")
+    `name` begins its file name, errors name its user, `who`, and the C++ of `unit` may include
+    `files` of `folder`, and those of SHARED.
+    """
+    compiler = needed_compiler(who)
+    contents = [path.read_bytes() for path in (*(folder / it for it in files), SHARED / "crc32.h")]
+    command = (compiler, *_FLAGS, "-I", str(folder), "-I", str(SHARED), "-x", "c++", "-")
     return compiled_once(
-        cache_folder(source.part),
-        source.name,
-        made_of,
-        lambda library: compile_unit(command, source.unit, source.who, library),
+        cache_folder(part),
+        name,
+        (compiler, *_FLAGS, unit, *contents),
+        lambda library: compile_unit(command, unit, who, library),
     )

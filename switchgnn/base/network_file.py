@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from msgspec import Meta
 
 from switchgnn.base.network import (
     Neighbour,
@@ -22,6 +24,10 @@ from switchgnn.base.network import (
     mac_number,
 )
 from switchgnn.base.records import RecordError, make_record, read_toml
+
+_MOST_WORKERS = 128
+# Port numbers of the program have nine bits; the last one drops, and 0 is none.
+_Port = Annotated[int, Meta(ge=1, le=510)]
 
 
 class Target(str, Enum):
@@ -67,14 +73,15 @@ class DescribedWorker:
     """A worker; workers are numbered from 0 in the order of the file."""
 
     switch: str  # the name of its switch
-    port: int  # of that switch
+    port: _Port  # of that switch
     mac: str
     ip: str
     interface: str = ""  # its interface to the switch, on its own machine
     link: str = ""  # instead of `interface`, such as `udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT`
     gloo: str = ""  # the interface for gradients; PyTorch chooses one if it is empty
     metrics: str = ""  # `HOST:PORT` of its metrics, or empty
-    processes: int = 1  # how many processes of its machine share the port, see `plan --parts`
+    # how many processes of its machine share the port, see `plan --parts`
+    processes: Annotated[int, Meta(ge=1, le=_MOST_WORKERS)] = 1
 
     @property
     def station(self) -> Station:
@@ -98,9 +105,9 @@ class Cable:
     """A link between ports of a leaf and a spine."""
 
     leaf: str
-    leaf_port: int
+    leaf_port: _Port
     spine: str
-    spine_port: int
+    spine_port: _Port
 
 
 @dataclass(frozen=True)
@@ -139,11 +146,9 @@ class DescribedNetwork:
 _Value = TypeVar("_Value")
 # Environment variable: the file that `switchgnn launch` has written for its workers.
 NETWORK = "SWITCHGNN_NETWORK"
-_MOST_WORKERS = 128
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,64}\]")
 _TCP_PORT = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
-_MOST_PORTS = 511  # port numbers of the program have nine bits, and the last one drops
 _LINK = r"(?:eth:[^\s/:]{1,15}|udp:([^:\s]+:\d+):([^:\s]+:\d+))"
 # The patterns of fields, with groups for addresses, and their forms in words.
 _FORMS = {
@@ -155,12 +160,6 @@ _FORMS = {
     "grpc": ("unix:.+|(.+)", "HOST:PORT or unix:PATH"),
     "ports": (rf"(?:[1-9]\d*={_LINK} ?)*", "NUMBER=eth:INTERFACE or NUMBER=udp:IP:PORT:IP:PORT"),
 }
-
-
-def check_network(network: DescribedNetwork, name: str) -> None:
-    """Raise NetworkError for the first problem of a network; `name` is that of its file."""
-    for problem in _problems(network):
-        raise NetworkError(f"{name}: {problem}.")
 
 
 def is_address(text: str) -> bool:
@@ -220,8 +219,6 @@ def _of_workers(network: DescribedNetwork) -> Iterator[str]:
     for number, worker in enumerate(network.workers):
         if bool(worker.interface) == bool(worker.link):
             yield f"worker {number} needs either an interface or a link"
-        if not 1 <= worker.processes <= _MOST_WORKERS:
-            yield f"worker {number} has {worker.processes} processes, not 1 to {_MOST_WORKERS}"
     for same in _twice(each.metrics for each in network.workers if each.metrics):
         yield f"two workers serve metrics on {same}"
 
@@ -230,9 +227,6 @@ def _of_ports(network: DescribedNetwork) -> Iterator[str]:
     taken = [(worker.switch, worker.port) for worker in network.workers]
     taken += [(cable.leaf, cable.leaf_port) for cable in network.cables]
     taken += [(cable.spine, cable.spine_port) for cable in network.cables]
-    for switch, port in taken:
-        if not 1 <= port < _MOST_PORTS:
-            yield f"port {port} of switch {switch} is not one of 1 to {_MOST_PORTS - 1}"
     for switch, port in _twice(taken):
         yield f"port {port} of switch {switch} leads to two neighbours"
 
@@ -288,7 +282,8 @@ def read_network(path: Path) -> DescribedNetwork:
     for number, worker in enumerate(told["workers"]):
         for name in [name for name in _FORMS if worker.get(name) == ""]:
             raise NetworkError(f"{path}: worker {number} has the {name} '', not {_FORMS[name][1]}.")
-    check_network(network, str(path))
+    for problem in _problems(network):
+        raise NetworkError(f"{path}: {problem}.")
     return replace(
         network,
         switches=tuple(_with_paths_from(switch, path.parent) for switch in network.switches),

@@ -1,6 +1,6 @@
 """The planner: a graph in, the tables of the switch and the parts of the workers out."""
 
-from switchgnn.planner.base.direction import DIRECTIONS, Direction
+from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.build import build_plan
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -16,7 +16,7 @@ from switchgnn.planner.plan.files import (
     read_worker_part,
     write_plan,
 )
-from switchgnn.planner.plan.manifest import DirectionRecord, Manifest, Prediction
+from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import (
     PRESETS,
@@ -29,35 +29,22 @@ from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
-    SEND_STRATEGIES,
-    BlockStrategy,
-    OrderStrategy,
-    PartitionStrategy,
-    SendStrategy,
 )
 
 __all__ = [
     "BLOCK_STRATEGIES",
-    "DIRECTIONS",
     "ORDER_STRATEGIES",
     "PARTITION_STRATEGIES",
     "PRESETS",
-    "SEND_STRATEGIES",
-    "BlockStrategy",
     "BoundaryEdges",
     "Direction",
-    "DirectionRecord",
     "Graph",
     "Manifest",
-    "OrderStrategy",
-    "PartitionStrategy",
     "Plan",
     "PlanContext",
     "PlanRequest",
     "PlannerError",
-    "Prediction",
     "ResolvedStrategies",
-    "SendStrategy",
     "SwitchPart",
     "WorkerPart",
     "boundary_edges",

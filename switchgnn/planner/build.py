@@ -91,28 +91,23 @@ def build_plan(
     Args:
         graph: the training graph, with V vertices.
         workers: their number, from 1 to 128.
-        slots: the aggregators of the switch, of BANK_LANES numbers each. One fragment is summed
-            at a time, so their number does not depend on the width of the features.
+        slots: the aggregators of the switch, of BANK_LANES numbers each.
         program: a hex digest of the P4 program that the plan is for; only recorded.
         seed: of the partition, the blocks and the order; not negative.
-        partition: a key of PARTITION_STRATEGIES, or `metis-leaf-spine:LEAVES` or `cdfgnn:LEAVES`;
-            None: `metis`. With an assignment, the recorded name; None: GIVEN.
-        blocks: a key of BLOCK_STRATEGIES; or `strawman`, one block for each set of edges,
-            whose destinations compete for the slots, for the P4 program of the strawman; or
-            KIND:LEAVES:SPINES, blocks for leaves and spines with `slots` each. The switch's part
-            of such a plan is that of one switch with enough slots.
-        send: a key of SEND_STRATEGIES; `multicast` for the strawman.
+        partition: a name of PARTITION_STRATEGIES; None: `metis`. With an assignment, the recorded
+            name; None: GIVEN.
+        blocks: a key of BLOCK_STRATEGIES, or KIND:LEAVES:SPINES, or `strawman`: one block for each
+            set of edges, for the P4 program of the strawman, which takes `multicast` alone.
+        send: a key of SEND_STRATEGIES.
         weight: the cost of a contribution to the switch, in packets; for the send strategy.
         order: a key of ORDER_STRATEGIES.
         directions: a key of DIRECTIONS: `forward` sums over in-neighbours; `both` also sums
-            over out-neighbours, for training. Both have the same assignment and the same slots;
-            where they have the same edges they share their blocks.
+            over out-neighbours, for training.
         assignment: integers[V], the worker of each vertex; None lets `partition` choose.
         banks: one of BANKS_OF_SWITCHES, the slots that one pass of the switch can add to.
-        lanes: the numbers of the widest row of a frame, a multiple of 8. A destination takes as
-            many aggregators as they need.
-        rows: of a frame, one of ROWS; with `lanes` at most 256 numbers.
-        pools: that the slots are divided into, from 1 to MOST_POOLS; a block fits into one.
+        lanes: the numbers of the widest row of a frame, a multiple of 8.
+        rows: the rows of a frame, one of ROWS; with `lanes` at most 256 numbers.
+        pools: the pools of slots, from 1 to MOST_POOLS; a block fits into one.
         left: bool[V], the destinations that are left to the hosts, for both directions or by
             direction; those without remote neighbours do not count. None: the switch serves all.
         progress: called with a few words at the start of each step.
@@ -251,8 +246,7 @@ def _check_switch(context: PlanContext, *, strawman: bool) -> None:
             f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}."
         )
     if banks not in BANKS_OF_SWITCHES:
-        known = ", ".join(map(str, BANKS_OF_SWITCHES))
-        raise PlannerError(f"A switch with {banks} banks cannot be planned for; known: {known}.")
+        raise PlannerError(f"A switch has 1, 2, 4 or 8 banks, not {banks}.")
     if not 1 <= context.pools <= MOST_POOLS:
         raise PlannerError(f"{context.pools} pools are not possible: give 1 to {MOST_POOLS}.")
     check_lanes(context)

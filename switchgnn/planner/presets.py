@@ -3,10 +3,10 @@
 Of the presets, `paper` follows the paper, and `best` sends the fewest packets; it is the default.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from switchgnn.base.array_types import Int64s
 from switchgnn.base.machine import how_to_install
@@ -143,11 +143,8 @@ class ResolvedStrategies:
     leaves: bool = False
 
 
-class Preset(Protocol):
-    """Chooses the strategies for a graph."""
-
-    def __call__(self, graph: Graph, context: PlanContext) -> ResolvedStrategies:
-        """See the class."""
+# Chooses the strategies for a graph.
+Preset: TypeAlias = Callable[[Graph, PlanContext], ResolvedStrategies]
 
 
 def paper(graph: Graph, context: PlanContext) -> ResolvedStrategies:
@@ -236,29 +233,19 @@ def resolve_strategies(
 ) -> ResolvedStrategies:
     """Return the preset's strategies with the replacements.
 
-    Args:
-        request: the preset, and what replaces its strategies.
-        graph: the graph of the plan.
-        context: the workers, the switch and the network that the plan is for.
-
-    Returns:
-        A strategy of each kind.
-
     Raises:
-        PlannerError: a name that is not known, pools for `paper`, or a rate that is not above 0.
+        PlannerError: an unknown name, pools or rows for `paper`, or a rate that is not above 0.
     """
     request.checked()
     check_lanes(context)
-    if request.preset == PAPER and context.rows > 1:
-        raise PlannerError(
-            f"The paper's frames have one row, not {context.rows}: choose the strategy {BEST} or "
-            f"{AUTO}."
-        )
-    if request.preset == PAPER and context.pools > 1:
-        raise PlannerError(
-            f"The paper's switch has one pool of slots, not {context.pools}: choose the strategy "
-            f"{BEST} or {AUTO}."
-        )
+    for what, number in (
+        ("frames have one row", context.rows),
+        ("switch has one pool of slots", context.pools),
+    ):
+        if request.preset == PAPER and number > 1:
+            raise PlannerError(
+                f"The paper's {what}, not {number}: choose the strategy {BEST} or {AUTO}."
+            )
     chosen = preset_strategies(request.preset, graph, context)
     named: dict[str, Any] = {**request.named()}
     because = {part: f"{part.capitalize()} {name}: as asked." for part, name in named.items()}

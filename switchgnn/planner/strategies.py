@@ -7,7 +7,7 @@ To add one, write a function with the signature of the protocol and add it to th
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,13 +15,7 @@ from switchgnn.base.array_types import Bools, Int32s
 from switchgnn.base.names import no_such
 from switchgnn.planner.base.arrays import distinct_pairs
 from switchgnn.planner.base.errors import PlannerError
-from switchgnn.planner.blocks.destination import (
-    destination,
-    destination_cover,
-    find_blocks_over,
-    hypergraph,
-    hypergraph_cover,
-)
+from switchgnn.planner.blocks.destination import KINDS, find_blocks_over, form_blocks
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
@@ -30,51 +24,23 @@ from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, metis_volume, shuffled
 from switchgnn.planner.partition.workers import partition_workers
-from switchgnn.planner.sending.cover import cover_edges, peel
+from switchgnn.planner.sending.cover import cover_edges
 from switchgnn.planner.sending.order import SendOrder, gamr, plain_bfs, random_order
 from switchgnn.planner.sending.packets import multicast
 
-
-class PartitionStrategy(Protocol):
-    """Assigns vertices to workers, deterministically.
-
-    Returns int32[V], 0 <= worker < workers; every worker has a vertex.
-    """
-
-    def __call__(self, graph: Graph, workers: int, seed: int) -> Int32s:
-        """See the class."""
-
-
-class BlockStrategy(Protocol):
-    """Puts every boundary edge into a block, deterministically.
-
-    Returns int32[E], numbered from 1 without gaps. A block has at most `slots` destinations.
-    """
-
-    def __call__(self, boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
-        """See the class."""
-
-
-class SendStrategy(Protocol):
-    """Chooses the packet that serves each boundary edge u→v in its block, deterministically.
-
-    `weight` is the cost of a contribution in packets: a multicast makes one for each destination, a
-    partial sum one. Returns bool[E]: u is sent (True), or a partial sum for v of the worker of u.
-    """
-
-    def __call__(self, boundary: BoundaryEdges, block: Int32s, weight: float) -> Bools:
-        """See the class."""
-
-
-class OrderStrategy(Protocol):
-    """Orders the packets of each block, deterministically.
-
-    The edges lead from packets to destinations; partial sums are sources like vertices. Returns
-    every (block, source) that has an edge exactly once, blocks ascending.
-    """
-
-    def __call__(self, boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
-        """See the class."""
+# All strategies are deterministic, and take a seed where they choose at random.
+# Assigns vertices to workers, given the graph, the number of workers and a seed: int32[V],
+# 0 <= worker < workers; every worker has a vertex.
+PartitionStrategy: TypeAlias = Callable[[Graph, int, int], Int32s]
+# Puts every boundary edge into a block, given the edges, the slots and a seed: int32[E], numbered
+# from 1 without gaps. A block has at most that many destinations.
+BlockStrategy: TypeAlias = Callable[[BoundaryEdges, int, int], Int32s]
+# Chooses whether its source serves each boundary edge in its block, or a partial sum for its
+# destination, given the edges, their blocks and the cost of a contribution in packets: bool[E].
+SendStrategy: TypeAlias = Callable[[BoundaryEdges, Int32s, float], Bools]
+# Orders the packets of each block, given the edges from packets to destinations (partial sums are
+# sources like vertices), their blocks and a seed: every (block, source) once, blocks ascending.
+OrderStrategy: TypeAlias = Callable[[BoundaryEdges, Int32s, int], SendOrder]
 
 
 # By kind: the numbers that follow it in a name, what is wrong without them, and the strategy.
@@ -123,15 +89,11 @@ PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
 )
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {
     "mlgp": mlgp,
-    "destination": destination,
-    "destination-cover": destination_cover,
-    "hypergraph": hypergraph,
-    "hypergraph-cover": hypergraph_cover,
+    **{kind: partial(form_blocks, kind=kind) for kind in KINDS},
 }
 ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
     "gamr": gamr,
     "bfs": plain_bfs,
-    "peel": peel,
     "random": random_order,
 }
 SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": cover_edges}

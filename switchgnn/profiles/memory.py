@@ -83,11 +83,8 @@ def plan_memory(
         parts: its leaves and spines; None for a single switch.
         program: the P4 program of the switches.
         allowed: the limit of a switch's table bytes; None for no limit.
-        profile: of the switches; None for switches with the sizes of the program. Profiles with
-            other sizes have no limit of entries, and entries of as many slots as banks.
-
-    Returns:
-        The use of the fullest switch, table by table.
+        profile: the profile of the switches; None for the sizes of the program. Other sizes have
+            no limit of entries.
     """
     layout, manifest = Layout.from_text(program.p4info), plan.manifest
     banks = BANKS if profile is None else profile.banks

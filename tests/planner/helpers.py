@@ -71,17 +71,6 @@ def check_everybody_has_a_vertex(strategy, graph, workers, seed):
     assert np.array_equal(assignment, strategy(graph, workers, seed))
 
 
-def check_each_is_sent_once(strategy, boundary, block, seed):
-    """An order strategy sends each source of each block once, and in the same order again."""
-    order = strategy(boundary, block, seed)
-    sent = list(tuples(order.block, order.source))
-    needed = set(tuples(block, boundary.source))
-    assert len(sent) == len(needed)
-    assert set(sent) == needed
-    assert order.block.tolist() == sorted(order.block.tolist())
-    assert np.array_equal(order.source, strategy(boundary, block, seed).source)
-
-
 def one_sentence(error) -> str:
     """Return the message after checking that it is one sentence on one line."""
     message = str(error.value)

@@ -222,7 +222,7 @@ def check_prediction(plan, direction, edges, send):
     [
         *({"blocks": name} for name in BLOCK_STRATEGIES),
         *({"order": name} for name in ORDER_STRATEGIES),
-        {"partition": "metis-boundary", "blocks": "destination-cover", "order": "peel"},
+        {"partition": "metis-boundary", "blocks": "destination-cover"},
         {"workers": 2, "slots": 200},
         {"workers": 8, "slots": 9},
         {"workers": 3, "slots": 2},

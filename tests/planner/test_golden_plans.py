@@ -38,7 +38,7 @@ PARTITIONS = [
     *(f"metis-leaf-spine:{leaves}" for leaves in (1, 2, 3)),
 ]
 BLOCKS = ["mlgp", "destination", "destination-cover", "hypergraph", "hypergraph-cover", "strawman"]
-ORDERS = ["gamr", "bfs", "peel", "random"]
+ORDERS = ["gamr", "bfs", "random"]
 LEAVES_AND_SPINES = ((1, 1), (2, 1), (3, 2))
 
 

@@ -19,7 +19,7 @@ PROGRAM = "0" * 64
 PLAIN = {
     "paper": {},
     "cover": {"blocks": "destination-cover", "send": "cover"},
-    "one block": {"slots": 4_000, "order": "peel"},
+    "one block": {"slots": 4_000, "order": "bfs"},
     "narrow": {"slots": 8},
     "pools": {"pools": 3},
 }

@@ -91,9 +91,9 @@ def test_multilabel_labels_are_zeros_and_ones():
 
 def test_self_loops_are_vertices_in_order():
     for loops, part in (
-        (np.array([2], dtype=np.int32), "int64"),
-        (np.array([2, 2]), "each once"),
-        (np.array([6]), "are vertices"),
+        (np.array([2], dtype=np.int32), "<i8"),
+        (np.array([2, 2]), "not ascending"),
+        (np.array([6]), "outside 0..5"),
     ):
         with refusal(part, PlannerError):
             replace(tiny().graph, self_loops=loops)

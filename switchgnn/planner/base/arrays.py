@@ -238,7 +238,7 @@ def number_keys(keys: Integers, bound: int) -> tuple[Int64s, Int32s]:
     if not _fits_table(keys, bound):
         distinct, number = np.unique(keys, return_inverse=True)
         return distinct.astype(np.int64), number.reshape(-1).astype(np.int32)
-    distinct = _distinct_by_table(keys, bound)
+    distinct = distinct_keys(keys, bound)
     index = np.zeros(bound, dtype=np.int32)
     index[distinct] = np.arange(len(distinct), dtype=np.int32)
     return distinct, index[keys]
@@ -261,10 +261,7 @@ def distinct_pairs(one: Integers, other: Integers) -> tuple[Int32s, Int32s]:
     """Return the distinct pairs of numbers from 0, sorted: int32[N] each."""
     size = int(other.max(initial=0)) + 1
     bound = (int(one.max(initial=0)) + 1) * size
-    keys = pair_keys(one, other, size)
-    return _split(
-        _distinct_by_table(keys, bound) if _fits_table(keys, bound) else np.unique(keys), size
-    )
+    return _split(distinct_keys(pair_keys(one, other, size), bound), size)
 
 
 def pair_keys(one: Integers, other: Integers, size: int) -> Int64s:
@@ -284,7 +281,10 @@ def _fits_table(keys: Integers, bound: int) -> bool:
     return bound <= max(_CELLS_PER_KEY * len(keys), _CELLS)
 
 
-def _distinct_by_table(keys: Integers, bound: int) -> Int64s:
+def distinct_keys(keys: Integers, bound: int) -> Int64s:
+    """Return the distinct keys, ascending, int64[N]; 0 <= key < bound."""
+    if not _fits_table(keys, bound):
+        return np.unique(keys).astype(np.int64)
     present = np.zeros(bound, dtype=np.bool_)
     present[keys] = True
     return np.flatnonzero(present)

@@ -61,20 +61,14 @@ class Destinations:
     destination_id: Int64s  # [D], vertex ids, ascending
 
 
-def destination(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
-    """Form destination blocks by METIS, then refine them: few (source, block) pairs.
+def form_blocks(boundary: BoundaryEdges, slots: int, seed: int, *, kind: str) -> Int32s:
+    """Form destination blocks of a kind of KINDS: few (source, block) pairs, or packets of a cover.
 
-    METIS cuts the boundary graph, in which only destinations have weight, for few cut edges and, if
-    the graph is small, also for little communication volume, which counts the pairs outside a
-    source's own block.
+    Returns int32[E], numbered from 1.
     """
-    return destination_blocks(boundary, slots, seed, cut_by_metis)
-
-
-def destination_cover(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
-    """Make the blocks of `destination`, refined for workers that send a minimum cover."""
-    block = destination(boundary, slots, seed)
-    return refine_for_cover(boundary, block, partial(refine, slots=slots))
+    cut, covers = KINDS[kind]
+    block = destination_blocks(boundary, slots, seed, cut)
+    return refine_for_cover(boundary, block, partial(refine, slots=slots)) if covers else block
 
 
 def destination_blocks(boundary: BoundaryEdges, slots: int, seed: int, cut: Cut) -> Int32s:
@@ -131,7 +125,11 @@ def refine_for_cover(boundary: BoundaryEdges, block: Int32s, improve: Improve) -
 
 
 def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> Int32s:
-    """Cut with both objectives of METIS, refine, and return the better sets: int32[D], from 0."""
+    """Cut with both objectives of METIS, refine, and return the better sets: int32[D], from 0.
+
+    Only destinations have weight. The cut edges are few or, if the graph is small, maybe the
+    communication volume, which counts the pairs outside a source's own block.
+    """
     ids = np.union1d(known.source_id, known.destination_id)
     at = np.searchsorted(ids, known.destination_id).astype(np.int32)
     u, v = known.edges.source, known.edges.destination
@@ -178,25 +176,8 @@ def number_sets(part: Int32s) -> Int32s:
 
 # The smallest imbalance to ask for; sets that come out too large are made to fit afterwards.
 _LEAST_IMBALANCE = 0.005
-
-
+# Mt-KaHyPar takes a C int.
 _SEED_LIMIT = 2**31 - 1
-
-
-def hypergraph(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
-    """Form destination blocks by Mt-KaHyPar, then refine them: few (source, block) pairs.
-
-    Destinations are the vertices, each source is a net. The connectivity objective, the blocks of
-    each net less one, is the number of pairs up to a constant. The deterministic algorithm gives
-    the same blocks on any number of cores.
-    """
-    return destination_blocks(boundary, slots, seed, cut_by_mtkahypar)
-
-
-def hypergraph_cover(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
-    """Make the blocks of `hypergraph`, refined for workers that send a minimum cover."""
-    block = hypergraph(boundary, slots, seed)
-    return refine_for_cover(boundary, block, partial(refine, slots=slots))
 
 
 def has_mtkahypar() -> bool:
@@ -209,7 +190,11 @@ def has_mtkahypar() -> bool:
 
 
 def cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> Int32s:
-    """Cut the destinations by Mt-KaHyPar: int32[D], 0 <= set < sets."""
+    """Cut the destinations by Mt-KaHyPar: int32[D], 0 <= set < sets.
+
+    Each source is a net; the blocks of each net less one are the pairs up to a constant. The
+    deterministic algorithm gives the same sets on any number of cores.
+    """
     library = _library()
     edges = known.edges
     shares = np.bincount(edges.source, minlength=edges.sources)
@@ -255,7 +240,7 @@ _SURPLUS = (0.1, 0.25, 0.5, 1.0, 2.0, np.inf)
 # Where a number of blocks does not do, this share more of them are tried, at least one.
 _MORE_SETS = 0.02
 # The cut of each kind, and whether its blocks are refined for workers that send a cover.
-_KINDS: dict[str, tuple[Cut, bool]] = {
+KINDS: dict[str, tuple[Cut, bool]] = {
     "destination": (cut_by_metis, False),
     "destination-cover": (cut_by_metis, True),
     "hypergraph": (cut_by_mtkahypar, False),
@@ -279,7 +264,7 @@ class BlocksOver:
 
     def form(self, boundary: BoundaryEdges, slots: int, seed: int, *, workers: int) -> Int32s:
         """Form about as few blocks as the slots of the fullest switch allow: int32[E], from 1."""
-        cut, cover = _KINDS[self.kind]
+        cut, cover = KINDS[self.kind]
         needs = slots_needed(boundary, self, workers)
         found = _within_slots(needs, slots, seed, cut)
         if found is None:
@@ -314,9 +299,9 @@ def find_blocks_over(name: str) -> BlocksOver | None:
     if not colon:
         return None
     found = _NAME.fullmatch(numbers)
-    if kind not in _KINDS or found is None:
+    if kind not in KINDS or found is None:
         raise PlannerError(
-            f"No block strategy {name!r}: for leaves and spines write one of {', '.join(_KINDS)} "
+            f"No block strategy {name!r}: for leaves and spines write one of {', '.join(KINDS)} "
             "with their numbers, as destination:8:8."
         )
     return BlocksOver(kind, int(found[1]), int(found[2]))
@@ -324,7 +309,7 @@ def find_blocks_over(name: str) -> BlocksOver | None:
 
 def name_over(kind: str, leaves: int, spines: int) -> str:
     """Return KIND:LEAVES:SPINES, or `kind` itself if it has no blocks for leaves and spines."""
-    return BlocksOver(kind, leaves, spines).name if kind in _KINDS else kind
+    return BlocksOver(kind, leaves, spines).name if kind in KINDS else kind
 
 
 @dataclass(frozen=True, eq=False)

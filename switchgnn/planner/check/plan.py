@@ -305,6 +305,8 @@ def _check_directions(plan: Plan, expected: _Edges, graph: Graph | None) -> None
                 f"{name}: vertex {{}} is left to the hosts without any remote neighbour.",
             )
         _check_prediction(plan, name, whole, known=graph is not None or not np.any(left))
+    most = max(int(np.bincount(keys & _LOW).max(initial=1)) for keys in served.values())
+    _require(most == plan.manifest.max_fan_in, "plan.json has a wrong max_fan_in.")
     _check_leaves_and_spines(plan, expected)
 
 

@@ -1,5 +1,6 @@
 """The paper's model of a block's packets through the switch (section 3.2.1)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -88,7 +89,7 @@ class SlotNumbers:
 
     def __init__(self, plan: Plan, direction: Direction) -> None:
         record, switch = plan.manifest.direction(direction), plan.switch
-        self._first = record.first_block
+        self._first, self._switch = record.first_block, switch
         inside = _blocks(switch.result_block, record.first_block, record.last_block)
         bank = self._bank(switch.result_block[inside], switch.result_bank[inside])
         slot = switch.result_slot[inside].astype(np.int64)
@@ -103,6 +104,16 @@ class SlotNumbers:
         """Return the numbers, int64[N], of slots that are in use."""
         numbers: Int64s = self._start[self._bank(block, bank)] + slot
         return numbers
+
+    def additions(self, entries: slice) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield what entries add, some of them at a time: their places in `entries`, and slots."""
+        switch = self._switch
+        for start in range(entries.start, max(entries.stop, entries.start + 1), _TOGETHER):
+            some = slice(start, min(start + _TOGETHER, entries.stop))
+            entry, bank = np.nonzero(switch.entry_expected[some])
+            slot = switch.entry_slot[some][entry, bank]
+            number = self.of(switch.entry_block[some][entry], bank, slot)
+            yield entry + (start - entries.start), number
 
     def _bank(self, block: Integers, bank: Integers) -> Int64s:
         return (block.astype(np.int64) - self._first) * BANKS + bank
@@ -119,18 +130,12 @@ def slots_in_use(plan: Plan, direction: Direction, when: Integers) -> tuple[Int6
 
     `when`: integers[K], the time of each table entry of that direction.
     """
-    switch, entries = plan.switch, entries_of(plan, direction)
-    numbers = SlotNumbers(plan, direction)
+    entries, numbers = entries_of(plan, direction), SlotNumbers(plan, direction)
     first = np.full(len(numbers.vertex), np.iinfo(np.int64).max, dtype=np.int64)
     last = np.full(len(numbers.vertex), -1, dtype=np.int64)
-    for start in range(entries.start, entries.stop, _TOGETHER):
-        some = slice(start, min(start + _TOGETHER, entries.stop))
-        entry, bank = np.nonzero(switch.entry_expected[some])
-        slot = switch.entry_slot[some][entry, bank]
-        number = numbers.of(switch.entry_block[some][entry], bank, slot)
-        time = when[some.start - entries.start : some.stop - entries.start][entry]
-        np.minimum.at(first, number, time)
-        np.maximum.at(last, number, time)
+    for entry, number in numbers.additions(entries):
+        np.minimum.at(first, number, when[entry])
+        np.maximum.at(last, number, when[entry])
     used = numbers.vertex >= 0
     return first[used], last[used]
 
@@ -206,13 +211,13 @@ def packet_edges(plan: Plan, direction: Direction) -> tuple[Int64s, Int64s, Int6
     """Return block (from 1), packet and destination of every addition of a direction."""
     switch, entries = plan.switch, entries_of(plan, direction)
     numbers = SlotNumbers(plan, direction)
-    entry, bank = np.nonzero(switch.entry_expected[entries])
-    slot = switch.entry_slot[entries][entry, bank]
-    block = switch.entry_block[entries][entry]
+    entry, number = map(np.concatenate, zip(*numbers.additions(entries), strict=True))
     return (
-        block.astype(np.int64) - plan.manifest.direction(direction).first_block + 1,
+        switch.entry_block[entries][entry].astype(np.int64)
+        - plan.manifest.direction(direction).first_block
+        + 1,
         switch.entry_source[entries][entry].astype(np.int64),
-        numbers.vertex[numbers.of(block, bank, slot)],
+        numbers.vertex[number],
     )
 
 

@@ -11,7 +11,6 @@ from switchgnn.planner.base.arrays import (
     distinct_pairs,
     indptr_of_keys,
     number_ids,
-    number_pairs,
     rank_within,
 )
 from switchgnn.planner.base.direction import Direction
@@ -22,6 +21,7 @@ from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sum
 from switchgnn.planner.plan.leaf_spine import LeafSpinePart, LeafSpineParts
 from switchgnn.planner.plan.manifest import DirectionRecord
 from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.sending.cover import cover_edges, packets_up
 
 # A matching of more edges takes minutes, so it is left out and reported as such.
 MATCHING_EDGES = 20_000_000
@@ -59,17 +59,11 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> PacketCoun
     """
     if len(boundary) > MATCHING_EDGES:
         return None
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
-
-    sources, row = number_ids(boundary.source)
-    # A destination counts once for each worker that sends to it.
-    (sums, _), column = number_pairs(boundary.destination, boundary.source_worker)
-    ones = np.ones(len(boundary), dtype=np.int8)
-    edges = csr_matrix((ones, (row, column)), shape=(len(sources), len(sums)))
-    matched = maximum_bipartite_matching(edges, perm_type="column") >= 0
-    owner = holders(boundary.source, boundary.source_worker)[sources]
-    return PacketCounts(_count(owner[matched], workers), once_each(boundary, workers).down)
+    block = np.ones(len(boundary), dtype=np.int32)
+    sources, sums = packets_up(boundary, block, cover_edges(boundary, block))
+    up = np.zeros(workers, dtype=np.int64)
+    up[: len(sources)] = sources + sums
+    return PacketCounts(up, once_each(boundary, workers).down)
 
 
 def multicast_packets(boundary: BoundaryEdges, block: Integers, workers: int) -> PacketCounts:

@@ -20,6 +20,7 @@ from switchgnn.base.array_types import Float64s, Int64s
 from switchgnn.base.errors import printable
 from switchgnn.base.files import read_regular_text
 from switchgnn.base.machine import Amount, require_memory
+from switchgnn.planner.base.arrays import distinct_keys
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
@@ -356,13 +357,7 @@ def _compact(ids: Ids, rows: int | None) -> tuple[Int64s, int, Ids | None]:
     if ids.size == 0:
         return ids, rows or 0, None
     largest = int(ids.max())
-    if largest < 2 * ids.size:
-        # Small enough to mark every id; far faster than sorting them.
-        present = np.zeros(largest + 1, dtype=bool)
-        present[ids] = True
-        found = np.flatnonzero(present)
-    else:
-        found = np.unique(ids)
+    found = distinct_keys(ids.reshape(-1), largest + 1)
     if rows is not None and (all_ids := ids_of_rows(found, rows)) is not None:
         found = all_ids
     elif 2 * len(found) >= largest + 1:

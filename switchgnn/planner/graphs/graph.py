@@ -1,6 +1,7 @@
 """The training graph, as compressed sparse rows of out-edges."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s, Int32s, Int64s, Integers
-from switchgnn.base.arrays import are_offsets
+from switchgnn.base.arrays import ArrayKind, check_arrays
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.base.arrays import indptr_of, strange_row
 from switchgnn.planner.base.direction import Direction
@@ -26,6 +27,17 @@ _VERTEX_BYTES = 16
 SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST = range(4)
 # The label of a vertex whose class is unknown.
 UNLABELLED = -1
+
+_KINDS: Mapping[str, ArrayKind] = {
+    "indptr": ArrayKind(("<i8",), shape="V+1", cuts="E"),
+    "indices": ArrayKind(("<i4",), shape="E", below="V"),
+    "labels": ArrayKind(("i", "f"), (1, 2), shape="V"),
+    "split": ArrayKind(("i",), shape="V"),
+    "original_ids": ArrayKind(("i", "U"), shape="V"),
+    "self_loops": ArrayKind(("<i8",), shape="L", below="V", ascending=True),
+    "weights": ArrayKind(("<f4",), shape="E"),
+    "loop_weights": ArrayKind(("<f4",), shape="L"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +69,19 @@ class Graph:
     loop_weights: Float32s | None = None  # float32[L], of self_loops, or None
 
     def __post_init__(self) -> None:
+        arrays = {name: getattr(self, name) for name in _KINDS if getattr(self, name) is not None}
+        try:
+            check_arrays(arrays, _KINDS, {})
+        except ValueError as error:
+            raise PlannerError(f"Graph {self.name} is refused: {error}.") from error
+        if not self.vertices:
+            raise PlannerError(f"Graph {self.name} has no vertices.")
         _check_rows(self)
-        _check_vertex_arrays(self)
-        _check_self_loops(self)
-        _check_weights(self)
+        if self.features is not None and (why := why_no_features(self.features, self.vertices)):
+            raise PlannerError(f"Graph {self.name} {why}.")
+        for weights in (self.weights, self.loop_weights):
+            if weights is not None and not np.isfinite(weights).all():
+                raise PlannerError(f"Graph {self.name} needs weights that are finite as float32.")
 
     @property
     def vertices(self) -> int:
@@ -96,20 +117,9 @@ def graph_from_edges(
 ) -> Graph:
     """Build a Graph from a list of edges; drop duplicates and self-loops.
 
-    Args:
-        source: integers[N], 0 <= id < vertices.
-        destination: integers[N].
-        name: see Graph.
-        vertices: their number; those without an edge are isolated.
-        directed: False adds the reverse of every edge, with its weight, where it is not there.
-        features: see Graph.
-        labels: see Graph.
-        split: see Graph.
-        original_ids: see Graph.
-        weights: numbers[N], or None.
-
-    Returns:
-        The graph, with ascending rows.
+    `source` and `destination` are integers[N], from 0 and below `vertices`, and `weights` numbers
+    [N]. Unless `directed`, the reverse of every edge is added, with its weight, where it is not
+    there. The other arguments are those of Graph.
 
     Raises:
         PlannerError: no vertices, ids out of range, features that do not fit, or an edge with two
@@ -169,23 +179,13 @@ def graph_from_edges(
 
 
 def _check_rows(graph: Graph) -> None:
-    indptr, indices, name = graph.indptr, graph.indices, graph.name
-    if indptr.dtype != np.int64 or indices.dtype != np.int32:
-        raise PlannerError(f"Graph {name} needs indptr of int64 and indices of int32.")
-    if indptr.ndim != 1 or indices.ndim != 1 or len(indptr) < 2:
-        raise PlannerError(f"Graph {name} has no vertices.")
-    if not are_offsets(indptr, len(indices)):
-        raise PlannerError(
-            f"Graph {name} has an indptr that does not rise from 0 to the number of its edges."
-        )
-    if len(indices) and (indices.min() < 0 or indices.max() >= graph.vertices):
-        raise PlannerError(f"Graph {name} has an edge to a vertex outside 0..{graph.vertices - 1}.")
-    strange = strange_row(indptr, indices)
+    strange = strange_row(graph.indptr, graph.indices)
     if strange is not None:
         kind, row = strange
         what = "self-loops" if kind == "loop" else "rows that are not strictly ascending"
         raise PlannerError(
-            f"Graph {name} holds {what}, as that of vertex {row}; build it with graph_from_edges."
+            f"Graph {graph.name} holds {what}, as that of vertex {row}; build it with "
+            "graph_from_edges."
         )
 
 
@@ -202,41 +202,6 @@ def why_no_features(features: NDArray[Any], vertices: int) -> str:
     return ""
 
 
-def _check_vertex_arrays(graph: Graph) -> None:
-    if graph.features is not None and (why := why_no_features(graph.features, graph.vertices)):
-        raise PlannerError(f"Graph {graph.name} {why}.")
-    for what in ("labels", "split", "original_ids"):
-        array = getattr(graph, what)
-        if array is not None and len(array) != graph.vertices:
-            raise PlannerError(
-                f"Graph {graph.name} has {graph.vertices} vertices but {what} for {len(array)}."
-            )
-
-
-def _check_self_loops(graph: Graph) -> None:
-    loops = graph.self_loops
-    if loops is None:
-        return
-    if loops.ndim != 1 or loops.dtype != np.int64:
-        raise PlannerError(f"Graph {graph.name} needs self-loops of int64, one per vertex.")
-    if len(loops) and (
-        loops[0] < 0 or loops[-1] >= graph.vertices or (loops[1:] <= loops[:-1]).any()
-    ):
-        raise PlannerError(
-            f"Graph {graph.name} needs self-loops that are vertices, ascending, each once."
-        )
-
-
-def _check_weights(graph: Graph) -> None:
-    pairs = ((graph.weights, graph.indices), (graph.loop_weights, graph.self_loops))
-    for weights, edges in pairs:
-        if weights is None:
-            continue
-        right = edges is not None and weights.shape == edges.shape and weights.dtype == np.float32
-        if not (right and np.isfinite(weights).all()):
-            raise PlannerError(f"Graph {graph.name} needs weights that are finite as float32.")
-
-
 Number = TypeVar("Number", np.int64, np.float64)
 
 
@@ -249,15 +214,8 @@ def reference_sums(
     """Sum for each vertex the features of its neighbours on other workers.
 
     One sparse matrix product over the whole graph, as an oracle without code of the planner.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        features: int64[V, F] or float64[V, F].
-        direction: FORWARD sums in-neighbours, BACKWARD out-neighbours.
-
-    Returns:
-        The same shape and type as `features`.
+    `assignment` is int32[V], the worker of each vertex; `features`, int64[V, F] or float64[V, F],
+    have the shape and type of the result.
     """
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
 

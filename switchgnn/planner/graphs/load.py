@@ -39,11 +39,8 @@ def load_graph(
 
     Args:
         spec: the name or the file.
-        directed: None: lists of edges are undirected, matrices are as stored.
-        edge_weights: whether weights of edges are read, or dropped; None: they are refused.
-
-    Returns:
-        The graph.
+        directed: None: edge lists are undirected, matrices are as stored.
+        edge_weights: whether edge weights are read or dropped; None: they are refused.
 
     Raises:
         PlannerError: there is no such graph, or its file cannot be read.

@@ -14,14 +14,12 @@ a vertex v are added up. A copy is made once for all edges that need it:
     + gamma * (how many of v and its neighbours the leaf of i has no copy of)
     + neighbours of v * (alpha * edges of i / mean + beta * vertices of i / mean).
 
-A worker has a copy of x if it holds x or a neighbour of x; a leaf, if one of its workers has. A
-leaf exchanges a partial sum or the sum of each x with copies on several leaves. With gamma = 0
-leaves do not count: that is the objective of EBV.
+A worker has a copy of x if it holds x or a neighbour of x; a leaf, if one of its workers has. With
+gamma = 0 leaves do not count: that is the objective of EBV.
 
-The four terms and gamma are CDFGNN's. The order is EBV's (`by_degree_sum`); CDFGNN gives no order,
-alpha or beta; 1 is what other implementations of EBV use. Ours are the sum over the edges of a
-vertex, that *vertices of i* excludes copies, and the bound of MOST_SHARE of the mean on these, as
-vertices with many neighbours make the shares uneven.
+The four terms and gamma are CDFGNN's, the order is EBV's (`by_degree_sum`); alpha and beta are 1 as
+in other implementations of EBV. Ours are the sum over the edges of a vertex, that *vertices of i*
+excludes copies, and the bound of MOST_SHARE of the mean on these.
 """
 
 import math
@@ -87,9 +85,8 @@ def stream_vertices(
 def by_degree_sum(indptr: Int64s, indices: Int32s, seed: int) -> Int32s:
     """Order the vertices, int32[V], as EBV orders edges: each comes with the first of its edges.
 
-    EBV sorts edges by the sum of the degrees of their ends, the smallest first (Zhang et al., "An
-    Efficient and Balanced Graph Partition Algorithm for the Subgraph-Centric Programming Model on
-    Large-scale Power-law Graphs", abstract). Vertices without edges come last.
+    EBV (Zhang et al., "An Efficient and Balanced Graph Partition Algorithm", abstract) sorts edges
+    by the sum of the degrees of their ends, the smallest first. Vertices without edges come last.
     """
     degree = np.diff(indptr)
     source = np.repeat(np.arange(len(degree), dtype=np.int32), degree)

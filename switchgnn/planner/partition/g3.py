@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers
-from switchgnn.planner.base.arrays import Compiled, sort_by_key
+from switchgnn.base.array_types import Int32s, Int64s, Integers
+from switchgnn.planner.base.arrays import Compiled, ranges, sort_by_key
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
 from switchgnn.planner.partition.workers import check_workers, fill_empty
@@ -72,8 +72,17 @@ class RemoteCounts:
         return self._changes(vertices, np.full(len(vertices), worker, dtype=np.int32), 0)
 
     def _changes(self, vertices: Integers, workers: Int32s, lone: int) -> Int64s:
-        rows = self._indptr, self._indices
-        return _changes(*rows, self.assignment, self.inside, vertices, workers, lone)
+        """Return the change of each worker's remote count as the vertex leaves (1) or joins (0) it.
+
+        A neighbour changes if it has `lone` neighbours there, and the vertex itself if it has any.
+        """
+        sizes = self.degree[vertices]
+        near = self._indices[ranges(self._indptr[vertices], sizes)]
+        position, worker = (np.repeat(each, sizes) for each in (np.arange(len(sizes)), workers))
+        changes = (self.inside[near, worker] == lone) & (self.assignment[near] != worker)
+        others = np.bincount(position[changes], minlength=len(sizes))
+        changed: Int64s = (self.inside[vertices, workers] > 0) - others
+        return changed if lone else -changed
 
 
 @Compiled
@@ -86,33 +95,6 @@ def _count(
         for worker in range(len(remote)):
             if worker != assignment[vertex] and inside[vertex, worker] > 0:
                 remote[worker] += 1
-
-
-@Compiled
-def _changes(  # noqa: PLR0917 - numba takes them by position
-    indptr: Int64s,
-    indices: Int32s,
-    assignment: Int32s,
-    inside: Int32s,
-    vertices: Integers,
-    workers: Int32s,
-    lone: int,
-) -> Int64s:
-    """Return the change of each worker's remote count as the vertex leaves (1) or joins (0) it.
-
-    A neighbour changes if it has `lone` neighbours there, and the vertex itself if it has any.
-    """
-    sign = 2 * lone - 1
-    added = np.zeros(len(vertices), dtype=np.int64)
-    for position in range(len(vertices)):
-        vertex, worker = vertices[position], workers[position]
-        if inside[vertex, worker] > 0:
-            added[position] += sign
-        for at in range(indptr[vertex], indptr[vertex + 1]):
-            near = indices[at]
-            if inside[near, worker] == lone and assignment[near] != worker:
-                added[position] -= sign
-    return added
 
 
 # Stage 2 ends when the smallest remote count is within 0.5 % of the largest.
@@ -202,20 +184,10 @@ class _Swapper:
 
     def _lowest(self, worker: int, inside: int, sign: int) -> Int32s:
         """Return free vertices by neighbours outside `inside`: fewest first (1) or most (-1)."""
-        counts = self._counts
-        best = np.empty(_CANDIDATES, dtype=np.int32)
-        rank = np.empty(_CANDIDATES, dtype=np.int64)
-        found = _find_lowest(
-            self._members[worker],
-            self._free,
-            counts.degree,
-            counts.inside,
-            inside,
-            sign,
-            best,
-            rank,
-        )
-        return best[:found]
+        counts, members = self._counts, self._members[worker]
+        members = members[self._free[members]]
+        outside = counts.degree[members] - counts.inside[members, inside]
+        return members[np.argsort(sign * outside, kind="stable")[:_CANDIDATES]]
 
     def _swap_pair(self, ours: "_Candidates", theirs: "_Candidates") -> tuple[int, int] | None:
         """Swap a pair of the two workers that lowers the count of the first, if one is found.
@@ -250,34 +222,3 @@ class _Candidates:
     vertex: Int32s  # [C]
     own: Int64s  # [C], the change of the remote count of this worker
     other: Int64s  # [C], the change of the remote count of the other worker
-
-
-@Compiled
-def _find_lowest(  # noqa: PLR0917 - numba takes them by position
-    members: Int32s,
-    free: Bools,
-    degree: Int64s,
-    inside: Int32s,
-    worker: int,
-    sign: int,
-    best: Int32s,
-    rank: Int64s,
-) -> int:
-    """Fill `best` with the members of the lowest ranks, ascending; return their number."""
-    found = 0
-    for vertex in members:
-        if not free[vertex]:
-            continue
-        own = sign * (degree[vertex] - inside[vertex, worker])
-        position = found
-        while position > 0 and rank[position - 1] > own:
-            position -= 1
-        if position == len(best):
-            continue
-        found = min(found + 1, len(best))
-        for at in range(found - 1, position, -1):
-            best[at] = best[at - 1]
-            rank[at] = rank[at - 1]
-        best[position] = vertex
-        rank[position] = own
-    return found

@@ -16,16 +16,8 @@ MOST_SHARE = 1.05
 def partition_workers(graph: Graph, workers: int, seed: int) -> Int32s:
     """Assign every vertex to a worker with METIS: few edges between workers, equal shares.
 
-    Args:
-        graph: with V vertices; directions do not matter.
-        workers: their number.
-        seed: of METIS.
-
-    Returns:
-        int32[V], 0 <= worker < workers; every worker has a vertex.
-
-    Raises:
-        PlannerError: fewer than 1, more than 128, or more workers than vertices.
+    Returns int32[V], 0 <= worker < workers; every worker has a vertex. PlannerError: fewer than 1,
+    more than 128, or more workers than vertices.
     """
     check_workers(graph, workers)
     source, destination = graph.edges()

@@ -1,6 +1,7 @@
 """The slot and bank of each destination."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 # The number of register arrays in the P4 program; a pass touches each at most once.
-BANKS = 8
+BANKS: Final = 8
 # The banks of other switches: each of theirs is one, two, four or eight of these.
 BANKS_OF_SWITCHES = (1, 2, 4, 8)
 # The pools that the slots of a switch may be divided into: as many units are in flight at once.

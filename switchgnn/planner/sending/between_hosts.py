@@ -4,7 +4,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt8s
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.sending.cover import cover_by_left
+from switchgnn.planner.sending.cover import minimum_cover
 
 # Numbers of workers have eight bits.
 _MOST_WORKERS = 256
@@ -19,12 +19,15 @@ def fewest_rows(boundary: BoundaryEdges) -> Bools:
     """
     # One vertex for each source and receiver, one for each destination and sender: the
     # pairs of workers do not touch each other, and one cover serves all.
-    left = _number(boundary.source, boundary.destination_worker)
-    right = _number(boundary.destination, boundary.source_worker)
-    return cover_by_left(
-        np.unique(left, return_inverse=True)[1].reshape(-1),
-        np.unique(right, return_inverse=True)[1].reshape(-1),
+    left, right = (
+        np.unique(_number(vertex, worker), return_inverse=True)[1].reshape(-1)
+        for vertex, worker in (
+            (boundary.source, boundary.destination_worker),
+            (boundary.destination, boundary.source_worker),
+        )
     )
+    by_copy: Bools = minimum_cover(left, right)[0][left]
+    return by_copy
 
 
 def rows_between(boundary: BoundaryEdges, workers: int, by_copy: Bools | None = None) -> Int64s:

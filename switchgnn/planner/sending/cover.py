@@ -5,19 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools, Float64s, Int32s, Int64s, Integers, UInt8s
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s
 from switchgnn.planner.base.arrays import (
-    Compiled,
     distinct_pairs,
+    indptr_of,
     number_keys,
     number_pairs,
-    ranges,
-    rank_in_group,
-    rank_within,
     sort_by_key,
 )
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
-from switchgnn.planner.sending.order import SendOrder
 
 # The integer capacity of a packet in a flow.
 _PACKET = 1024
@@ -89,12 +85,6 @@ def packets_up(boundary: BoundaryEdges, block: Int32s, multicast: Bools) -> tupl
     )
 
 
-def cover_by_left(left: Int64s, right: Int64s) -> Bools:
-    """Return a minimum cover, bool[E]: the left end of each edge (True) or the right one."""
-    by_left: Bools = minimum_cover(left, right)[0][left]
-    return by_left
-
-
 def minimum_cover(left: Integers, right: Integers) -> tuple[Bools, Bools]:
     """Return the vertices of a minimum vertex cover, on the left and on the right.
 
@@ -105,49 +95,32 @@ def minimum_cover(left: Integers, right: Integers) -> tuple[Bools, Bools]:
     if not len(left):
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+    from scipy.sparse.csgraph import (  # noqa: PLC0415
+        breadth_first_order,
+        maximum_bipartite_matching,
+    )
 
     shape = (int(left.max()) + 1, int(right.max()) + 1)
     indptr, order = sort_by_key(left, shape[0])
     indices = right[order].astype(np.int32, copy=False)
     edges = csr_matrix((np.ones(len(left), dtype=np.int8), indices, indptr), shape=shape)
     right_of = maximum_bipartite_matching(edges, perm_type="column").astype(np.int32)
-    reached = np.zeros(shape[0], dtype=np.bool_), np.zeros(shape[1], dtype=np.bool_)
-    _reach(indptr, indices, right_of, *reached)
-    return ~reached[0], reached[1]
-
-
-@Compiled
-def _reach(
-    indptr: Int64s, indices: Int32s, right_of: Int32s, reached_left: Bools, reached_right: Bools
-) -> None:
-    """Follow all alternating paths from the unmatched vertices on the left.
-
-    `right_of` is int32[L], the match of each or -1; `reached_*` are False at first.
-    """
-    left_of = np.full(len(reached_right), -1, dtype=np.int32)
-    waiting = np.empty(len(right_of), dtype=np.int32)
-    some = 0
-    for u in range(len(right_of)):
-        if right_of[u] >= 0:
-            left_of[right_of[u]] = u
-        else:
-            reached_left[u] = True
-            waiting[some] = u
-            some += 1
-    while some > 0:
-        some -= 1
-        u = waiting[some]
-        for at in range(indptr[u], indptr[u + 1]):
-            v = indices[at]
-            if not reached_right[v]:
-                reached_right[v] = True
-                # Matched, or the matching was not a maximum.
-                back = left_of[v]
-                if not reached_left[back]:
-                    reached_left[back] = True
-                    waiting[some] = back
-                    some += 1
+    # The left, the right, and a start that leads to the unmatched; matches lead back to the left.
+    back = np.flatnonzero(right_of >= 0)
+    start = sum(shape)
+    heads = np.zeros(start + 1, dtype=np.int64)
+    heads[: shape[0]] = np.diff(indptr)
+    heads[shape[0] + right_of[back]] = 1
+    heads[start] = shape[0] - len(back)
+    to_left = back[np.argsort(right_of[back])].astype(np.int32)
+    ends = [indices + np.int32(shape[0]), to_left, np.flatnonzero(right_of < 0).astype(np.int32)]
+    paths = csr_matrix(
+        (np.ones(int(heads.sum()), dtype=np.int8), np.concatenate(ends), indptr_of(heads)),
+        shape=(start + 1, start + 1),
+    )
+    reached = np.zeros(start + 1, dtype=np.bool_)
+    reached[breadth_first_order(paths, start, return_predecessors=False)] = True
+    return ~reached[: shape[0]], reached[shape[0] : start]
 
 
 def _partial_sums(
@@ -195,90 +168,3 @@ def _weighted_cover(
     in_left[sources] = ~reached[: len(sources)]
     in_right[sinks] = reached[len(sources) : start]
     return in_left, in_right
-
-
-# The batches in which the sources of a block leave. Each step sorts the remaining sources, in all
-# blocks together at most about _SORTED.
-_LEAST_BATCHES, _MOST_BATCHES = 32, 256
-_SORTED = 1 << 23
-
-
-def peel(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
-    """Send the sources so that sums complete evenly over time.
-
-    The last source of a sum completes it, so ranks are filled from the last to the first, with
-    sources of few destinations that are not taken yet. The sums that may complete grow with each
-    rank by the mean: preferred is a source whose sums fit, then one that completes none, then the
-    one with the fewest. This keeps the queue of section 3.2.1 short.
-
-    All blocks are peeled at once, a batch of sources per block and step, in O(E) plus sorting.
-    """
-    (numbers, source), packet = number_pairs(block, boundary.source)
-    (sums, _), result = number_pairs(block, boundary.destination)
-    rank = peel_ranks(numbers, packet, result, len(sums))
-    order = np.lexsort((rank, numbers))
-    return SendOrder(block=numbers[order], source=source[order])
-
-
-def peel_ranks(block: Int32s, packet: Int32s, result: Int32s, results: int) -> Int64s:
-    """Return the rank of each packet in the order of `peel`, int64[S]; larger is later.
-
-    `block`: int32[S], ascending; `packet` and `result`: int32[E], the packet and sum of each edge.
-    """
-    size = np.bincount(block)
-    batches = min(max(_SORTED // max(len(block), 1), _LEAST_BATCHES), _MOST_BATCHES)
-    batch = -(-size // batches)
-    rank = np.zeros(len(block), dtype=np.int64)
-    free = np.bincount(packet, minlength=len(block))
-    by_packet, packet_edges = sort_by_key(packet, len(block))
-    by_result, result_edges = sort_by_key(result, results)
-    home = block[packet[result_edges[by_result[:-1]]]] if results else block[:0]
-    pace = np.minimum(np.bincount(home, minlength=len(size)) / np.maximum(size, 1), 1)
-    credit = np.zeros(len(size))
-    taken = np.zeros(results, dtype=np.bool_)
-    left = np.arange(len(block))
-    next_rank = len(block)
-    while len(left):
-        credit += pace * batch
-        left = left[_by_choice(block[left], free[left], credit)]
-        leaves = rank_in_group(block[left]) < batch[block[left]]
-        going = left[leaves]
-        going = going[_evenly(block[going], free[going] > 0)]
-        rank[going] = next_rank - 1 - np.arange(len(going))
-        next_rank -= len(going)
-        before = taken.copy()
-        taken[result[packet_edges[_slices(by_packet, going)]]] = True
-        claimed = np.flatnonzero(taken & ~before)
-        credit -= np.bincount(home[claimed], minlength=len(size))
-        np.subtract.at(free, packet[result_edges[_slices(by_result, claimed)]], 1)
-        left = left[~leaves]
-    return rank
-
-
-def _by_choice(block: Int32s, free: Int64s, credit: Float64s) -> Int64s:
-    """Return the packets by block, those to be sent last first.
-
-    First those that complete sums within the credit of the block, then those that complete none,
-    then the others; each by the number of sums.
-    """
-    order = np.lexsort((free, block))
-    total = np.cumsum(free[order])
-    starts = np.searchsorted(block[order], block[order])
-    total -= total[starts] - free[order][starts]
-    kind = np.where(total <= credit[block[order]], 0, 2)
-    kind[free[order] == 0] = 1
-    chosen: Int64s = order[np.lexsort((kind, block[order]))]
-    return chosen
-
-
-def _evenly(block: Int32s, completes: Bools) -> Int64s:
-    """Return an order by block that spreads completing packets evenly among the others."""
-    kind = block.astype(np.int64) * 2 + completes
-    rank = rank_within((kind,))
-    share = (rank + 0.5) / np.bincount(kind)[kind] if len(kind) else rank
-    spread: Int64s = np.lexsort((completes, share, block))
-    return spread
-
-
-def _slices(indptr: Int64s, rows: Integers) -> Int64s:
-    return ranges(indptr[rows], indptr[rows + 1] - indptr[rows])

@@ -185,14 +185,13 @@ def stream():
     [
         digest_of(blocks="mlgp", order="gamr"),
         digest_of(blocks="destination", order="bfs"),
-        digest_of(blocks="destination-cover", send="cover", order="peel"),
         digest_of(blocks="destination-cover", send="cover", weight=0.2, order="random"),
         pool,
         stream,
         lambda: g3(GRAPH, 6, 1).tolist(),
         lambda: list(thin(GRAPH.indptr, GRAPH.indices, 0.25)[1]),
     ],
-    ids=["gamr", "bfs", "peel", "weight", "pool", "cdfgnn", "g3", "thin"],
+    ids=["gamr", "bfs", "weight", "pool", "cdfgnn", "g3", "thin"],
 )
 def test_compiled_and_interpreted_code_agree(monkeypatch, make):
     monkeypatch.setattr(compiled, "_FEW", 1 << 60)

@@ -13,13 +13,9 @@ from switchgnn.planner.blocks import destination as blocks_destination
 from switchgnn.planner.blocks import mlgp as blocks_mlgp
 from switchgnn.planner.blocks.destination import (
     BlocksOver,
-    destination,
     destination_blocks,
-    destination_cover,
     find_blocks_over,
     has_mtkahypar,
-    hypergraph,
-    hypergraph_cover,
     number_ends,
     refine_for_cover,
     slots_needed,
@@ -42,6 +38,7 @@ from switchgnn.planner.plan.leaf_spine import (
 )
 from switchgnn.planner.presets import PlanContext, preset_strategies
 from switchgnn.planner.sending.cover import cover_edges, packets_up
+from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner.helpers import (
     boundary_of,
     given,
@@ -58,11 +55,12 @@ from tests.planner.switch_model import check_routes, replay_leaf_spine
 from tests.support.markers import some_of
 
 needs_mtkahypar = pytest.mark.skipif(not has_mtkahypar(), reason="Mt-KaHyPar is not installed")
+destination, hypergraph = (BLOCK_STRATEGIES[name] for name in ("destination", "hypergraph"))
 STRATEGIES = [
     destination,
-    destination_cover,
+    BLOCK_STRATEGIES["destination-cover"],
     pytest.param(hypergraph, marks=needs_mtkahypar),
-    pytest.param(hypergraph_cover, marks=needs_mtkahypar),
+    pytest.param(BLOCK_STRATEGIES["hypergraph-cover"], marks=needs_mtkahypar),
 ]
 
 

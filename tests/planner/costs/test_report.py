@@ -27,8 +27,7 @@ from switchgnn.planner.costs.study import (
     study_memory,
     study_partitions,
 )
-from switchgnn.planner.sending.cover import peel
-from switchgnn.planner.sending.order import gamr, plain_bfs, random_order
+from switchgnn.planner.sending.order import gamr, random_order
 from tests.planner.helpers import (
     boundary_of,
     flow_of_packets,
@@ -265,17 +264,13 @@ def multicast_flow(boundary, block, sends, rate=1):
     return flow_of_packets(sends.block, packet, result, rate)
 
 
-def test_peel_keeps_the_queue_shorter_than_the_papers_order():
-    """No order can take fewer steps than there are packets; the paper's beats none at all."""
+def test_the_papers_order_is_quicker_than_none():
+    """No order can take fewer steps than there are packets."""
     weight = 1 / np.arange(1, 801) ** 0.7
     ends = np.random.default_rng(0).choice(800, (2, 4000), p=weight / weight.sum())
     boundary = boundary_of(graph_of(*ends, 800), np.arange(800) % 4)
     block = (boundary.destination % 3 + 1).astype(np.int32)
-    flows = {
-        make: multicast_flow(boundary, block, make(boundary, block, 0))
-        for make in (peel, gamr, plain_bfs, random_order)
-    }
-    sent = len(peel(boundary, block, 0).source)
-    assert flows[peel].steps <= sent + 3
-    assert flows[peel].steps <= flows[gamr].steps < 0.95 * flows[random_order].steps
-    assert 3 * flows[peel].largest_queue.max() < flows[gamr].largest_queue.max()
+    ours, none = (
+        multicast_flow(boundary, block, make(boundary, block, 0)) for make in (gamr, random_order)
+    )
+    assert len(gamr(boundary, block, 0).source) <= ours.steps < 0.95 * none.steps

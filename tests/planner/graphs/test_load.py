@@ -563,7 +563,10 @@ MASKS = ("train_mask", "val_mask", "test_mask")
             {"indptr": [0, 1, 1], "indices": [1]} | {name: [True, False] for name in MASKS},
             "vertex 0 in two of",
         ),
-        ({"indptr": [0, 1, 1], "indices": [1]} | {name: [False] for name in MASKS}, "split for 1"),
+        (
+            {"indptr": [0, 1, 1], "indices": [1]} | {name: [False] for name in MASKS},
+            "array split: it has the",
+        ),
         ({"indptr": [0, 1, 1], "indices": [1], "idx_train": [0]}, "idx_train"),
         (
             {"indptr": [0, 1, 1], "indices": [1], "data": 1.0},
@@ -632,10 +635,15 @@ def test_rows_must_be_well_formed(indptr, indices):
 
 
 def test_wrong_types_and_lengths_are_refused():
-    with reports("int64"):
+    with reports("not a 1-D array of <i8"):
         Graph(np.array([0, 0], dtype=np.int32), np.array([], dtype=np.int32), "g")
     for part, u, v, options in (
-        ("labels for 3", [0], [1], {"labels": np.zeros(3, dtype=np.int64)}),
+        (
+            "array labels: it has",
+            [0],
+            [1],
+            {"labels": np.zeros(3, dtype=np.int64)},
+        ),
         ("float32", [0], [1], {"features": np.zeros((4, 2))}),
         ("0 vertices", [], [], {"vertices": 0}),
         ("outside", [0], [4], {}),

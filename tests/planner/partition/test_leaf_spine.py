@@ -11,7 +11,7 @@ from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.planner import Direction, PlanContext, load_graph, partition_workers
 from switchgnn.planner.costs.report import report_leaf_spine_direction
 from switchgnn.planner.partition import metis_leaf_spine as module
-from switchgnn.planner.partition.cdfgnn import GAMMA, by_degree_sum, cdfgnn, stream_vertices
+from switchgnn.planner.partition.cdfgnn import by_degree_sum, cdfgnn, stream_vertices
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine, partition_for_leaf_spine
@@ -283,21 +283,6 @@ def test_a_worker_that_the_stream_leaves_empty_gets_a_vertex():
     stream = stream_vertices(graph, even_leaf_spine(2, 1, 1), 0, 0.0)
     assert stream.assignment.tolist() == [0, 0]
     assert sorted(cdfgnn(graph, 2, 0, leaves=1, gamma=0.0).tolist()) == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("metis-leaf-spine:2", partial(metis_leaf_spine, leaves=2)),
-        ("cdfgnn:2", partial(cdfgnn, leaves=2, gamma=GAMMA)),
-        ("cdfgnn:2:0.5", partial(cdfgnn, leaves=2, gamma=0.5)),
-        ("cdfgnn:2:0", partial(cdfgnn, leaves=2, gamma=0.0)),
-    ],
-)
-def test_plans_name_it_with_its_leaves(name, make):
-    plan = plan_of(KARATE, 4, 64, partition=name, seed=1)
-    assert plan.manifest.partition.method == name
-    assert np.array_equal(plan.assignment, make(KARATE, 4, 1))
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,6 @@ def test_a_changed_file_is_refused(folder, name):
     assert name in refused(read_plan, folder)
 
 
-GRAPH = {"name": "g", "vertices": 2, "edges": 1, "digest": "00"}
-
-
 def edit(folder, **changes):
     path = folder / "plan.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -118,13 +115,6 @@ def edit(folder, **changes):
         ({"format": "other"}, "not the manifest"),
         ({"extra": 1}, "plan.json is damaged: unknown field extra; known: banks, blocks"),
         ({"slots": "9"}, "slots: expected int, got str"),
-        ({"slots": 9.0}, "slots: expected int, got float"),
-        ({"slots": True}, "slots: expected int, got bool"),
-        ({"graph": None}, "graph: expected object, got null"),
-        ({"graph": {"name": "g"}}, "graph: object missing required field vertices"),
-        ({"graph": GRAPH | {"hue": 1}}, "graph: unknown field hue; known: digest, edges"),
-        ({"files": {"switch.safetensors": 1}}, "files[...]: expected str, got int"),
-        ({"directions": {"forward": [1, 2]}}, "directions[...]: expected object, got array"),
     ],
 )
 def test_a_changed_manifest_is_refused(folder, changes, part):

@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import ORDER_STRATEGIES, boundary_edges
-from switchgnn.planner.blocks.mlgp import mlgp
+from switchgnn.planner import boundary_edges
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import PlanContext, ResolvedStrategies
 from switchgnn.planner.sending import cover
-from switchgnn.planner.sending.cover import cover_edges, packets_up, peel
+from switchgnn.planner.sending.cover import cover_edges, packets_up
 from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds, gamr, priority_bfs
 from switchgnn.planner.sending.packets import make_packets
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner.helpers import (
     boundary_of,
-    check_each_is_sent_once,
     given,
     graph_of,
     graphs,
@@ -73,16 +71,6 @@ def test_against_the_literal_search(graph, seed, by_degree):
     assert sorted(expected) == list(range(graph.vertices))
 
 
-@pytest.mark.parametrize("make", ORDER_STRATEGIES.values())
-def test_each_source_of_each_block_is_sent_once(make):
-    @given(graphs(), st.integers(2, 30), st.integers(0, 3))
-    def holds(graph, slots, seed):
-        boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
-        check_each_is_sent_once(make, boundary, mlgp(boundary, slots, seed), seed)
-
-    holds()
-
-
 def test_the_start_depends_on_the_seed():
     ring = graph_of(np.arange(50), (np.arange(50) + 1) % 50, 50)
     boundary = boundary_of(ring, np.arange(50) % 2)
@@ -101,51 +89,6 @@ def test_degree_counts_neighbours_in_the_block_only():
     in_second = order.source[order.block == 2].tolist()
     assert 3 in in_second[:2]
     assert set(in_second) == {0, 3, 4, 5, 6}
-
-
-def check_peeled(destinations, order):
-    """Take the sources of one block from the last to the first, with sets and a credit.
-
-    Each must be one of the best at its rank; which of several equal ones comes first is open.
-    """
-    assert sorted(order) == sorted(destinations)
-    left = {u: set(taken) for u, taken in destinations.items()}
-    pace = min(len(set().union(*left.values())) / len(left), 1)
-    credit = 0.0
-    for last in reversed(order):
-        credit += pace
-        rank = {
-            u: (bool(sums) and len(sums) > credit, not sums, len(sums)) for u, sums in left.items()
-        }
-        assert rank[last] == min(rank.values())
-        taken = left.pop(last)
-        credit -= len(taken)
-        left = {u: others - taken for u, others in left.items()}
-
-
-@given(graphs())
-def test_peeling_against_the_literal_one(graph):
-    boundary = boundary_of(graph, np.arange(graph.vertices) % 3)
-    block = np.unique(boundary.destination % 2, return_inverse=True)[1].reshape(-1) + 1
-    order = peel(boundary, block.astype(np.int32), 0)
-    for number in range(1, block.max(initial=0) + 1):
-        destinations = {}
-        edges = zip(boundary.source.tolist(), boundary.destination.tolist(), block, strict=True)
-        for u, v, b in edges:
-            if b == number:
-                destinations.setdefault(u, set()).add(v)
-        check_peeled(destinations, order.source[order.block == number].tolist())
-
-
-def test_peeling_in_batches(monkeypatch):
-    """Many at a time is another order, but still one of all sources."""
-    monkeypatch.setattr("switchgnn.planner.sending.cover._MOST_BATCHES", 3)
-    monkeypatch.setattr("switchgnn.planner.sending.cover._LEAST_BATCHES", 3)
-    boundary = boundary_of(random_graph(60, 200, 0), np.arange(60) % 3)
-    order = peel(boundary, np.ones(len(boundary), dtype=np.int32), 0)
-    assert sorted(order.source.tolist()) == sorted(set(boundary.source.tolist()))
-    degree = np.bincount(boundary.source)[order.source]
-    assert degree[-5:].max() <= degree[:5].min()
 
 
 def packets_of(boundary, block, multicast):
@@ -248,18 +191,6 @@ def counted(plan, rates):
 @pytest.fixture(scope="module")
 def by_weight():
     return {weight: planned(weight=weight) for weight in WEIGHTS}
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("rates", RATES)
-def test_the_quickest_of_all_weights_is_taken(by_weight, rates):
-    found = planned(rates=rates)
-    seconds = {weight: counted(plan, rates) for weight, plan in by_weight.items()}
-    assert found.manifest.strategy.weight in WEIGHTS
-    assert counted(found, rates) == pytest.approx(min(seconds.values()))
-    loop = [np.count_nonzero(plan.switch.entry_hop) for plan in by_weight.values()]
-    assert loop == sorted(loop, reverse=True)
-    assert loop[0] > loop[-1]
 
 
 @pytest.mark.whole
