@@ -131,7 +131,7 @@ def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
             transport=transport,
             training=Training(
                 ModelOptions("gcn", setting.layers, setting.hidden, 0.0),
-                TrainOptions(epochs=setting.epochs, evaluate_every=setting.epochs),
+                TrainOptions(setting.epochs, weight_decay=0.0, evaluate_every=setting.epochs),
             ),
             pace=Pace(limits.window, 60.0),
         ),

@@ -7,13 +7,11 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping
-from enum import Enum
 from typing import Annotated, Any
 
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.names import did_you_mean
 
 _OPTION = "option"
 _HELP_ALL = "help_all"
@@ -81,7 +79,7 @@ def _grouped(command: Callable[..., None], common: Collection[str] | None) -> Ca
         for each in _fields(groups[name]) if name in groups else [own]:
             if each.name in shown:
                 raise TypeError(f"{command.__name__} has two options named {each.name}")
-            shown[each.name] = _choosing(each)
+            shown[each.name] = each
     rare: set[str] = set()
     if common is not None:
         rare = {
@@ -148,39 +146,6 @@ def _made(group: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401
 def _info(parameter: inspect.Parameter) -> Any:  # noqa: ANN401
     found = typing.get_args(parameter.annotation)[1:]
     return next((each for each in found if isinstance(each, typer.models.OptionInfo)), None)
-
-
-def _choosing(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Let the error about a wrong value of an enumeration name the nearest one."""
-    hint, info = typing.get_args(parameter.annotation)[:1], copy.copy(_info(parameter))
-    found: tuple[Any, ...] = (*hint, *(inner for each in hint for inner in typing.get_args(each)))
-    kinds = [each for each in found if isinstance(each, type) and issubclass(each, Enum)]
-    if info is None or not kinds:
-        return parameter
-    names = [each.value for each in kinds[0]]
-
-    def choose(text: str) -> object:
-        if text in names:
-            return kinds[0](text)
-        near = did_you_mean(text, names) or "."
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(names)}{near}")
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names if name.startswith(incomplete)]
-
-    info.autocompletion = info.autocompletion or complete
-    info.parser, info.metavar = choose, info.metavar or f"[{'|'.join(names)}]"
-    return parameter.replace(annotation=Annotated[_as_text(hint[0], kinds[0]), info])
-
-
-def _as_text(hint: Any, kind: type[Enum]) -> Any:  # noqa: ANN401
-    """Return the hint with text for an enumeration: Typer before 0.29 converts parsed values."""
-    if hint is kind:
-        return str
-    inner = typing.get_args(hint)
-    if typing.get_origin(hint) is list:
-        return list[_as_text(inner[0], kind)]  # type: ignore[misc]
-    return (_as_text(inner[0], kind) | None) if type(None) in inner else hint
 
 
 def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:

@@ -1,12 +1,11 @@
-"""`switchgnn allreduce`: tensors through the switch, checked, and compared with Gloo."""
+"""`switchgnn allreduce`: tensors through the switch, each sum checked."""
 
-import importlib.util
 import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import Amount, against_bound, require_memory
 from switchgnn.base.options import (
     DATA,
-    NETWORK,
     OUTPUT,
     option,
     parse_bytes,
@@ -33,9 +31,7 @@ from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import StepBars, counted, plain_console, progress_bars
 from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
-    FabricOptions,
-    FaultsOption,
-    LimitOptions,
+    JobNetworkOptions,
     json_option,
     seed_option,
     timeout_option,
@@ -63,7 +59,7 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges, write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.topologies import Fabric, FabricChoice, WireBytes, carried
+from switchgnn.topologies import Fabric, FabricChoice, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
 _WRONG = 1
@@ -72,6 +68,7 @@ NUMBER_BYTES = 4
 _FEWEST_SLOTS = 8
 _ROUNDING = 2.0**-24  # of float32, relative
 _LOG = logging.getLogger(__name__)
+Reduced = FinishedWorkers[list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +80,6 @@ class ReduceOptions(NetworkJob):
     seed: int
     pace: Pace
     bits: int = scale.PRECISE  # of each float, 48 or 32
-    gloo: bool = True  # whether to compare with Gloo where its packets go over the same links
 
 
 @dataclass(frozen=True)
@@ -100,10 +96,9 @@ class ReduceReport:
     max_error: float
     error_bound: float
     seconds: float  # of one all-reduce of floats, the slowest worker's
-    gloo_seconds: float | None  # the same with Gloo; None: it did not run on these links
     bytes_per_link: int  # of one all-reduce, both ways, the busiest worker's link
-    ring_bytes_per_link: int  # the same with Gloo's ring; without a count the payload alone
-    wires: tuple[str, str]  # what counted the bytes of the switch and of the ring
+    ring_bytes_per_link: int  # the same in a ring, as Gloo's, without headers
+    wires: str  # the source of `bytes_per_link`, `interfaces` or `sockets`
     counters: dict[str, int]  # those of the workers, added up
     faults_injected: dict[str, int]
     bandwidth: float | None
@@ -115,8 +110,12 @@ def run_allreduce(
     *,
     forkserver: Forkserver | None = None,
     log_dir: Path | None = None,
+    hold: Callable[[Fabric], None] | None = None,
 ) -> ReduceReport:
-    """Reduce integers and floats through the switch, check every sum, and compare with Gloo."""
+    """Reduce integers and floats through the switch, and check every sum.
+
+    `hold` is called with the running fabric before the fabric ends.
+    """
     tensors = options.elements * NUMBER_BYTES * (options.workers + 4)
     require_memory(
         f"{options.workers} tensors of {options.elements:,} numbers",
@@ -140,7 +139,10 @@ def run_allreduce(
         )
         with finished(options, choice, workers, work) as done:
             work.step("comparing with NumPy", 0, 0)
-            return _report(options, choice, done, work.folder)
+            report = _report(options, choice, done, work.folder)
+            if hold is not None:
+                hold(done.fabric)
+            return report
 
 
 def write_empty_plan(job: NetworkJob, folder: Path) -> LeafSpineParts | None:
@@ -162,63 +164,32 @@ def _output(folder: Path, worker: int) -> Path:
     return folder / f"sums-{worker}.safetensors"
 
 
-@dataclass(frozen=True)
-class _Runs:
-    """What the workers report, and the bytes of each link; None where nothing counts them."""
-
-    switch: list[dict[str, Any]]
-    gloo: list[dict[str, Any]] | None
-    wires: list[WireBytes] | None
-    ring_wires: list[WireBytes] | None
-
-
 def _reduce(
     fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workspace
-) -> _Runs:
-    """Run the workers, and then, on the same links, those of Gloo."""
+) -> list[dict[str, Any]]:
+    shared = shared_fields(options, AllReduceTask)
     tasks = [
-        AllReduceTask(
-            each,
-            **shared_fields(options, AllReduceTask),
-            output=_output(work.folder, each.worker),
-        )
-        for each in links
+        AllReduceTask(each, **shared, output=_output(work.folder, each.worker)) for each in links
     ]
-
-    def show(done: float, total: int) -> None:
-        work.step("reducing", done, total)
-
-    before = fabric.wire_bytes()
-    command = worker_command("reduce-worker")
-    ends = run_workers(fabric, command, tasks, options.pace, progress=show)
-    after = fabric.wire_bytes()
-    installed = importlib.util.find_spec("torch") is not None
-    # Its packets have to meet the same limits, and no faults.
-    if not options.gloo or options.faults or not installed:
-        return _Runs(ends, None, carried(before, after), None)
-    from switchgnn.training.exchange.gradients import GlooTask  # noqa: PLC0415  it needs PyTorch
-
-    work.step("reducing with Gloo", 0, 0)
-    with_gloo = [GlooTask(task, options.workers, work.folder / "meeting") for task in tasks]
-    gloo_ends = run_workers(fabric, worker_command("gloo-worker"), with_gloo, options.pace)
-    wires, ring_wires = carried(before, after), carried(after, fabric.wire_bytes())
-    return _Runs(ends, gloo_ends, wires, ring_wires)
+    show = partial(work.step, "reducing")
+    return run_workers(fabric, worker_command("reduce-worker"), tasks, options.pace, progress=show)
 
 
 def _report(
-    options: ReduceOptions, choice: FabricChoice, done: FinishedWorkers[_Runs], folder: Path
+    options: ReduceOptions, choice: FabricChoice, done: Reduced, folder: Path
 ) -> ReduceReport:
-    runs = done.result
-    sums = read_arrays(_output(folder, 0), REDUCED, remedy="run again")
-    same = len({end["digest"] for end in runs.switch}) == 1
+    ends, sums = done.result, read_arrays(_output(folder, 0), REDUCED, remedy="run again")
+    same = len({end["digest"] for end in ends}) == 1
     integers = reduce(np.add, _tensors(options, INTEGERS))
     worst, bound, within = _compare_floats(options, sums["floats"])
-    counters: Counter[str] = Counter()
-    faults: Counter[str] = Counter()
-    for end in runs.switch:
+    counters, faults = Counter[str](), Counter[str]()
+    for end in ends:
         counters.update(end["counters"])
         for direction in end["faults"].values():
             faults.update(direction)
+    wires = done.wires or [
+        WireBytes(end["traffic"]["bytes_up"], end["traffic"]["bytes_down"]) for end in ends
+    ]
     return ReduceReport(
         **shared_fields(options, ReduceReport),
         reason=choice.reason,
@@ -226,14 +197,10 @@ def _report(
         within=same and within,
         max_error=worst,
         error_bound=bound,
-        seconds=max(end["seconds"] for end in runs.switch),
-        gloo_seconds=None if runs.gloo is None else max(end["seconds"] for end in runs.gloo),
-        bytes_per_link=_busiest(options, runs.wires, runs.switch),
-        ring_bytes_per_link=_ring(options, runs.ring_wires),
-        wires=(
-            "sockets" if runs.wires is None else "interfaces",
-            "payload" if runs.ring_wires is None else "interfaces",
-        ),
+        seconds=max(end["seconds"] for end in ends),
+        bytes_per_link=round(max(map(sum, wires)) / (2 * options.rounds)),
+        ring_bytes_per_link=ring_bytes(options.elements, options.workers),
+        wires="interfaces" if done.wires else "sockets",
         counters=dict(counters),
         faults_injected={name: number for name, number in faults.items() if number},
     )
@@ -266,21 +233,9 @@ def _compare_floats(options: ReduceOptions, sums: Float32s) -> tuple[float, floa
     return float(error[worst]), float(bound[worst]), bool((error <= bound).all())
 
 
-def _busiest(
-    options: ReduceOptions, wires: list[WireBytes] | None, ends: list[dict[str, Any]]
-) -> int:
-    traffic = [end["traffic"] for end in ends]
-    links: list[int] = [each["bytes_up"] + each["bytes_down"] for each in traffic]
-    if wires is not None:
-        links = [each.up + each.down for each in wires]
-    return round(max(links) / (2 * options.rounds))
-
-
-def _ring(options: ReduceOptions, wires: list[WireBytes] | None) -> int:
-    if wires is None:
-        others = (options.workers - 1) / options.workers
-        return round(4 * options.elements * NUMBER_BYTES * others)
-    return round(max(each.up + each.down for each in wires) / (2 * options.rounds))
+def ring_bytes(elements: int, workers: int) -> int:
+    """Return the bytes of numbers on a worker's link, both ways, of an all-reduce in a ring."""
+    return round(4 * elements * NUMBER_BYTES * (workers - 1) / workers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,18 +250,9 @@ class AllReduceCommandOptions:
         DATA, "N", "Do N all-reduces of integers, then N of floats.", default=3, min=1
     )
     bits: int = option(DATA, "BITS", "Send each float in 48 or, coarse, 32 bits.", default=48)
-    seed: int = seed_option("Draw the numbers from this seed.")
-    network: FabricOptions
-    limits: LimitOptions
+    seed: int = seed_option()
+    network: JobNetworkOptions
     timeout: float = timeout_option(20.0)
-    gloo: bool = option(
-        NETWORK,
-        None,
-        "Compare with Gloo, where its packets go over the same links.",
-        "--gloo/--no-gloo",
-        default=True,
-    )
-    faults: FaultsOption = ""
     pcap: Path | None = option(
         OUTPUT, "FOLDER", "Write all packets to pcap files in this folder, one per link."
     )
@@ -323,12 +269,11 @@ class AllReduceCommandOptions:
             )
         if self.bits not in (scale.PRECISE, scale.COARSE):
             raise SwitchGNNError(f"Floats cannot take {self.bits} bits: give --bits as 48 or 32.")
-        Faults.parse(self.faults)
+        Faults.parse(self.network.faults)
         return ReduceOptions(
-            **shared_fields(self, ReduceOptions)
-            | self.network.job_fields(self.workers, self.limits, self.faults),
+            **shared_fields(self, ReduceOptions) | self.network.job_fields(self.workers),
             elements=size // NUMBER_BYTES,
-            pace=Pace(window=self.limits.window_in(self.network), timeout=self.timeout),
+            pace=Pace(window=self.network.in_flight(), timeout=self.timeout),
         )
 
 
@@ -342,9 +287,8 @@ def allreduce(asked: AllReduceCommandOptions, config: ConfigOption = None) -> No
 
     Starts a switch with the P4 program and a process for each worker. They
     reduce tensors of integers, which must equal NumPy's sums to the bit, and of
-    floats, whose errors have a bound; then the same tensors with Gloo's ring.
-    Exit code 0 when all sums are right, 1 when one is not, 2 when it could not
-    be done.
+    floats, whose errors have a bound. Exit code 0 when all sums are right, 1
+    when one is not, 2 when it could not be done.
     """
     check_outputs({"--log-dir": asked.logs.log_dir})
     options = asked.options()
@@ -373,25 +317,15 @@ def print_report(console: Console, report: ReduceReport) -> None:
         f"{Amount(report.workers):worker}"
     )
     console.print(f"Ran on: {report.reason}.")
-    by_switch, by_ring = report.wires
     ratio = report.ring_bytes_per_link / max(1, report.bytes_per_link)
     console.print(
-        f"Bytes on a worker's link: {report.bytes_per_link:,} (counted by {by_switch}); a ring "
-        f"takes {report.ring_bytes_per_link:,} ({by_ring}), {ratio:.2f} times as many."
+        f"Bytes on a worker's link: {report.bytes_per_link:,} (counted by {report.wires}); a ring "
+        f"takes {report.ring_bytes_per_link:,} without headers, {ratio:.2f} times as many."
     )
-    console.print(f"Time: {report.seconds:.4f} s; {_beside_gloo(report)}")
+    console.print(f"Time: {report.seconds:.4f} s")
     if report.faults_injected:
         console.print(counted("Faults injected", report.faults_injected))
         console.print(f"Fragments sent again: {report.counters['resent']:,}.")
     integers = "equal NumPy's to the bit" if report.exact else "DIFFER from NumPy's"
     floats = against_bound(report.max_error, report.error_bound)
     console.print(f"Sums of integers {integers}; those of floats are off by at most {floats}.")
-
-
-def _beside_gloo(report: ReduceReport) -> str:
-    if report.gloo_seconds is None:
-        return "Gloo was not asked, or does not use these links."
-    return (
-        f"Gloo takes {report.gloo_seconds:.4f} s, "
-        f"{report.gloo_seconds / report.seconds:.2f} times as long."
-    )

@@ -21,9 +21,7 @@ from switchgnn.commands.allreduce import write_empty_plan
 from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
 from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
-    FabricOptions,
-    FaultsOption,
-    LimitOptions,
+    JobNetworkOptions,
     per_machine_option,
     timeout_option,
     workers_option,
@@ -55,21 +53,19 @@ class LaunchOptions:
 
     workers: int = workers_option(4)
     workers_per_machine: int = per_machine_option()
-    network: FabricOptions
-    limits: LimitOptions
+    network: JobNetworkOptions
     timeout: float = timeout_option(60.0)
-    faults: FaultsOption = ""
     logs: LogOptions
 
     def job(self) -> NetworkJob:
         """Return the network that is asked for."""
         ports = machines_of(self.workers, self.workers_per_machine)
-        return NetworkJob(**self.network.job_fields(ports, self.limits, self.faults))
+        return NetworkJob(**self.network.job_fields(ports))
 
     @property
     def pace(self) -> Pace:
         """The bounds of the all-reduces."""
-        return Pace(window=self.limits.window_in(self.network), timeout=self.timeout)
+        return Pace(window=self.network.in_flight(), timeout=self.timeout)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -18,7 +18,7 @@ from switchgnn.commands.train.command import app as train_app
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.planner.presets import KNOWN, PRESETS
-from switchgnn.training.base.options import MODELS
+from switchgnn.training.base.options import MODELS, TrainingOptions, TrainOptions
 from switchgnn.training.data.load import DATASETS
 
 CONFIGURED = {"run": typer.main.get_command(run_app), "train": typer.main.get_command(train_app)}
@@ -92,14 +92,11 @@ def refused(file, command="run"):
         ("worker = 3", "'worker' is no option of this command; did you mean workers?"),
         ("zzz = 3", "--help lists"),
         ("help = true", "'help' is no option"),
-        ('workers = "3"', "workers = '3', which must be a whole number"),
-        ("workers = 3.0", "workers = 3.0, which must be a whole number"),
-        ("workers = true", "workers = True, which must be a whole number"),
+        ("workers = true", "workers = True: "),
+        ("workers = [3]", "workers takes one value, no list"),
         ("workers = 0", "workers = 0: "),
-        ("timeout = false", "timeout = False, which must be a number"),
-        ("keep = 1", "keep = 1, which must be true or false"),
-        ("graph = 3", "graph = 3, which must be a string"),
-        ("tls = 3", "tls = 3, which must be a string"),
+        ("timeout = false", "timeout = False: "),
+        ("keep = 3", "keep = 3: "),
         ('fabric = "token-ring"', "'token-ring'"),
         ("[run]\nworkers = 3", "'run' is no option"),
         ("workers 3", "is not TOML"),
@@ -108,7 +105,7 @@ def refused(file, command="run"):
         ('workers = "' + "x" * 60_000 + '"', "workers = 'xxx"),
         ("x" * 60_000 + " = 3", "is no option"),
         ('transport = "switch"', "transport may be repeated: write a list"),
-        ("transport = [3]", "transport = 3, which must be a string"),
+        ("transport = [3]", "transport = [3]: No transport '3'"),
         ('transport = ["pigeons"]', "pigeons"),
         ("lr = -1", "lr = -1"),
     ],
@@ -247,6 +244,14 @@ def completed(*words):
     done = CliRunner().invoke(app, [], prog_name="switchgnn", env=environment)
     assert done.exit_code == 0, done.output
     return done.output.split()
+
+
+def test_training_has_one_set_of_defaults():
+    """Whoever trains without options, from a command line or in Python, trains the same."""
+    asked = TrainingOptions()
+    shape = asked.shape()
+    assert asked.options(shape, 0) == TrainOptions(input_dropout=shape.dropout)
+    assert asked.weight_decay == 5e-4
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
     job = import_training("job", "A job")
     each = asked.workers_per_machine
     leaf_spine = asked.topology.leaf_spine(job.machines_of(workers, each))
-    strategies = asked.request(leaf_spine)
+    strategies = asked.strategies.request(leaf_spine)
     profile, data, out = asked.memory.profile, asked.data, asked.out
     if data is None or out is None:
         raise typer.BadParameter("--parts needs --data and --out")

@@ -14,19 +14,18 @@ from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, flag, option
 from switchgnn.commands.shared.options import (
     MemoryOptions,
-    SlotsOption,
-    StrategyOptions,
+    PlanningOptions,
     TierOptions,
     WeightOptions,
     json_option,
     mtu_option,
     per_machine_option,
     seed_option,
-    strategy_option,
     workers_option,
 )
+from switchgnn.commands.shared.report import plan_leaf_spine
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST
+from switchgnn.host.wire.header import WIDEST
 from switchgnn.p4src import load_program
 from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError
@@ -52,13 +51,11 @@ from switchgnn.planner.costs.report import (
     PacketCounts,
     multicast_packets,
     report_direction,
-    report_leaf_spine_direction,
 )
 from switchgnn.planner.costs.seconds import NetworkModel, packed_frames
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -219,13 +216,11 @@ class PlanOptions:
     features: int | None = option(
         DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
-    seed: int = seed_option("Draw partition, blocks and order from this seed.")
+    seed: int = seed_option()
     directions: str = option(
         DATA, "WHICH", "Plan forward, or both: training sums gradients backward.", default="forward"
     )
-    strategy: str = strategy_option()
-    strategies: StrategyOptions
-    slots: SlotsOption = None
+    strategies: PlanningOptions
     memory: MemoryOptions
     topology: TierOptions
     link_rate: float | None = option(
@@ -263,14 +258,10 @@ class PlanOptions:
         """Return the slots of --slots or --memory."""
         size = self.memory.memory_bytes
         if size is None:
-            return self.slots
-        if self.slots is not None:
+            return self.strategies.slots
+        if self.strategies.slots is not None:
             raise PlannerError("Give --slots or --memory, not both: a slot has 128 bytes.")
         return slots_of_memory(size)
-
-    def request(self, leaf_spine: LeafSpine | None) -> PlanRequest:
-        """Return the strategies to plan with."""
-        return self.strategies.request(self.strategy, leaf_spine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +307,7 @@ class PlanReport:
 def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> MadePlan:
     """Load the graph and plan; `tell` is called at the start of each step."""
     switch, leaf_spine = options.memory.profile, options.topology.leaf_spine(workers)
-    request, slots = options.request(leaf_spine), options.slots_of()
+    request, slots = options.strategies.request(leaf_spine), options.slots_of()
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))
     tell(f"load {name}")
@@ -402,29 +393,15 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     directions = _report(made.graph, made.plan, boundary, frames, tell)
     leaf_spine = None
     if made.parts is not None:
-        leaf_spine = _leaf_spine(made.plan, boundary, made.parts, widths)
+        leaf_spine = {
+            each: plan_leaf_spine(made.parts, manifest, boundary, Direction(each), made.features)
+            for each in manifest.directions
+        }
     tell("predict the seconds of exchanges")
     outlook = outlook_of(
         made.plan, boundary, made.forecast, frames, made.predicted, star=made.parts is None
     )
     return PlanReport(made, directions, frames, outlook, leaf_spine)
-
-
-def _leaf_spine(
-    plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, widths: Sequence[int]
-) -> dict[str, LeafSpineDirection]:
-    """Count the packets between leaves and spines, by direction."""
-    return {
-        direction.value: report_leaf_spine_direction(
-            parts,
-            plan.manifest.direction(direction),
-            boundary.towards(direction),
-            widths,
-            BARRIER_FRAME_BYTES,
-            rows=plan.manifest.rows,
-        )
-        for direction in map(Direction, plan.manifest.directions)
-    }
 
 
 def _report(

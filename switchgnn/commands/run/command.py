@@ -34,16 +34,12 @@ from switchgnn.commands.shared.console import (
 )
 from switchgnn.commands.shared.options import (
     ControlOptions,
-    FabricOptions,
-    FaultsOption,
-    LimitOptions,
-    SlotsOption,
-    StrategyOptions,
+    JobNetworkOptions,
+    PlanningOptions,
     find_metrics,
     ignore_weights_option,
     mtu_option,
     seed_option,
-    strategy_option,
     timeout_option,
     workers_option,
 )
@@ -183,12 +179,9 @@ class RunCommandOptions:
         "Let workers run native code, or the protocol in 200 lines of Scapy, for small graphs.",
         default=HostKind.NATIVE,
     )
-    seed: int = seed_option("Plan and draw features from this seed.")
-    strategy: str = strategy_option()
-    strategies: StrategyOptions
-    slots: SlotsOption = None
-    network: FabricOptions
-    limits: LimitOptions
+    seed: int = seed_option()
+    strategies: PlanningOptions
+    network: JobNetworkOptions
     mtu: str = mtu_option(
         NETWORK,
         "The largest IP packet of the hosts alone that the report compares with, into which rows "
@@ -225,32 +218,31 @@ class RunCommandOptions:
         default=0,
         min=0,
     )
-    faults: FaultsOption = ""
     output: OutputOptions
 
     def options(self) -> RunOptions:
         """Return the run that is asked for."""
         strategies = self._strategies()
         busy = self.background > 0
-        job = self.network.job_fields(self.workers, self.limits, self.faults, busy=busy)
+        job = self.network.job_fields(self.workers, busy=busy)
         if self.ecn_threshold is not None:
             job |= {"ecn_threshold": self.ecn_threshold, "queue": 0}
-        job["slots"] = self.slots or load_program().slots
+        job["slots"] = strategies.slots or load_program().slots
         pace = Pace(
-            window=self.limits.window_in(self.network, busy=busy),
+            window=self.network.in_flight(busy=busy),
             timeout=self.timeout,
             congestion_control=self.control.heeds_marks,
         )
         return RunOptions(
             **(shared_fields(self, RunOptions) | job),
             pace=pace,
-            request=strategies.request(self.strategy, job["leaf_spine"]),
+            request=strategies.request(job["leaf_spine"]),
             pcap=self.output.pcap,
             metrics=find_metrics(self.output.metrics, self.workers),
             framing=Framing.parse(self.mtu),
         )
 
-    def _strategies(self) -> StrategyOptions:
+    def _strategies(self) -> PlanningOptions:
         if self.hosts is HostKind.NATIVE:
             return self.strategies
         rows, pools = self.strategies.rows or AUTO, self.strategies.pools or 1

@@ -179,7 +179,9 @@ def make_report(
     per_worker = _report_workers(measured, releases, alone[HOST.name], alone[HOST_PARTIAL.name])
     parts, between = prepared.parts, None
     if parts is not None:
-        between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured)
+        between = report_leaf_spine(
+            parts, prepared.manifest, boundary, [exchanges], alone, measured
+        )
     # By how much the counters of all switches together have grown.
     counters, queues = Counter[str](), []
     for old, new in zip(measured.before, measured.after, strict=True):

@@ -18,8 +18,6 @@ from switchgnn.host.registry import transport_kind
 
 # Smaller differences of losses are due to rounding in another order of addition.
 _AGREE = 1e-4
-# How many times as much they may differ as those of one process in two orders of addition.
-_LIKE = 10
 
 
 class Epochs:
@@ -121,16 +119,8 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
     return table
 
 
-def agree(reports: Sequence[TrainReport]) -> bool:
-    """Return whether all losses differ from those of one process by rounding alone."""
-    return max(largest_difference(reports).values(), default=0.0) <= _AGREE
-
-
-def closing_line(reports: Sequence[TrainReport], again: TrainReport | None = None) -> str | None:
-    """Return the bytes of each transport, and whether the losses agree; None of one.
-
-    `again`: one process again, with sums in another order.
-    """
+def closing_line(reports: Sequence[TrainReport]) -> str | None:
+    """Return the bytes of each transport, and whether the losses agree; None of one."""
     if len(reports) == 1:
         return None
     first, *others = reports
@@ -144,16 +134,10 @@ def closing_line(reports: Sequence[TrainReport], again: TrainReport | None = Non
     if not differences:
         return line
     worst = max(differences, key=lambda name: differences[name])
-    if agree(reports):
-        return f"{line} The losses agree with those of one process, to {differences[worst]:.1e}."
-    most = f"{differences[worst]:.1e}"
-    line = f"{line} The losses of {worst} differ from those of one process by up to {most}."
-    if again is None:
-        return line
-    alone = [each for each in reports if not transport_kind(each.transport).networked]
-    (apart,) = largest_difference([*alone, again]).values()
-    why = "explains" if apart * _LIKE >= differences[worst] else "does not explain"
-    return f"{line} Rounding {why} it: one process with sums in another order is {apart:.1e} off."
+    off = f"{differences[worst]:.1e}"
+    if differences[worst] <= _AGREE:
+        return f"{line} The losses agree with those of one process, to {off}."
+    return f"{line} The losses of {worst} differ from those of one process by up to {off}."
 
 
 def reference_lines(reports: Sequence[TrainReport]) -> list[str]:

@@ -11,25 +11,19 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
 from switchgnn.commands.shared.options import (
-    FabricOptions,
-    FaultsOption,
-    LimitOptions,
-    SlotsOption,
-    StrategyOptions,
+    JobNetworkOptions,
+    PlanningOptions,
     WeightOptions,
     json_option,
     mtu_option,
     per_machine_option,
     seed_option,
-    strategy_option,
     workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, TransportKind
-from switchgnn.planner import PlanRequest
-from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.base.options import DeviceName, ReduceBy, TrainingOptions
 
@@ -196,17 +190,11 @@ class TrainCommandOptions:
     data: DataOptions
     workers: int = workers_option(4)
     workers_per_machine: int = per_machine_option()
-    seed: int = seed_option("Draw splits, weights, dropout and the plan from this seed.")
+    seed: int = seed_option()
     training: TrainingOptions
     over: TransportOptions
-    strategy: str | None = strategy_option(
-        None, shown=f"{PlanRequest.preset}, and {PLAN_AUTO} with --transport {AUTO.name}"
-    )
-    strategies: StrategyOptions
-    slots: SlotsOption = None
-    network: FabricOptions
-    limits: LimitOptions
-    faults: FaultsOption = ""
+    strategies: PlanningOptions
+    network: JobNetworkOptions
     plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")
     tensorboard: Path | None = option(OUTPUT, "FOLDER", "Write TensorBoard events to this folder.")
     output: TrainOutputs

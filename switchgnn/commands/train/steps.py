@@ -454,7 +454,9 @@ def _leaf_spine_report(
     assignment = prepared.plan.assignment
     boundary = boundary_edges(data.exchanged(assignment)[0], assignment)
     alone = host_traffic(boundary, job.workers, exchanges, Framing.parse(job.task.mtu))
-    return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, done)
+    return report_leaf_spine(
+        prepared.parts, prepared.plan.manifest, boundary, exchanges, alone, done
+    )
 
 
 def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class SimulateCommandOptions:
     workers: int | None = workers_option(None)
     layers: int = option(DATA, "N", "An epoch has N exchanges.", default=4, min=1)
     features: int = option(DATA, "N", "Features have N numbers.", default=128, min=1, max=WIDEST)
-    seed: int = seed_option("Draw partition, blocks, order and background from this seed.")
+    seed: int = seed_option()
     system: str | None = option(
         PLAN,
         "NAME",
@@ -281,7 +281,7 @@ class SimulateCommandOptions:
         size = self.memory.memory_bytes
         if size is None and self.plan is None:
             size = profile.slot_bytes
-        given, request = self.strategies.lanes, self.strategies.request(PAPER)
+        given, request = self.strategies.lanes, self.strategies.with_preset(PAPER)
         lanes = None if given is None else parse_lanes(given, [self.features])
         rows = 1 if self.strategies.rows is None else request.rows
         return SimulateOptions(
