@@ -10,9 +10,9 @@ from bench.loads.gloo_worker import RingReport, reduce_in_ring
 from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training, train
 from bench.measure import Samples, alternate
 from bench.settings import Settings
-from switchgnn.commands.allreduce import ReduceOptions, ReduceReport, run_allreduce
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import SWITCH
+from switchgnn.jobs.allreduce import ReduceOptions, ReduceReport, run_allreduce
 from switchgnn.topologies import Fabric, FabricKind, Target, usual_limits
 from switchgnn.topologies.mininet_fabric import mininet_missing
 

@@ -16,12 +16,12 @@ from bench.line import Goal, ResultLine
 from bench.loads.training import TrainingSetting, job_of, lacks_training, train
 from bench.measure import Samples
 from bench.settings import Settings
-from switchgnn.commands.shared.training import ENVIRONMENT
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.jobs.forks import ENVIRONMENT
 from switchgnn.topologies import FabricKind, Target
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.steps import TrainJob
+    from switchgnn.jobs.train import TrainJob
     from switchgnn.planner.plan.plan import Plan
     from switchgnn.training.data.dataset import Dataset
 
@@ -90,7 +90,7 @@ def run(settings: Settings) -> Iterator[ResultLine]:
 
 
 def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Iterator[ResultLine]:
-    from switchgnn.commands.train.steps import plan_of  # noqa: PLC0415
+    from switchgnn.jobs.train import plan_of  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
     data = load_dataset(graph)

@@ -8,10 +8,10 @@ from pathlib import Path
 from switchgnn.base.files import private_folder
 from switchgnn.base.options import shared_fields
 from switchgnn.base.tasks import EventWriter, run_task
-from switchgnn.commands.allreduce import ReduceOptions
-from switchgnn.commands.shared.workers import run_workers
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, tensor_of
+from switchgnn.jobs.allreduce import ReduceOptions
+from switchgnn.jobs.workers import run_workers
 from switchgnn.topologies import Fabric, carried
 
 _COMMAND = (sys.executable, "-m", "bench.loads.gloo_worker")

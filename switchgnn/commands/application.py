@@ -12,7 +12,6 @@ from switchgnn import __version__
 # The modules of commands that are not `switchgnn.commands.NAME`; each has a `typer.Typer` `app`.
 _MODULES = {
     "train": "switchgnn.commands.train.command",
-    "run": "switchgnn.commands.run.command",
     "plan": "switchgnn.commands.plan.command",
     "soak": "switchgnn.lab.commands.soak",
     "simulate": "switchgnn.lab.commands.simulate",

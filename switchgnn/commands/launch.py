@@ -17,25 +17,26 @@ from switchgnn.base.machine import size_text
 from switchgnn.base.network_file import NETWORK, network_text
 from switchgnn.base.options import with_groups
 from switchgnn.base.tasks import task_to_json
-from switchgnn.commands.allreduce import write_empty_plan
 from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
-from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
     JobNetworkOptions,
     per_machine_option,
     timeout_option,
     workers_option,
 )
-from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.runner import NetworkJob, Workers, finished, workspace
-from switchgnn.commands.shared.training import require_training
-from switchgnn.commands.shared.workers import ChildLines, rank_variables
+from switchgnn.commands.shared.outputs import LogOptions, check_outputs
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.target import served_plan
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
+from switchgnn.jobs.allreduce import write_empty_plan
+from switchgnn.jobs.forks import require_training
+from switchgnn.jobs.logs import told_aloud
+from switchgnn.jobs.observer import NOBODY
+from switchgnn.jobs.runner import NetworkJob, Workers, finished, workspace
+from switchgnn.jobs.workers import ChildLines, rank_variables
 from switchgnn.p4src import load_program
 from switchgnn.planner import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from switchgnn.base.options import option, with_groups, with_short_help
 from switchgnn.commands.application import COMMANDS, app
-from switchgnn.commands.run.command import app as run_app
+from switchgnn.commands.run import app as run_app
 from switchgnn.commands.shared.config_file import ConfigError
 from switchgnn.commands.train.command import app as train_app
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults

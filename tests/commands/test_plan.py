@@ -158,7 +158,7 @@ OWN = ["train", "--workers", "2"]
         ("commands.plan.job.load_graph", ["plan", "e.txt", "--workers", "2"]),
         ("commands.plan.command.load_graph", ["plan", "e.txt", "--check", "."]),
         ("training.job.load_dataset", ["plan", "--workers", "2", "--parts", "--data", "e.npz"]),
-        ("commands.run.job.load_graph", ["run", "--graph", "e.txt", "--fabric", "loopback"]),
+        ("jobs.run.load_graph", ["run", "--graph", "e.txt", "--fabric", "loopback"]),
         ("commands.train.options.load_dataset", [*OWN, "--data", "e.npz"]),
         (
             "commands.train.options.load_files",

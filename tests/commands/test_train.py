@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.shared.plots import PlotError
 from switchgnn.commands.train.display import (
     closing_line,
     kept_line,
@@ -21,9 +20,10 @@ from switchgnn.commands.train.display import (
 )
 from switchgnn.commands.train.follow import EventsError, Reached, TrainEvents
 from switchgnn.commands.train.options import TransportOptions
-from switchgnn.commands.train.plots import draw_plots
-from switchgnn.commands.train.report import Recorder
 from switchgnn.host import registry
+from switchgnn.jobs.plots import PlotError
+from switchgnn.jobs.plots.train import draw_plots
+from switchgnn.jobs.train_report import Recorder
 from switchgnn.training.base.options import ReduceBy
 
 WORKERS, EPOCHS = 3, 4

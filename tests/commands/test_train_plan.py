@@ -9,8 +9,10 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.commands.train import steps as train
-from switchgnn.commands.train.steps import (
+from switchgnn.host.base.pace import Pace
+from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.jobs import train
+from switchgnn.jobs.train import (
     TrainJob,
     bmv2_note,
     plan_exchange_seconds,
@@ -18,8 +20,6 @@ from switchgnn.commands.train.steps import (
     predict_transport,
     prepare_training,
 )
-from switchgnn.host.base.pace import Pace
-from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner import PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.profiles import find_profile

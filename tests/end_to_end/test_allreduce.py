@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from switchgnn.base.arrays import pack_arrays
-from switchgnn.commands import allreduce as job
-from switchgnn.commands.allreduce import NUMBER_BYTES, ReduceOptions, ring_bytes
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, tensor_of
+from switchgnn.jobs import allreduce as job
+from switchgnn.jobs.allreduce import NUMBER_BYTES, ReduceOptions, ring_bytes
 from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, succeeded
 from tests.support.markers import COMBINATION_ON_PYTHON, full, words_of
 

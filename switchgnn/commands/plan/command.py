@@ -13,10 +13,10 @@ from switchgnn.base.machine import Amount
 from switchgnn.base.options import with_groups
 from switchgnn.commands.plan import display
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
-from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.training import import_training
+from switchgnn.jobs.forks import import_training
+from switchgnn.jobs.plots.plan import draw_plan_plots
 from switchgnn.planner import PlannerError, load_graph, read_manifest, write_plan
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.bundled import is_bundled
@@ -77,7 +77,9 @@ def plan(
             with steps.finishing():
                 write_plan(made.plan, asked.out)
         report = report_plan(made, steps.tell)
-        drawn = draw_plan_plots(made, asked.plots, steps.tell) if asked.plots else []
+        drawn = []
+        if asked.plots:
+            drawn = draw_plan_plots(made.plan, made.graph, asked.plots, steps.tell)
     if asked.as_json:
         typer.echo(json.dumps(display.as_json(report)))
     else:

@@ -23,9 +23,9 @@ from switchgnn.commands.shared.options import (
     seed_option,
     workers_option,
 )
-from switchgnn.commands.shared.report import plan_leaf_spine
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import WIDEST
+from switchgnn.jobs.report import plan_leaf_spine
 from switchgnn.p4src import load_program
 from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError

@@ -19,11 +19,12 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.table import Table
 
 from switchgnn.base.machine import Amount
-from switchgnn.commands.shared.workers import WorkerError
-from switchgnn.controller import Counters, P4RuntimeClient, read_counters
-from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.host.direct.framing import FRAGMENT
+from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.jobs.report import LeafSpineReport
 
 
 def plain_console(
@@ -146,52 +147,23 @@ class Steps:
                 self._pending = None
 
 
-_MANY = 100
-_TIMES_THE_OTHERS = 10
-
-
-def releases_between(
-    leaf_spine: LeafSpine | None,
-    workers: int,
-    before: Sequence[Counters],
-    after: Sequence[Counters],
-) -> tuple[int, ...]:
-    """Return the slots released for each worker by its leaf or the only switch."""
-    nearest = len(after) if leaf_spine is None else leaf_spine.leaves
-    return tuple(
-        sum(
-            new.releases[worker] - old.releases[worker]
-            for old, new in zip(before[:nearest], after[:nearest], strict=True)
-        )
-        for worker in range(workers)
+def leaf_spine_table(
+    report: LeafSpineReport, what: str = "Bytes", counted: str = "counted"
+) -> Table:
+    """Return bytes up and down: counted, planned, and of other ways."""
+    frames = "fragments" if report.host_mtu == FRAGMENT else f"MTU {report.host_mtu:,}"
+    switches = f"{Amount(report.leaves):leaf} and {Amount(report.spines):spine}"
+    table = Table(title=f"{what} between {switches}")
+    for name in ("", "up", "down"):
+        table.add_column(name, justify="right")
+    partial_down = report.host_partial_bytes_down
+    rows: tuple[tuple[str, int | None, int | None], ...] = (
+        (counted, report.bytes_up, report.bytes_down),
+        ("planned", report.planned_bytes_up, report.planned_bytes_down),
+        ("sums at spines only", report.single_bytes_up, report.single_bytes_down),
+        (f"{HOST.name}, {frames}", report.host_bytes_up, report.host_bytes_down),
+        (f"{HOST_PARTIAL.name}, {frames}", report.host_partial_bytes_up, partial_down),
     )
-
-
-@contextmanager
-def naming_who_releases(
-    clients: Sequence[P4RuntimeClient], leaf_spine: LeafSpine | None, workers: int
-) -> Iterator[None]:
-    """Add workers with too many released slots to the error of a worker in the block."""
-    before = [read_counters(client) for client in clients]
-    try:
-        yield
-    except WorkerError as error:
-        after = [read_counters(client) for client in clients]
-        sentence = too_many_releases(releases_between(leaf_spine, workers, before, after))
-        if not sentence:
-            raise
-        raise WorkerError(f"{error} {sentence}") from error
-
-
-def too_many_releases(releases: Sequence[int]) -> str:
-    """Name the workers with far more released slots than the others; empty: none."""
-    sentences = []
-    for worker, number in enumerate(releases):
-        others = [*releases[:worker], *releases[worker + 1 :]]
-        average = sum(others) / len(others) if others else 0.0
-        if number >= _MANY and number > _TIMES_THE_OTHERS * average:
-            sentences.append(
-                f"Worker {worker} had {number:,} slots released, the others {average:,.0f} on "
-                "average: it, or its link, is broken."
-            )
-    return " ".join(sentences)
+    for name, *columns in rows:
+        table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))
+    return table

@@ -13,20 +13,19 @@ from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import Amount
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import captured_line, plain_console
-from switchgnn.commands.shared.live import RunObserver
+from switchgnn.commands.shared.console import captured_line, leaf_spine_table, plain_console
 from switchgnn.commands.shared.options import find_metrics
-from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
-from switchgnn.commands.shared.report import leaf_spine_table
-from switchgnn.commands.shared.runner import NetworkJob
-from switchgnn.commands.shared.training import training_forkserver
 from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import Reached, TrainEvents
 from switchgnn.commands.train.options import COMMON, TrainCommandOptions
-from switchgnn.commands.train.plots import draw_plots
-from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import AUTO, G3, HOST, SWITCH, TransportKind
+from switchgnn.jobs.forks import training_forkserver
+from switchgnn.jobs.logs import Recordings, recordings_in, told_aloud
+from switchgnn.jobs.observer import RunObserver
+from switchgnn.jobs.plots.train import draw_plots
+from switchgnn.jobs.runner import NetworkJob
+from switchgnn.jobs.train_report import EpochListener, TrainReport
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
@@ -36,7 +35,7 @@ from switchgnn.training.data.load import NEED_PYTORCH, check_name
 from switchgnn.training.data.partition import machines_of
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.steps import TrainJob
+    from switchgnn.jobs.train import TrainJob
     from switchgnn.training.data.dataset import Dataset
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -121,7 +120,7 @@ def _load(asked: TrainCommandOptions, network: NetworkJob) -> "Dataset":
 
 
 def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
-    from switchgnn.commands.train.steps import SKEW, TrainJob  # noqa: PLC0415
+    from switchgnn.jobs.train import SKEW, TrainJob  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
     training, over = asked.training, asked.over
@@ -182,7 +181,7 @@ def _train_over(
     forkserver: Forkserver,
     observer: RunObserver,
 ) -> TrainReport:
-    from switchgnn.commands.train.steps import predicted_reduce, run_training  # noqa: PLC0415
+    from switchgnn.jobs.train import predicted_reduce, run_training  # noqa: PLC0415
 
     name, output, auto = transport.name, asked.output, transport is AUTO
     job = replace(job, task=replace(job.task, transport=SWITCH.name if auto else name))
@@ -235,8 +234,8 @@ def _decided(
 
     Options that only the switch uses decide without a prediction.
     """
-    from switchgnn.commands.train.measured import measured_here  # noqa: PLC0415
-    from switchgnn.commands.train.steps import predict_transport  # noqa: PLC0415
+    from switchgnn.jobs.measured import measured_here  # noqa: PLC0415
+    from switchgnn.jobs.train import predict_transport  # noqa: PLC0415
 
     if asked.strategies.strategy is None:
         job = replace(job, request=replace(job.request, preset=PLAN_AUTO))

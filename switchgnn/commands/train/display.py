@@ -13,8 +13,8 @@ from rich.text import Text
 
 from switchgnn.base.machine import Amount, size_text
 from switchgnn.commands.shared.console import progress_bars
-from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import transport_kind
+from switchgnn.jobs.train_report import TrainReport
 
 # Smaller differences of losses are due to rounding in another order of addition.
 _AGREE = 1e-4

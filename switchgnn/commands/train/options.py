@@ -21,9 +21,9 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
-from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, TransportKind
+from switchgnn.jobs.plots import require_matplotlib
 from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.base.options import DeviceName, ReduceBy, TrainingOptions
 

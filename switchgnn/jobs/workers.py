@@ -6,15 +6,17 @@ import logging
 import os
 import selectors
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import python_program
 from switchgnn.base.tasks import ALIVE, FAILED, task_to_json
+from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.host.base.pace import Pace
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child, how_it_ended
 from switchgnn.topologies.forkserver import Forkserver
@@ -247,3 +249,54 @@ def command_forkserver() -> Forkserver:
     for name in _MODULES:
         importlib.import_module(name)
     return Forkserver()
+
+
+_MANY = 100
+_TIMES_THE_OTHERS = 10
+
+
+def releases_between(
+    leaf_spine: LeafSpine | None,
+    workers: int,
+    before: Sequence[Counters],
+    after: Sequence[Counters],
+) -> tuple[int, ...]:
+    """Return the slots released for each worker by its leaf or the only switch."""
+    nearest = len(after) if leaf_spine is None else leaf_spine.leaves
+    return tuple(
+        sum(
+            new.releases[worker] - old.releases[worker]
+            for old, new in zip(before[:nearest], after[:nearest], strict=True)
+        )
+        for worker in range(workers)
+    )
+
+
+@contextmanager
+def naming_who_releases(
+    clients: Sequence[P4RuntimeClient], leaf_spine: LeafSpine | None, workers: int
+) -> Iterator[None]:
+    """Add workers with too many released slots to the error of a worker in the block."""
+    before = [read_counters(client) for client in clients]
+    try:
+        yield
+    except WorkerError as error:
+        after = [read_counters(client) for client in clients]
+        sentence = too_many_releases(releases_between(leaf_spine, workers, before, after))
+        if not sentence:
+            raise
+        raise WorkerError(f"{error} {sentence}") from error
+
+
+def too_many_releases(releases: Sequence[int]) -> str:
+    """Name the workers with far more released slots than the others; empty: none."""
+    sentences = []
+    for worker, number in enumerate(releases):
+        others = [*releases[:worker], *releases[worker + 1 :]]
+        average = sum(others) / len(others) if others else 0.0
+        if number >= _MANY and number > _TIMES_THE_OTHERS * average:
+            sentences.append(
+                f"Worker {worker} had {number:,} slots released, the others {average:,.0f} on "
+                "average: it, or its link, is broken."
+            )
+    return " ".join(sentences)

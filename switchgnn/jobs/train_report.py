@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Float64s
-from switchgnn.commands.shared.report import Report
 from switchgnn.host.wire.link import Traffic
+from switchgnn.jobs.report import Report
 
 _GRADIENT_BYTES = 4
 # Epochs in which a model with a wide input may try several orders of its steps.

@@ -10,15 +10,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from switchgnn.base.files import private_folder
-from switchgnn.commands.shared.console import naming_who_releases
-from switchgnn.commands.shared.live import NOBODY, RunObserver
-from switchgnn.commands.shared.outputs import (
-    Recordings,
-    RunLogs,
-    log_install,
-    logged_steps,
-    run_logs,
-)
 from switchgnn.controller import (
     Counters,
     DesiredStates,
@@ -38,6 +29,9 @@ from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.metrics import metrics_address
 from switchgnn.host.wire.native import native_frames
+from switchgnn.jobs.logs import Recordings, RunLogs, log_install, logged_steps, run_logs
+from switchgnn.jobs.observer import NOBODY, RunObserver
+from switchgnn.jobs.workers import naming_who_releases
 from switchgnn.p4src import Program
 from switchgnn.planner import PlanRequest, read_manifest
 from switchgnn.planner.base.lanes import LANES, WIDEST_ANSWER

@@ -16,12 +16,20 @@ from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import Amount, require_memory
-from switchgnn.commands.run.reference import SUM_BYTES, Comparison, Verdict
-from switchgnn.commands.shared.console import releases_between
-from switchgnn.commands.shared.live import NOBODY, RunObserver
-from switchgnn.commands.shared.outputs import Recordings, recordings_in
-from switchgnn.commands.shared.report import Report, ran_ahead, report_leaf_spine, strategy_names
-from switchgnn.commands.shared.runner import (
+from switchgnn.host.base.pace import Pace
+from switchgnn.host.direct.framing import Framing
+from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
+from switchgnn.host.hybrid import write_left_schedules
+from switchgnn.host.links.transport import LinkConfig, Operation
+from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.host.wire.header import LANES, WIDEST
+from switchgnn.host.wire.native import hosts_run_as
+from switchgnn.host.worker import WRITTEN, HostKind, WorkerTask
+from switchgnn.jobs.logs import Recordings, recordings_in
+from switchgnn.jobs.observer import NOBODY, RunObserver
+from switchgnn.jobs.reference import SUM_BYTES, Comparison, Verdict
+from switchgnn.jobs.report import Report, ran_ahead, report_leaf_spine, strategy_names
+from switchgnn.jobs.runner import (
     FinishedWorkers,
     NetworkJob,
     StepListener,
@@ -32,16 +40,7 @@ from switchgnn.commands.shared.runner import (
     widest_on,
     workspace,
 )
-from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
-from switchgnn.host.base.pace import Pace
-from switchgnn.host.direct.framing import Framing
-from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
-from switchgnn.host.hybrid import write_left_schedules
-from switchgnn.host.links.transport import LinkConfig, Operation
-from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
-from switchgnn.host.wire.header import LANES, WIDEST
-from switchgnn.host.wire.native import hosts_run_as
-from switchgnn.host.worker import WRITTEN, HostKind, WorkerTask
+from switchgnn.jobs.workers import WorkerOutcome, releases_between, run_workers, worker_command
 from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Direction, Graph, Manifest, ResolvedStrategies, boundary_edges
 from switchgnn.planner.build import build_resolved

@@ -22,15 +22,14 @@ from switchgnn.base.options import (
     shared_fields,
     with_groups,
 )
-from switchgnn.commands.run.job import RunOptions, RunReport, run_job
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     StepBars,
     captured_line,
     counted,
+    leaf_spine_table,
     plain_console,
     progress_bars,
-    too_many_releases,
 )
 from switchgnn.commands.shared.options import (
     ControlOptions,
@@ -43,15 +42,16 @@ from switchgnn.commands.shared.options import (
     timeout_option,
     workers_option,
 )
-from switchgnn.commands.shared.outputs import OutputOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.report import leaf_spine_table
-from switchgnn.commands.shared.workers import command_forkserver
+from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import FRAGMENT, Framing
 from switchgnn.host.links.transport import Operation
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.host.worker import HostKind
+from switchgnn.jobs.logs import told_aloud
+from switchgnn.jobs.run import RunOptions, RunReport, run_job
+from switchgnn.jobs.workers import command_forkserver, too_many_releases
 from switchgnn.p4src import load_program
 from switchgnn.planner.base.lanes import AUTO
 from switchgnn.topologies import Fabric

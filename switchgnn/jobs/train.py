@@ -9,15 +9,24 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.machine import Amount
-from switchgnn.commands.shared.live import NOBODY, RunObserver
-from switchgnn.commands.shared.outputs import Recordings
-from switchgnn.commands.shared.report import (
+from switchgnn.controller.controls.banks import reduce_slots
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.host.direct.framing import USUAL_MTU, Framing
+from switchgnn.host.host_baseline import Exchanges, host_traffic
+from switchgnn.host.links.transport import LinkConfig
+from switchgnn.host.metrics import metrics_address
+from switchgnn.host.reduce.reduction import frames_of_floats
+from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
+from switchgnn.host.wire.native import hosts_run_as
+from switchgnn.jobs.logs import Recordings
+from switchgnn.jobs.observer import NOBODY, RunObserver
+from switchgnn.jobs.report import (
     LeafSpineReport,
     ran_ahead,
     report_leaf_spine,
     strategy_names,
 )
-from switchgnn.commands.shared.runner import (
+from switchgnn.jobs.runner import (
     FinishedWorkers,
     NetworkJob,
     StepListener,
@@ -29,22 +38,13 @@ from switchgnn.commands.shared.runner import (
     widest_on,
     workspace,
 )
-from switchgnn.commands.shared.workers import (
+from switchgnn.jobs.train_report import EpochListener, Recorder, TrainReport
+from switchgnn.jobs.workers import (
     EventListener,
     follow_workers,
     run_workers,
     worker_command,
 )
-from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
-from switchgnn.controller.controls.banks import reduce_slots
-from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.host.direct.framing import USUAL_MTU, Framing
-from switchgnn.host.host_baseline import Exchanges, host_traffic
-from switchgnn.host.links.transport import LinkConfig
-from switchgnn.host.metrics import metrics_address
-from switchgnn.host.reduce.reduction import frames_of_floats
-from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
-from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner import (
     Direction,

@@ -1,19 +1,15 @@
-"""The sections that reports share, each with its fields and its sentence or table."""
+"""The sections that reports share, each with its fields and its sentence."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.table import Table
-
-from switchgnn.base.machine import Amount
-from switchgnn.commands.shared.runner import FinishedWorkers
 from switchgnn.controller import Outcome
-from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.host_baseline import Exchanges, HostTraffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
+from switchgnn.jobs.runner import FinishedWorkers
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import fragment_lanes
 from switchgnn.planner.costs.report import (
@@ -124,28 +120,6 @@ def report_leaf_spine(
         host_partial_bytes_down=crossing[HOST_PARTIAL.name],
         faults_injected=done.cable_faults,
     )
-
-
-def leaf_spine_table(
-    report: LeafSpineReport, what: str = "Bytes", counted: str = "counted"
-) -> Table:
-    """Return bytes up and down: counted, planned, and of other ways."""
-    frames = "fragments" if report.host_mtu == FRAGMENT else f"MTU {report.host_mtu:,}"
-    switches = f"{Amount(report.leaves):leaf} and {Amount(report.spines):spine}"
-    table = Table(title=f"{what} between {switches}")
-    for name in ("", "up", "down"):
-        table.add_column(name, justify="right")
-    partial_down = report.host_partial_bytes_down
-    rows: tuple[tuple[str, int | None, int | None], ...] = (
-        (counted, report.bytes_up, report.bytes_down),
-        ("planned", report.planned_bytes_up, report.planned_bytes_down),
-        ("sums at spines only", report.single_bytes_up, report.single_bytes_down),
-        (f"{HOST.name}, {frames}", report.host_bytes_up, report.host_bytes_down),
-        (f"{HOST_PARTIAL.name}, {frames}", report.host_partial_bytes_up, partial_down),
-    )
-    for name, *columns in rows:
-        table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))
-    return table
 
 
 @dataclass(kw_only=True)

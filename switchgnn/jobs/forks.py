@@ -11,7 +11,7 @@ from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
-from switchgnn.commands.shared.workers import command_forkserver
+from switchgnn.jobs.workers import command_forkserver
 from switchgnn.topologies.forkserver import Forkserver
 
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.

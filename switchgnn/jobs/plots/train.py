@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from switchgnn.base.machine import size_unit
-from switchgnn.commands.shared.plots import Draw, plots_in, save_plot
-from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import transport_kind
+from switchgnn.jobs.plots import Draw, plots_in, save_plot
+from switchgnn.jobs.train_report import TrainReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
