@@ -43,13 +43,11 @@ class AllReduceCommandOptions:
     """The options of `switchgnn allreduce`."""
 
     workers: int = workers_option(4)
-    size: str = option(
-        DATA, "SIZE", "Reduce tensors of this size, such as 4MB.", "--bytes", default="4MB"
-    )
+    size: str = option(DATA, "SIZE", "Reduce tensors of this size.", "--bytes", default="4MB")
     rounds: int = option(
         DATA, "N", "Do N all-reduces of integers, then N of floats.", default=3, min=1
     )
-    bits: int = option(DATA, "BITS", "Send each float in 48 or, coarse, 32 bits.", default=48)
+    bits: int = option(DATA, "BITS", "Send each float in 48 or (coarser) 32 bits.", default=48)
     seed: int = seed_option()
     network: JobNetworkOptions
     timeout: float = timeout_option(20.0)
@@ -85,10 +83,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def allreduce(asked: AllReduceCommandOptions, config: ConfigOption = None) -> None:
     """Sum tensors over all workers in the switch, and check every number.
 
-    Starts a switch with the P4 program and a process for each worker. They
+    This starts a switch with the P4 program and a process for each worker. They
     reduce tensors of integers, which must equal NumPy's sums to the bit, and of
-    floats, whose errors have a bound. Exit code 0 when all sums are right, 1
-    when one is not, 2 when it could not be done.
+    floats, whose errors have a bound. The exit code is 0 if all sums are right,
+    1 if one is not, and 2 if the job failed.
     """
     check_outputs({"--log-dir": asked.logs.log_dir})
     options = asked.options()

@@ -64,7 +64,7 @@ COMMANDS = (
     Late("soak", _RUN, "Exchange repeatedly over random graphs with random faults."),
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or a summary by block."),
-    Late("plan", _PLAN, "Partition a graph, form blocks, and say what that costs."),
+    Late("plan", _PLAN, "Partition a graph, form blocks, and report the costs."),
     Late("simulate", _PLAN, "Simulate one exchange of a layer."),
     Late("figures", _PLAN, "Redraw figures 2 and 15 to 19 of the paper, and three more."),
     Late("controller", _SWITCHES, "Install, show, clear and watch tables."),

@@ -191,7 +191,7 @@ def doctor(
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="Examine the network of this file instead, as seen from here: switches, MTU, "
+            help="Examine the network of this file instead, seen from here: switches, MTU, "
             "offloads, permissions.",
         ),
     ] = None,
@@ -199,7 +199,7 @@ def doctor(
 ) -> None:
     """List what is installed, what is missing, and how to install it.
 
-    Exit code 0 when everything required is here, 2 otherwise.
+    The exit code is 0 if everything required is here, and 2 otherwise.
     """
     findings = examine() if network is None else examine_network(read_network(network))
     if as_json:

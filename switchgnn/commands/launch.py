@@ -81,22 +81,23 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def launch(
     asked: LaunchOptions,
     program: Annotated[
-        Path, typer.Argument(metavar="PROGRAM", help="A Python program.", show_default=False)
+        Path,
+        typer.Argument(metavar="PROGRAM", help="The Python program to run.", show_default=False),
     ],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="...", help="Arguments of the program.", show_default=False),
+        typer.Argument(metavar="...", help="The arguments of the program.", show_default=False),
     ] = None,
 ) -> None:
     """Run a PyTorch program on every worker, its all-reduces made in the switch.
 
-    Starts a switch and a process for each worker, with the variables of
-    torchrun. After `dist.init_process_group("switchgnn")`, or with another
+    This starts a switch, and a process for each worker with torchrun's
+    variables. After `dist.init_process_group("switchgnn")`, or with another
     backend and SwitchHook, gradients are added up in the switch. Programs that
-    join a job do so over this network, whatever file they name. What the workers
-    print follows their number. Exit code 0 when all end with it, 2 when
-    one does not; the others are then stopped. The last line reports what the
-    switch carried.
+    join a job use this network, whatever file they name. Each line of output
+    begins with its worker's number; the last line reports what the switch
+    carried. The exit code is 0 if all workers end with 0, and 2 if one does not;
+    the others are then stopped.
     """
     if not program.is_file():
         raise SwitchGNNError(f"There is no program {program}: name a file in Python.")

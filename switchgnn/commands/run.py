@@ -171,12 +171,12 @@ class RunCommandOptions:
     )
     rounds: int = option(DATA, "N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
     operation: Operation = option(
-        DATA, None, "Exchange the sum, max or min of neighbours.", default=Operation.SUM
+        DATA, None, "Exchange sums, maxima or minima of neighbours.", default=Operation.SUM
     )
     hosts: HostKind = option(
         NETWORK,
         None,
-        "Let workers run native code, or the protocol in 200 lines of Scapy, for small graphs.",
+        "Run workers as native code, or (for small graphs) as 200 lines of Scapy.",
         default=HostKind.NATIVE,
     )
     seed: int = seed_option()
@@ -184,15 +184,15 @@ class RunCommandOptions:
     network: JobNetworkOptions
     mtu: str = mtu_option(
         NETWORK,
-        "The largest IP packet of the hosts alone that the report compares with, into which rows "
-        f"are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
+        "Compare with hosts that pack rows into IP packets of up to this size; or "
+        f"{FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
     timeout: float = timeout_option(20.0)
     grpc_port: int = option(
         NETWORK,
         "PORT",
-        "Serve the switch's P4Runtime at this TCP port, for all users; 0: at a socket for you "
-        "alone.",
+        "Serve the switch's P4Runtime at this TCP port, open to all users; 0: at a socket that "
+        "only you can reach.",
         default=0,
         min=0,
         max=65535,
@@ -200,13 +200,14 @@ class RunCommandOptions:
     tls: Path | None = option(
         NETWORK,
         "FOLDER",
-        "Use TLS with ca, switch, switch-key, controller and controller-key .pem from this folder.",
+        "Use TLS with ca.pem, switch.pem, switch-key.pem, controller.pem and controller-key.pem in "
+        "this folder.",
     )
-    keep: bool = flag(NETWORK, "Keep the switch running afterwards, until Ctrl-C.")
+    keep: bool = flag(NETWORK, "Keep the switch running afterwards until Ctrl-C.")
     ecn_threshold: int | None = option(
         CONGESTION,
         "N",
-        "Mark packets that find N or more in a queue.",
+        "Mark packets that find N or more packets in a queue.",
         min=0,
         shown="half of a queue",
     )
@@ -214,7 +215,7 @@ class RunCommandOptions:
     background: int = option(
         CONGESTION,
         "N",
-        "Run N TCP flows from each worker to the next; with --fabric mininet.",
+        "Run N TCP flows from each worker to the next (needs --fabric mininet).",
         default=0,
         min=0,
     )
@@ -264,11 +265,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     """Exchange features through the switch and check every sum.
 
-    Partitions the graph over the workers, plans blocks and order, starts a
-    switch with the P4 program, installs the tables over P4Runtime, and sends
-    every boundary vertex's feature through it, block by block. Exit code 0 when
-    every sum equals that of a reference, 1 when one does not, 2 when the run
-    could not be done.
+    This partitions the graph over the workers, plans blocks and their order,
+    starts a switch with the P4 program, installs the tables over P4Runtime and
+    sends every boundary vertex's feature through it, block by block. The exit
+    code is 0 if every sum equals the reference, 1 if one does not, and 2 if the
+    run failed.
     """
     output = asked.output
     check_outputs({"--log-dir": output.logs.log_dir})

@@ -107,7 +107,14 @@ class Comparison:
             if self._operation is Operation.SUM:
                 earlier = range(index - 2, index) if index > 1 else range(0)
                 before = [_magnitude(features_of_round(self._features, each)) for each in earlier]
-                verdict = judge(self._graph, self._assignment, features, whole, before, self._left)
+                verdict = judge(
+                    self._graph,
+                    self._assignment,
+                    features,
+                    whole,
+                    before=before,
+                    left=self._left,
+                )
             else:
                 right = _extremes(self._graph, self._assignment, features, self._operation)
                 verdict = Verdict(int((right != sums).sum()), max_error=0.0, error_bound=0.0)
@@ -166,6 +173,7 @@ def judge(
     assignment: Int32s,
     features: Float32s,
     result: RoundResult,
+    *,
     before: Sequence[float] = (),
     left: Bools | None = None,
 ) -> Verdict:

@@ -82,6 +82,7 @@ def report_leaf_spine(
     boundary: BoundaryEdges,
     exchanges: Iterable[Exchanges],
     alone: Mapping[str, HostTraffic],
+    *,
     done: FinishedWorkers[Any],
 ) -> LeafSpineReport:
     """Compare the counts of all exchanges with the plan."""

@@ -179,7 +179,7 @@ def make_report(
     parts, between = prepared.parts, None
     if parts is not None:
         between = report_leaf_spine(
-            parts, prepared.manifest, boundary, [exchanges], alone, measured
+            parts, prepared.manifest, boundary, [exchanges], alone, done=measured
         )
     # By how much the counters of all switches together have grown.
     counters, queues = Counter[str](), []

@@ -60,7 +60,7 @@ from switchgnn.planner import (
 from switchgnn.planner.base.lanes import BANK_LANES
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, host_rows
+from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, predict_ways
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, switch_adds_up_faster
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
@@ -272,21 +272,16 @@ def predict_transport(
 
 def bmv2_note(job: TrainJob, data: Dataset, plan: Plan) -> str:
     """Say how long BMv2 is predicted to take for the exchanges of a training."""
-    each = plan_exchange_seconds(job, data, plan, Target.BMV2)
+    boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
+    slow, fast = (
+        predict_ways(plan, boundary, _expected(job, data, target))[SWITCH.name]
+        for target in (Target.BMV2, Target.EMBEDDED)
+    )
     epochs = job.task.training.options.epochs
     return (
-        f"Exchanges over BMv2 are predicted to take {each * epochs:.3g} s, {each:.2g} s in each of "
-        f"{Amount(epochs):epoch}; --target embedded is faster."
+        f"BMv2 is not built for speed: exchanges are predicted to take {slow * epochs:.3g} s, "
+        f"{slow:.2g} s in each of {Amount(epochs):epoch}; {fast:.2g} s with --target embedded."
     )
-
-
-def plan_exchange_seconds(job: TrainJob, data: Dataset, plan: Plan, target: Target) -> float:
-    """Predict the exchanges of an epoch with this plan over a switch of that kind."""
-    expected = _expected(job, data, target)
-    boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
-    left = {each: plan.left(each) for each in expected.directions}
-    rows = host_rows(boundary, job.workers, expected.directions, partial=True, left=left)
-    return expected.of_plan(plan, rows)
 
 
 def _expected(
@@ -354,16 +349,12 @@ def run_training(
         )
         if cost := told_cost(data.graph, prepared.plan.assignment[: data.vertices], data.factors):
             note(cost)
-        slow = choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None
-        if slow:
+        if choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None:
             note(bmv2_note(job, data, prepared.plan))
         recorder = Recorder(job.processes, on_epoch)
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends = done.result
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
-        if slow:
-            there = plan_exchange_seconds(job, data, prepared.plan, Target.EMBEDDED)
-            what["embedded_seconds"] = there
         between = _leaf_spine_report(job, data, prepared, done)
         wires = None if done.wires is None else [wire._asdict() for wire in done.wires]
         return recorder.report(ends, wires, leaf_spine=between, **what)
@@ -455,7 +446,7 @@ def _leaf_spine_report(
     boundary = boundary_edges(data.exchanged(assignment)[0], assignment)
     alone = host_traffic(boundary, job.workers, exchanges, Framing.parse(job.task.mtu))
     return report_leaf_spine(
-        prepared.parts, prepared.plan.manifest, boundary, exchanges, alone, done
+        prepared.parts, prepared.plan.manifest, boundary, exchanges, alone, done=done
     )
 
 

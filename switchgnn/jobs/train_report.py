@@ -60,8 +60,6 @@ class TrainReport(Report):
     exchange_seconds: float | None = None
     # of an epoch's exchanges by transport, if `auto` chose; else None
     predicted_seconds: dict[str, float] | None = None
-    # of an epoch's exchanges over BMv2, predicted for the embedded switch; else None
-    embedded_seconds: float | None = None
     # `switch` or `gloo`, which added up the gradients; None for one worker
     reduce: str | None = None
     reduce_seconds: float = 0.0  # of the slowest worker, in all epochs

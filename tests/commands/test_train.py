@@ -13,7 +13,6 @@ from switchgnn.commands.train.display import (
     kept_line,
     largest_difference,
     links_table,
-    reference_lines,
     saving_lines,
     transports_table,
     verdict_lines,
@@ -270,14 +269,6 @@ def test_without_a_limit_frames_and_waiting_are_told():
     assert time.endswith("The switch loses: it takes 3.00 times the time.")
     assert "an epoch takes 1,200 frames of 1,000 bytes, and workers wait 200 ms" in why
     assert "an epoch takes 2,000 frames of 1,000 bytes, and workers wait 50 ms" in why
-
-
-def test_bmv2_is_said_to_be_slow_with_what_the_embedded_switch_takes():
-    slow = replace(report(), exchange_seconds=4.2, embedded_seconds=0.055)
-    (line,) = reference_lines([slow, report("host")])
-    assert "BMv2 is a behavioural model" in line
-    assert "took 4,200 ms" in line
-    assert "55 ms over the embedded switch" in line
 
 
 @pytest.mark.parametrize("names", [("switch",), ("switch", "local"), ("host", "host-partial")])

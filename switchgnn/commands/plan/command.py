@@ -44,11 +44,11 @@ def plan(
         ),
     ] = None,
 ) -> None:
-    """Partition a graph, form blocks, and say what that costs.
+    """Partition a graph, form blocks, and report the costs.
 
-    The switch's tables are installed from the folder of --out with
-    `switchgnn controller install`; each worker reads its own part of it. With
-    --check, a plan on disk is compared with GRAPH, edge by edge.
+    `switchgnn controller install` installs the switch's tables from the folder
+    of --out, and each worker reads its own part there. --check compares a plan
+    on disk with GRAPH, edge by edge.
     """
     if asked.check is not None:
         _check(asked.check, graph, asked)

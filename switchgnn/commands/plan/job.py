@@ -36,11 +36,13 @@ from switchgnn.planner.costs.forecast import (
     HOST,
     HOST_PARTIAL,
     PREDICTED_TRANSPORTS,
+    SWITCH,
     Rows,
     StarForecast,
     build_auto,
     choose_lanes,
     host_rows,
+    predict_ways,
     share_served,
     transport_of,
     verdict,
@@ -94,9 +96,7 @@ class LinkOptions:
         default=_DEFAULT.delay / _MICRO,
         min=0.0,
     )
-    mtu: str = mtu_option(
-        NETWORK, "The largest IP packet between hosts alone, into which they pack rows."
-    )
+    mtu: str = mtu_option(NETWORK, "Let hosts alone pack rows into IP packets of up to this size.")
 
     def network(self, profile: SwitchProfile | None, loop: float | None) -> NetworkModel:
         """Return the network to predict on; `loop`: passes per second of the switch, or None."""
@@ -162,9 +162,8 @@ def outlook_of(
         return Outlook(own, forecast.network, loads, {}, None, why)
     seconds = dict(known or {})
     if known is None:
-        seconds = {name: forecast.of_hosts(each) for name, each in rows.items()}
-        if own not in seconds:
-            seconds[own] = forecast.of_plan(plan, left)
+        ways = predict_ways(plan, boundary, forecast)
+        seconds = {own: ways.pop(SWITCH), **ways}
     ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}
     kept = share_served(plan, boundary, directions)
     both = len(directions) > 1
@@ -218,7 +217,10 @@ class PlanOptions:
     )
     seed: int = seed_option()
     directions: str = option(
-        DATA, "WHICH", "Plan forward, or both: training sums gradients backward.", default="forward"
+        DATA,
+        "WHICH",
+        "Plan forward sums, or both directions: training sums gradients backward.",
+        default="forward",
     )
     strategies: PlanningOptions
     memory: MemoryOptions
@@ -226,7 +228,7 @@ class PlanOptions:
     link_rate: float | None = option(
         NETWORK,
         "RATE",
-        "Assume this many packets per second on a worker's link, for --strategy best.",
+        "Assume this many packets per second on each link, for --strategy best.",
     )
     recirculation_rate: float | None = option(
         NETWORK, "RATE", "Assume this many passes per second of the switch, for --strategy best."
@@ -242,16 +244,18 @@ class PlanOptions:
     data: str | None = option(
         DATA,
         "DATA",
-        "With --parts, take this data set of `switchgnn train --data`, or its file, instead of "
-        "GRAPH.",
+        "With --parts, use this data set instead of GRAPH: a name or file that `switchgnn train "
+        "--data` takes.",
     )
     parts: bool = flag(
-        OUTPUT, "Write a job to --out: the plan, and each worker's part of --data.", "--parts"
+        OUTPUT, "Write a job to --out: the plan and each worker's part of --data.", "--parts"
     )
     transport: list[str] | None = option(
-        OUTPUT, "NAME", "With --parts, let workers take this transport, too; repeatable."
+        OUTPUT, "NAME", "With --parts, also let workers use this transport; repeatable."
     )
-    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder, and make none.")
+    check: Path | None = option(
+        OUTPUT, "FOLDER", "Check the plan in this folder instead of making one."
+    )
     as_json: bool = json_option("Print the report as JSON.")
 
     def slots_of(self) -> int | None:

@@ -50,7 +50,7 @@ ConfigOption = Annotated[
         callback=_read_config,
         is_eager=True,
         show_default=False,
-        help="Read options from a TOML file, such as workers = 4; those given here count more.",
+        help="Read options such as workers = 4 from this TOML file; the command line wins.",
     ),
 ]
 

@@ -42,10 +42,8 @@ def port_option(text: str) -> Any:  # noqa: ANN401
 class LiveOptions:
     """Whether to serve a page."""
 
-    live: bool = flag(
-        OUTPUT, "Show the run as it goes, on a page for a browser on this machine.", "--live"
-    )
-    live_port: int | None = port_option("Of that page.")
+    live: bool = flag(OUTPUT, "Show the run as it goes in a browser on this machine.", "--live")
+    live_port: int | None = port_option("Serve that page on this port.")
 
     def check(self) -> None:
         """Check that the page can be served, before any work."""

@@ -68,7 +68,7 @@ class LogOptions:
         shown="a temporary one, kept and named if something fails",
     )
     verbose: bool = flag(
-        OUTPUT, "Print which processes start and end, and their messages.", "--verbose", "-v"
+        OUTPUT, "Print when processes start and end, and what they log.", "--verbose", "-v"
     )
 
 
@@ -80,12 +80,12 @@ class OutputOptions:
     pcap: Path | None = option(
         OUTPUT,
         "FOLDER",
-        ("Write all packets to pcap files in this folder, one per link: see `switchgnn capture`."),
+        "Write all packets to pcap files in this folder, one per link: see `switchgnn capture`.",
     )
     metrics: str | None = option(
         OUTPUT,
         "[ADDRESS:]PORT",
-        "Let worker w serve metrics to Prometheus on PORT + w of that address, or of loopback.",
+        "Let worker w serve metrics for Prometheus on PORT + w of this address (loopback by default).",
     )
     page: LiveOptions = field(default_factory=LiveOptions)
     as_json: bool = json_option()

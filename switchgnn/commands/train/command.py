@@ -49,10 +49,10 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     Every worker holds a part of the graph. Each layer adds up local neighbours
     with PyTorch Geometric and remote ones through the transport, forward and
     backward, so the losses are those of one machine. Without --transport, the
-    one that is predicted to be the fastest is used. With several --transport
-    the same training runs over each, and a table compares them. Over transports
-    other than switch, of the strategies only --partition and --assignment count;
-    g3 has a partition of its own by default.
+    transport that is predicted to be fastest is used. If you give several, the
+    same training runs over each, and a table compares them. Transports other
+    than switch use only --partition and --assignment of the strategies; g3 has
+    its own partition by default.
     """
     chosen, output = asked.over.chosen(), asked.output
     asked.check(chosen)
@@ -284,7 +284,6 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
         *display.saving_lines(reports),
         display.closing_line(reports),
         *display.verdict_lines(reports),
-        *display.reference_lines(reports),
     ):
         if line is not None:
             say(line)

@@ -140,17 +140,6 @@ def closing_line(reports: Sequence[TrainReport]) -> str | None:
     return f"{line} The losses of {worst} differ from those of one process by up to {off}."
 
 
-def reference_lines(reports: Sequence[TrainReport]) -> list[str]:
-    """Say of trainings over BMv2 that it is slow, and how fast the embedded switch would be."""
-    return [
-        "BMv2 is a behavioural model that is not built for speed: the exchanges of an epoch took "
-        f"{_ms(report.exchange_seconds or 0.0)} ms, and are predicted to take "
-        f"{_ms(report.embedded_seconds)} ms over the embedded switch (--target embedded)."
-        for report in reports
-        if report.embedded_seconds is not None
-    ]
-
-
 def _carried(report: TrainReport) -> str:
     return size_text(report.total_bytes) if report.total_bytes else "nothing"
 

@@ -43,7 +43,7 @@ _BETWEEN_HOSTS = ", ".join(each.name for each in TRANSPORTS if each.between_host
 # Paragraphs become lines of the help.
 _TRANSPORT_HELP = "\n\n".join(
     (
-        "What carries the sums; repeat it to compare:",
+        "Exchange sums over this transport; repeat the option to compare:",
         *(f"{name}: {each.help}" for name, each in _KINDS.items()),
     )
 )
@@ -77,13 +77,17 @@ class DataOptions:
         autocompletion=lambda: list(_DATA),
     )
     root: Path | None = option(
-        DATA, "FOLDER", "Read the data set, such as raw Planetoid files, from this folder."
+        DATA, "FOLDER", "Read the data set (such as raw Planetoid files) from this folder."
     )
-    edges: Path | None = option(DATA, "FILE", "Train on this graph, with the next two options.")
+    edges: Path | None = option(
+        DATA, "FILE", "Train on the graph in this file (needs the next two options)."
+    )
     node_features: Path | None = option(
-        DATA, "FILE", "Read its features from a .npy, .csv or .json file."
+        DATA, "FILE", "Read its features from this .npy, .csv or .json file."
     )
-    labels: Path | None = option(DATA, "FILE", "Read labels from a .csv, .json, .npy or text file.")
+    labels: Path | None = option(
+        DATA, "FILE", "Read its labels from this .csv, .json, .npy or text file."
+    )
     weights: WeightOptions = field(default_factory=WeightOptions)
 
     @property
@@ -126,7 +130,7 @@ class TransportOptions:
     sampling: float = option(
         EXCHANGE,
         "P",
-        f"Sample with BNS-GCN's p (transport {_SAMPLED}).",
+        f"Sample boundary vertices with this probability, BNS-GCN's p (transport {_SAMPLED}).",
         default=1.0,
         min=0.0001,
         max=1.0,
@@ -149,7 +153,7 @@ class TransportOptions:
     reduce: ReduceBy | None = option(
         EXCHANGE,
         None,
-        "Add up gradients by switch (48 bits per number), switch-32 (less precise) or gloo; the "
+        "Add up gradients with switch (48 bits per number), switch-32 (less precise) or gloo; the "
         f"first two need --transport {SWITCH.name}.",
         shown="the one predicted to be faster",
     )
@@ -180,7 +184,7 @@ class TransportOptions:
 class TrainOutputs(OutputOptions):
     """What a training writes."""
 
-    as_json: bool = json_option("One JSON line per epoch, and one at the end.")
+    as_json: bool = json_option("Print a JSON line per epoch and one at the end.")
 
 
 @dataclass(frozen=True, kw_only=True)
