@@ -122,9 +122,7 @@ class PacketPrinter:
 
 _INTERRUPTED = 130
 
-_KINDS_HELP = (
-    f"Show only packets of this kind; repeatable: {', '.join(kind.name.lower() for kind in Kind)}."
-)
+_KINDS = ", ".join(kind.name.lower() for kind in Kind)
 KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind}, type=str)  # type: ignore[misc]
 
 
@@ -138,7 +136,9 @@ class CaptureOptions:
     network: Path | None = option(
         OUTPUT, "FILE", "Show addresses by their names in this network file."
     )
-    kind: list[KindOption] | None = option(PACKETS, "KIND", _KINDS_HELP)
+    kind: list[KindOption] | None = option(
+        PACKETS, "KIND", f"Show only packets of this kind; repeatable: {_KINDS}."
+    )
     round_number: list[int] | None = option(
         PACKETS, "N", "Show only packets of this round; repeatable.", "--round", min=0
     )

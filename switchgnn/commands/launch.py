@@ -82,7 +82,7 @@ def launch(
     asked: LaunchOptions,
     program: Annotated[
         Path,
-        typer.Argument(metavar="PROGRAM", help="The Python program to run.", show_default=False),
+        typer.Argument(metavar="PROGRAM", help="A Python program to run.", show_default=False),
     ],
     words: Annotated[
         list[str] | None,

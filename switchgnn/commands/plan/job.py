@@ -219,7 +219,7 @@ class PlanOptions:
     directions: str = option(
         DATA,
         "WHICH",
-        "Plan forward sums, or both directions: training sums gradients backward.",
+        "Plan forward or both: training also sums backward.",
         default="forward",
     )
     strategies: PlanningOptions
@@ -253,9 +253,7 @@ class PlanOptions:
     transport: list[str] | None = option(
         OUTPUT, "NAME", "With --parts, also let workers use this transport; repeatable."
     )
-    check: Path | None = option(
-        OUTPUT, "FOLDER", "Check the plan in this folder instead of making one."
-    )
+    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder.")
     as_json: bool = json_option("Print the report as JSON.")
 
     def slots_of(self) -> int | None:

@@ -85,7 +85,7 @@ class OutputOptions:
     metrics: str | None = option(
         OUTPUT,
         "[ADDRESS:]PORT",
-        "Let worker w serve metrics for Prometheus on PORT + w of this address (loopback by default).",
+        "Let worker w serve metrics for Prometheus on PORT + w (on loopback by default).",
     )
     page: LiveOptions = field(default_factory=LiveOptions)
     as_json: bool = json_option()

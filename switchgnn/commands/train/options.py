@@ -79,9 +79,7 @@ class DataOptions:
     root: Path | None = option(
         DATA, "FOLDER", "Read the data set (such as raw Planetoid files) from this folder."
     )
-    edges: Path | None = option(
-        DATA, "FILE", "Train on the graph in this file (needs the next two options)."
-    )
+    edges: Path | None = option(DATA, "FILE", "Train on this graph (needs the next two options).")
     node_features: Path | None = option(
         DATA, "FILE", "Read its features from this .npy, .csv or .json file."
     )
