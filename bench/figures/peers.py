@@ -17,7 +17,7 @@ from bench.loads.training import TrainingSetting, job_of, lacks_training, train
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
-from switchgnn.jobs.forks import ENVIRONMENT
+from switchgnn.jobs.workers import ENVIRONMENT
 from switchgnn.topologies import FabricKind, Target
 
 if TYPE_CHECKING:

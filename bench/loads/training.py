@@ -12,7 +12,7 @@ from bench.settings import Settings
 from bench.testbeds.forkserver import NewForkserver
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import SWITCH
-from switchgnn.jobs.forks import ENVIRONMENT, imported_before_forks
+from switchgnn.jobs.workers import ENVIRONMENT, imported_before_forks
 from switchgnn.p4src import load_program
 from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges

@@ -32,11 +32,9 @@ from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
 from switchgnn.jobs.allreduce import write_empty_plan
-from switchgnn.jobs.forks import require_training
 from switchgnn.jobs.logs import told_aloud
-from switchgnn.jobs.observer import NOBODY
-from switchgnn.jobs.runner import NetworkJob, Workers, finished, workspace
-from switchgnn.jobs.workers import ChildLines, rank_variables
+from switchgnn.jobs.runner import NOBODY, NetworkJob, Workers, finished, workspace
+from switchgnn.jobs.workers import ChildLines, rank_variables, require_training
 from switchgnn.p4src import load_program
 from switchgnn.planner import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port

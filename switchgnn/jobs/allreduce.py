@@ -25,8 +25,8 @@ from switchgnn.host.reduce import scale
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
 from switchgnn.host.registry import SWITCH
 from switchgnn.jobs.logs import recordings_in
-from switchgnn.jobs.observer import NOBODY
 from switchgnn.jobs.runner import (
+    NOBODY,
     FinishedWorkers,
     NetworkJob,
     StepListener,

@@ -26,12 +26,13 @@ from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.host.worker import WRITTEN, HostKind, WorkerTask
 from switchgnn.jobs.logs import Recordings, recordings_in
-from switchgnn.jobs.observer import NOBODY, RunObserver
 from switchgnn.jobs.reference import SUM_BYTES, Comparison, Verdict
 from switchgnn.jobs.report import Report, ran_ahead, report_leaf_spine, strategy_names
 from switchgnn.jobs.runner import (
+    NOBODY,
     FinishedWorkers,
     NetworkJob,
+    RunObserver,
     StepListener,
     Workers,
     Workspace,

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product, starmap
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from switchgnn.base.files import private_folder
 from switchgnn.controller import (
@@ -27,11 +27,12 @@ from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.target import client_of
 from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.links.transport import LinkConfig
-from switchgnn.host.metrics import metrics_address
+from switchgnn.host.metrics import METRICS_EVENT, metrics_address
 from switchgnn.host.wire.native import native_frames
 from switchgnn.jobs.logs import Recordings, RunLogs, log_install, logged_steps, run_logs
-from switchgnn.jobs.observer import NOBODY, RunObserver
 from switchgnn.jobs.workers import naming_who_releases
+from switchgnn.live.board import EVERY, Board, JobOutcome
+from switchgnn.live.polling import kinds_of, polling_switches
 from switchgnn.p4src import Program
 from switchgnn.planner import PlanRequest, read_manifest
 from switchgnn.planner.base.lanes import LANES, WIDEST_ANSWER
@@ -126,6 +127,64 @@ class NetworkJob:
 def widest_on(target: Target) -> int:
     """Return the numbers of the widest frame that a switch takes."""
     return LANES[-1] if target is Target.EMBEDDED else WIDEST_ANSWER
+
+
+class RunObserver:
+    """Observes a run without influence on it, and updates a page, if there is one."""
+
+    def __init__(self, board: Board | None = None) -> None:
+        self._board = board
+        # how often workers report, in seconds; 0: never
+        self.tell_every = EVERY if board else 0.0
+
+    def step(self, name: str) -> None:
+        """Show a step."""
+        if self._board:
+            self._board.step(name)
+
+    @contextmanager
+    def over(
+        self, transport: str, fabric: Fabric | None, bank_slots: Sequence[int] = ()
+    ) -> Iterator[None]:
+        """Show a running network during the block, or one process without a network.
+
+        `bank_slots`: for each switch, the most slots of each bank that its plan uses; empty without
+        a plan.
+        """
+        if self._board is None:
+            yield
+            return
+        if fabric is None:
+            self._board.begin(f"transport {transport}, one process")
+            yield
+            return
+        network = fabric.describe()
+        ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
+        self._board.begin(
+            f"transport {transport}, {kinds_of(network)}, {ran_on}",
+            [True] * len(network.workers),
+            [switch.name for switch in network.in_order],
+        )
+        with polling_switches(network, self._board.switch, bank_slots):
+            yield
+            self._board.finish()
+
+    def event(self, worker: int, event: dict[str, Any]) -> None:
+        """Show the metrics of a worker, and worker 0's epochs."""
+        if self._board is None:
+            return
+        if event["event"] == METRICS_EVENT:
+            self._board.worker(worker, event["values"])
+        elif event["event"] == "epoch" and worker == 0:
+            self._board.epoch(event["epoch"], event["loss"])
+
+    def done(self, words: str, *, right: bool = True) -> None:
+        """Show the end of the run, which may be kept for long."""
+        if self._board:
+            self._board.end(JobOutcome.DONE if right else JobOutcome.WRONG, words)
+
+
+NOBODY = RunObserver()
 
 
 @dataclass(frozen=True)

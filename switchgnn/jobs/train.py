@@ -19,7 +19,6 @@ from switchgnn.host.reduce.reduction import frames_of_floats
 from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.jobs.logs import Recordings
-from switchgnn.jobs.observer import NOBODY, RunObserver
 from switchgnn.jobs.report import (
     LeafSpineReport,
     ran_ahead,
@@ -27,8 +26,10 @@ from switchgnn.jobs.report import (
     strategy_names,
 )
 from switchgnn.jobs.runner import (
+    NOBODY,
     FinishedWorkers,
     NetworkJob,
+    RunObserver,
     StepListener,
     Workers,
     Workspace,
@@ -60,7 +61,7 @@ from switchgnn.planner import (
 from switchgnn.planner.base.lanes import BANK_LANES
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, predict_ways
+from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, switch_adds_up_faster
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
@@ -226,9 +227,6 @@ def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedS
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
 
 
-_MILLI = 1e-3
-
-
 @dataclass(frozen=True, eq=False)
 class TransportPrediction:
     """The predicted time of an epoch's exchanges."""
@@ -266,7 +264,7 @@ def predict_transport(
     made = build_auto(graph, strategies, context, expected, **settings)
     chosen = SWITCH if made.chosen == forecast.MIXED else transport_kind(made.chosen)
     planned = (strategies, made.plan) if chosen.in_switch else None
-    why = f"{_why(made, chosen)}{_WITHOUT_MIXED if whole else ''}"
+    why = f"{made.why}{_WITHOUT_MIXED if whole else ''}"
     return TransportPrediction(made.seconds, chosen, why, planned)
 
 
@@ -308,16 +306,6 @@ def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
     )
     faster = switch_adds_up_faster(numbers, frames, TCP_PAYLOAD, job.workers, network)
     return ReduceBy.SWITCH if faster else ReduceBy.GLOO
-
-
-def _why(made: AutoPlan, chosen: TransportKind) -> str:
-    named = {way: f"{made.seconds[way] / _MILLI:,.1f}" for way in made.seconds}
-    others = ", ".join(f"{way} {each}" for way, each in named.items() if way != made.chosen)
-    kept = " with some destinations left to the hosts" if made.chosen == forecast.MIXED else ""
-    return (
-        f"auto takes {chosen.name}{kept}: the exchanges of an epoch are predicted to "
-        f"take {named[made.chosen]} ms ({others})."
-    )
 
 
 _LOG = logging.getLogger(__name__)

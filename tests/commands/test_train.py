@@ -20,8 +20,7 @@ from switchgnn.commands.train.display import (
 from switchgnn.commands.train.follow import EventsError, Reached, TrainEvents
 from switchgnn.commands.train.options import TransportOptions
 from switchgnn.host import registry
-from switchgnn.jobs.plots import PlotError
-from switchgnn.jobs.plots.train import draw_plots
+from switchgnn.jobs.plots import PlotError, draw_plots
 from switchgnn.jobs.train_report import Recorder
 from switchgnn.training.base.options import ReduceBy
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.testbeds.forkserver import NewForkserver
 from switchgnn.commands.application import COMMANDS
-from switchgnn.jobs.forks import ENVIRONMENT
+from switchgnn.jobs.workers import ENVIRONMENT
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.forkserver import Forkserver
 from tests.support.gpu import cuda_missing

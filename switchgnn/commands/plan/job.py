@@ -7,9 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from switchgnn.base.array_types import Int32s, Int64s
+from switchgnn.base.array_types import Int32s
 from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, flag, option
 from switchgnn.commands.shared.options import (
@@ -33,19 +31,11 @@ from switchgnn.planner.base.lanes import BANK_LANES, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import (
-    HOST,
-    HOST_PARTIAL,
-    PREDICTED_TRANSPORTS,
-    SWITCH,
-    Rows,
+    Outlook,
     StarForecast,
     build_auto,
     choose_lanes,
-    host_rows,
-    predict_ways,
-    share_served,
-    transport_of,
-    verdict,
+    outlook_of,
 )
 from switchgnn.planner.costs.report import (
     DirectionReport,
@@ -54,7 +44,7 @@ from switchgnn.planner.costs.report import (
     multicast_packets,
     report_direction,
 )
-from switchgnn.planner.costs.seconds import NetworkModel, packed_frames
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
@@ -107,96 +97,6 @@ class LinkOptions:
             loop=loop,
             mtu=Framing.parse(self.mtu).packet_bytes,
         )
-
-
-@dataclass(frozen=True)
-class TransportLoad:
-    """Bytes of one exchange in each direction of the plan, headers included."""
-
-    # on the links of all workers
-    up: int
-    down: int
-    busiest: int  # of the fullest link, in one direction
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """The costs of exchanges with a plan, and between hosts alone."""
-
-    plan: str  # its transport: `switch`, `mixed`, or one of hosts alone if it leaves all to them
-    network: NetworkModel
-    loads: Mapping[str, TransportLoad]  # bytes by transport
-    seconds: Mapping[str, float]  # predicted by transport; empty over leaves and spines
-    chosen: str | None  # the fastest transport; None without a prediction
-    why: str  # one sentence for the user
-
-
-def outlook_of(
-    plan: Plan,
-    boundary: BoundaryEdges,
-    forecast: StarForecast,
-    frames: Sequence[int],
-    known: Mapping[str, float] | None,
-    *,
-    star: bool,
-) -> Outlook:
-    """Compare a plan with hosts alone, which pack rows into frames.
-
-    `known` are the seconds by transport that were predicted when the plan was made. Exchanges over
-    several switches are not predicted.
-    """
-    workers, directions = plan.manifest.workers, forecast.directions
-    rows = {
-        name: host_rows(boundary, workers, directions, partial=name == HOST_PARTIAL)
-        for name in (HOST_PARTIAL, HOST)
-    }
-    left = host_rows(
-        boundary, workers, directions, partial=True, left={it: plan.left(it) for it in directions}
-    )
-    own = transport_of(plan, directions)
-    loads = {name: _load(*_packed(each, forecast)) for name, each in rows.items()}
-    if own not in loads:
-        loads = {own: _of_plan(plan, left, forecast, frames), **loads}
-    if not star:
-        why = "Exchanges over leaves and spines are not predicted."
-        return Outlook(own, forecast.network, loads, {}, None, why)
-    seconds = dict(known or {})
-    if known is None:
-        ways = predict_ways(plan, boundary, forecast)
-        seconds = {own: ways.pop(SWITCH), **ways}
-    ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}
-    kept = share_served(plan, boundary, directions)
-    both = len(directions) > 1
-    why = verdict(own, seconds, kept, forecast.network.mtu, both=both)
-    return Outlook(
-        own, forecast.network, loads, ordered, min(ordered, key=ordered.__getitem__), why
-    )
-
-
-def _of_plan(
-    plan: Plan, left: Rows, forecast: StarForecast, frames: Sequence[int]
-) -> TransportLoad:
-    up, down = _packed(left, forecast)
-    for direction in forecast.directions:
-        said = plan.manifest.direction(direction).prediction
-        up = up + np.array(said.packets_up) * sum(frames)
-        down = down + np.array(said.packets_down) * sum(frames)
-    return _load(up, down)
-
-
-def _packed(rows: Rows, forecast: StarForecast) -> tuple[Int64s, Int64s]:
-    """Return the bytes of hosts' frames that each worker sends, and receives: int64[W] each."""
-    sizes = sum(
-        packed_frames(rows[direction], width, forecast.network.mtu)[1]
-        for direction, widths in forecast.exchanges.items()
-        for width in widths
-    )
-    sizes = np.asarray(sizes)
-    return sizes.sum(axis=1), sizes.sum(axis=0)
-
-
-def _load(up: Int64s, down: Int64s) -> TransportLoad:
-    return TransportLoad(int(up.sum()), int(down.sum()), int(max(up.max(), down.max())))
 
 
 # The comparison with the paper's plan partitions the boundary graph again, level by level.

@@ -11,7 +11,7 @@ import typer
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import OUTPUT, flag, option
-from switchgnn.jobs.observer import NOBODY, RunObserver
+from switchgnn.jobs.runner import NOBODY, RunObserver
 from switchgnn.live.board import Board, JobOutcome
 
 _INTERRUPTED = 130  # the exit code of Ctrl-C

@@ -20,12 +20,11 @@ from switchgnn.commands.train.follow import Reached, TrainEvents
 from switchgnn.commands.train.options import COMMON, TrainCommandOptions
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import AUTO, G3, HOST, SWITCH, TransportKind
-from switchgnn.jobs.forks import training_forkserver
 from switchgnn.jobs.logs import Recordings, recordings_in, told_aloud
-from switchgnn.jobs.observer import RunObserver
-from switchgnn.jobs.plots.train import draw_plots
-from switchgnn.jobs.runner import NetworkJob
+from switchgnn.jobs.plots import draw_plots
+from switchgnn.jobs.runner import NetworkJob, RunObserver
 from switchgnn.jobs.train_report import EpochListener, TrainReport
+from switchgnn.jobs.workers import training_forkserver
 from switchgnn.p4src import load_program
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
