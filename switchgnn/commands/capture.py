@@ -151,7 +151,7 @@ class CaptureOptions:
     limit: int | None = option(
         PACKETS, "N", "End after N packets, or after N blocks of a summary.", min=1
     )
-    summary: bool = flag(OUTPUT, "Summarize the packets block by block.", "--summary", "--story")
+    summary: bool = flag(OUTPUT, "Summarize the packets block by block.", "--summary")
     details: bool = flag(OUTPUT, "Show every field of each packet, with Scapy.", "--details")
     as_json: bool = json_option("Print one JSON object per packet or block.")
 

@@ -32,12 +32,12 @@ from switchgnn.commands.shared.console import (
     progress_bars,
 )
 from switchgnn.commands.shared.options import (
-    ControlOptions,
     JobNetworkOptions,
     PlanningOptions,
     find_metrics,
     ignore_weights_option,
     mtu_option,
+    no_congestion_control_option,
     seed_option,
     timeout_option,
     workers_option,
@@ -211,7 +211,7 @@ class RunCommandOptions:
         min=0,
         shown="half of a queue",
     )
-    control: ControlOptions
+    no_congestion_control: bool = no_congestion_control_option()
     background: int = option(
         CONGESTION,
         "N",
@@ -232,7 +232,7 @@ class RunCommandOptions:
         pace = Pace(
             window=self.network.in_flight(busy=busy),
             timeout=self.timeout,
-            congestion_control=self.control.heeds_marks,
+            congestion_control=not self.no_congestion_control,
         )
         return RunOptions(
             **(shared_fields(self, RunOptions) | job),

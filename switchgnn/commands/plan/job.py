@@ -13,7 +13,7 @@ from switchgnn.base.options import DATA, NETWORK, OUTPUT, flag, option
 from switchgnn.commands.shared.options import (
     MemoryOptions,
     PlanningOptions,
-    TierOptions,
+    TopologyOptions,
     WeightOptions,
     json_option,
     mtu_option,
@@ -124,7 +124,7 @@ class PlanOptions:
     )
     strategies: PlanningOptions
     memory: MemoryOptions
-    topology: TierOptions
+    topology: TopologyOptions
     link_rate: float | None = option(
         NETWORK,
         "RATE",

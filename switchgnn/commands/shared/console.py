@@ -88,29 +88,23 @@ def captured_line(files: Sequence[Path]) -> str:
     return f"Packets of {links}, {size:,} bytes; none was left out."
 
 
-# Shorter work is not commented on.
-_QUIET_SECONDS = 2.0
+# Steps that begin earlier are not worth a line.
+_QUIET_SECONDS = 0.5
 
 
 class Steps:
-    """Prints each step on stderr once the work has taken a while. A context manager.
+    """Prints each step on stderr before it, unless the work has just begun. A context manager.
 
-    Libraries such as METIS block Python: no spinner turns, and Ctrl-C would wait for them. So the
-    line is printed before the step, and Ctrl-C ends the process at once. That is safe, as plans
-    are moved into place in one step.
+    Libraries such as METIS block Python: no spinner turns, and Ctrl-C would wait for them. So
+    Ctrl-C ends the process at once. That is safe, as plans are moved into place in one step.
     """
 
     def __init__(self) -> None:
         self._start = time.monotonic()
         self._before: Any = None
-        self._pending: str | None = None
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(_QUIET_SECONDS, self._speak)
-        self._timer.daemon = True
 
     def __enter__(self) -> "Steps":
         self._start = time.monotonic()
-        self._timer.start()
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, signal.SIG_DFL)
         return self
@@ -128,23 +122,14 @@ class Steps:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
     def tell(self, step: str) -> None:
         """Begin a step."""
-        with self._lock:
-            self._pending = step
-        if time.monotonic() - self._start > _QUIET_SECONDS:
-            self._speak()
-
-    def _speak(self) -> None:
-        with self._lock:
-            if self._pending is not None:
-                seconds = time.monotonic() - self._start
-                typer.echo(f"{seconds:7.1f} s  {self._pending}", err=True)
-                self._pending = None
+        seconds = time.monotonic() - self._start
+        if seconds >= _QUIET_SECONDS:
+            typer.echo(f"{seconds:7.1f} s  {step}", err=True)
 
 
 def leaf_spine_table(

@@ -122,22 +122,10 @@ FaultsOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class ControlOptions:
-    """Whether workers slow down when packets are marked.
-
-    There are two options because both names of one do not fit into 80 columns.
-    """
-
-    no_congestion_control: bool = flag(
-        CONGESTION, "Do not slow down when packets are marked.", "--no-congestion-control"
-    )
-    congestion_control: bool = flag(CONGESTION, "", "--congestion-control", hidden=True)
-
-    @property
-    def heeds_marks(self) -> bool:
-        """Whether workers slow down."""
-        return self.congestion_control or not self.no_congestion_control
+def no_congestion_control_option() -> Any:  # noqa: ANN401
+    """Declare --no-congestion-control."""
+    text = "Do not slow down when packets are marked."
+    return flag(CONGESTION, text, "--no-congestion-control")
 
 
 def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
@@ -292,33 +280,9 @@ FabricOption = Enum(
 )
 
 
-def _spines_option() -> Any:  # noqa: ANN401
-    return option(
-        NETWORK, "N", "Put N spines above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
-    )
-
-
 @dataclass(frozen=True)
-class TierOptions:
-    """The switches that `plan` plans for."""
-
-    leaves: int | None = option(
-        NETWORK, "N", "Spread the workers over N leaves.", min=1, shown="one, and no spines"
-    )
-    spines: int | None = _spines_option()
-
-    def leaf_spine(self, workers: int) -> LeafSpine | None:
-        """Divide the workers over the leaves; None for a star."""
-        if self.leaves is None and self.spines is not None:
-            raise PlannerError("A star has no spines: add --leaves.")
-        if self.leaves is None:
-            return None
-        return even_leaf_spine(workers, self.leaves, self.spines or _SPINES)
-
-
-@dataclass(frozen=True)
-class FabricOptions:
-    """Which switches and network a command builds."""
+class TopologyOptions:
+    """How switches connect the workers."""
 
     topology: TopologyOption = option(
         NETWORK,
@@ -329,7 +293,26 @@ class FabricOptions:
     leaves: int | None = option(
         NETWORK, "N", "Spread the workers of a leaf-spine over N leaves.", min=1, shown=str(_LEAVES)
     )
-    spines: int | None = _spines_option()
+    spines: int | None = option(
+        NETWORK, "N", "Put N spines above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
+    )
+
+    def leaves_and_spines(self) -> tuple[int, int] | None:
+        """Return the numbers of leaves and spines, each of which implies them; None for a star."""
+        if self.topology is TopologyOption.STAR and self.leaves is self.spines is None:
+            return None
+        return self.leaves or _LEAVES, self.spines or _SPINES
+
+    def leaf_spine(self, workers: int) -> LeafSpine | None:
+        """Divide the workers over the leaves; None for a star."""
+        numbers = self.leaves_and_spines()
+        return None if numbers is None else even_leaf_spine(workers, *numbers)
+
+
+@dataclass(frozen=True)
+class FabricOptions(TopologyOptions):
+    """Which switches and network a command builds."""
+
     target: TargetOption = option(
         NETWORK,
         "NAME",
@@ -355,19 +338,6 @@ class FabricOptions:
         f"Let BMv2 log at this level, for --log-dir: {', '.join(each.value for each in Bmv2Log)}.",
         default=Bmv2Log.OFF,
     )
-
-    def leaf_spine(self, workers: int) -> LeafSpine | None:
-        """Divide the workers over the leaves; None for a star."""
-        numbers = self.leaves_and_spines()
-        return None if numbers is None else even_leaf_spine(workers, *numbers)
-
-    def leaves_and_spines(self) -> tuple[int, int] | None:
-        """Return the numbers of leaves and spines; None for a star."""
-        if self.topology is TopologyOption.LEAF_SPINE:
-            return self.leaves or _LEAVES, self.spines or _SPINES
-        if self.leaves is not None or self.spines is not None:
-            raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
-        return None
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from switchgnn.base.options import (
 )
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.options import (
-    ControlOptions,
     MemoryOptions,
     StrategyOptions,
     json_option,
+    no_congestion_control_option,
     seed_option,
     workers_option,
 )
@@ -266,7 +266,7 @@ class SimulateCommandOptions:
         default=_DEFAULT.ecn_threshold or 0,
         min=0,
     )
-    control: ControlOptions
+    no_congestion_control: bool = no_congestion_control_option()
     background_load: float = option(
         CONGESTION,
         "SHARE",
@@ -303,7 +303,7 @@ class SimulateCommandOptions:
         }
         given |= {name: it for name, it in usual.items() if given[name] is None}
         given["buffer"] = None if self.buffer is None else parse_bytes("--buffer", self.buffer)
-        given["congestion_control"] = self.control.heeds_marks
+        given["congestion_control"] = not self.no_congestion_control
         return NetworkOptions(**given, background_seed=self.seed)
 
     def _leaf_spine(self) -> LeafSpineOptions | None:
