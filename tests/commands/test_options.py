@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from switchgnn.base.options import option, with_groups, with_short_help
+from switchgnn.base.options import option, with_groups
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.run import app as run_app
 from switchgnn.commands.shared.config_file import ConfigError
@@ -179,15 +179,6 @@ def test_nothing_is_cut_at_80_columns(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_options_have_panels_by_subject(name):
-    """All but those that a short help needs no order for."""
-    command = FOUND[tuple(name.split())]
-    options = [each for each in command.params if each.param_type_name == "option"]
-    bare = [each.name for each in options if not each.rich_help_panel and not each.hidden]
-    assert len(bare) <= 6, bare
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_an_example_that_it_takes(name):
     words = example_of(FOUND[tuple(name.split())])
     line = f" {EXAMPLE}{shlex.join(['switchgnn', *words])} ".ljust(WIDTH)
@@ -254,92 +245,24 @@ def test_training_has_one_set_of_defaults():
     assert asked.weight_decay == 5e-4
 
 
-@dataclass(frozen=True)
-class Stay:
-    host: Annotated[str, typer.Option(metavar="NAME", help="Where.")]
-    port: Annotated[int, typer.Option(min=1, help="Which port.")] = 80
-    tag: Annotated[list[str] | None, typer.Option(help="Any.")] = None
-
-
-@pytest.fixture
-def told():
-    return []
-
-
-@pytest.fixture
-def visiting(told):
-    found = typer.Typer()
-
-    @found.command()
-    @with_groups
-    def visit(
-        context: typer.Context,
-        what: Annotated[str, typer.Argument()] = "all",
-        *,
-        stay: Stay,
-        fast: Annotated[bool, typer.Option("--fast")] = False,
-    ) -> None:
-        """Go there."""
-        told.append((context.info_name, what, stay, fast))
-
-    return found
-
-
-def run(command, *words):
-    return CliRunner().invoke(command, words)
-
-
-def test_the_command_gets_objects(visiting, told):
-    assert run(visiting, "--host", "a").exit_code == 0
-    assert run(visiting, "it", "--host=b", "--port=3", "--tag=x", "--tag=y", "--fast").output == ""
-    assert told == [
-        ("visit", "all", Stay("a"), False),
-        ("visit", "it", Stay("b", 3, ["x", "y"]), True),
-    ]
-
-
-def test_what_the_options_say_holds(visiting, told):
-    assert "Missing option '--host'" in run(visiting).output
-    assert run(visiting, "--host", "a", "--port", "0").exit_code == 2
-    assert not told
-    help_text = run(visiting, "--help").output
-    assert "Go there." in help_text
-    for words in ("--host", "NAME", "Which port.", "[default: 80]", "--fast"):
-        assert words in help_text
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trip:
-    stay: Stay
-    days: int = option(None, "N", "How long.", min=1, default=3)
-    guide: str | None = option("People", "NAME", "Who leads.", shown="nobody")
-
-
-@pytest.fixture
-def trip(told):
-    found = typer.Typer()
-
-    @found.command()
-    @with_short_help("host", "days")
-    def travel(trip: Trip) -> None:
-        """Travel."""
-        told.append(trip)
-
-    return found
-
-
-def test_groups_of_groups_and_options_of_fields(trip, told):
-    assert run(trip, "--host", "a").exit_code == 0
-    assert run(trip, "--host", "a", "--days", "5", "--guide", "b", "--port", "7").exit_code == 0
-    assert run(trip, "--host", "a", "--days", "0").exit_code == 2
-    assert told == [Trip(stay=Stay("a")), Trip(stay=Stay("a", 7), days=5, guide="b")]
-
-
-def test_the_short_help_and_that_of_all_options(trip):
-    short, long = run(trip, "--help").output, run(trip, "--help-all").output
-    for words in ("--host", "--days", "How long.", "[default: 3]", "--help-all"):
+def test_the_short_help_and_that_of_all_options():
+    short, long = help_of(["train"], "-h"), help_of(["train"])
+    for words in ("--epochs", "Train for N epochs.", "[default: 100]", "--help-all"):
         assert words in short
         assert words in long
-    for words in ("--port", "--guide", "People", "[default: (nobody)]"):
+    for words in ("--dropout", "--bits", "Fewer bytes", "--no-congestion-control"):
         assert words not in short
-        assert words in long
+        assert (words in long) == (words != "--no-congestion-control")
+
+
+@dataclass(frozen=True)
+class Stay:
+    host: Annotated[str, typer.Option(help="Where.")]
+    days: int = option(None, "N", "How long.", min=1, default=3)
+
+
+def test_no_two_options_of_a_command_have_one_name():
+    def visit(here: Stay, there: Stay) -> None: ...
+
+    with pytest.raises(TypeError, match="two options named host"):
+        with_groups(visit)

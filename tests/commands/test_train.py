@@ -7,7 +7,6 @@ import pytest
 import typer
 from rich.console import Console
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.train.display import (
     closing_line,
     kept_line,
@@ -18,11 +17,9 @@ from switchgnn.commands.train.display import (
     verdict_lines,
 )
 from switchgnn.commands.train.follow import EventsError, Reached, TrainEvents
-from switchgnn.commands.train.options import TransportOptions
 from switchgnn.host import registry
 from switchgnn.jobs.plots import PlotError, draw_plots
 from switchgnn.jobs.train_report import Recorder
-from switchgnn.training.base.options import ReduceBy
 
 WORKERS, EPOCHS = 3, 4
 WHAT = {
@@ -298,10 +295,3 @@ def test_an_interrupt_shows_what_was_reached(saved, as_json, said, tmp_path, cap
         raise KeyboardInterrupt
     assert ended.value.exit_code == 130
     assert said in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("names", [["host"], ["switch", "local"]])
-def test_only_the_switch_of_the_transport_switch_reduces(names):
-    with pytest.raises(SwitchGNNError, match="--reduce switch is for --transport switch alone"):
-        TransportOptions(transport=names, reduce=ReduceBy.SWITCH).chosen()
-    assert TransportOptions(transport=["switch", "auto"], reduce=ReduceBy.SWITCH).chosen()
