@@ -118,7 +118,7 @@ def run_allreduce(
             shows_slots=False,
         )
         with finished(options, choice, workers, work) as done:
-            work.step("comparing with NumPy", 0, 0)
+            work.step("comparing with NumPy")
             report = _report(options, choice, done, work.folder)
             if hold is not None:
                 hold(done.fabric)

@@ -4,7 +4,7 @@ import logging
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product, starmap
@@ -32,6 +32,13 @@ class RunLogs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.failed = False
+        self._step = ""
+
+    def step(self, name: str) -> None:
+        """Log the name of a step once."""
+        if name != self._step:
+            self._step = name
+            _LOG.info("%s", name)
 
 
 @contextmanager
@@ -59,19 +66,6 @@ def told_aloud(*, verbose: bool) -> Iterator[None]:
     """Print the warnings of the block on standard error, and if verbose, all of its log."""
     with _handled_by(_Aloud(logging.INFO if verbose else logging.WARNING)):
         yield
-
-
-def logged_steps(step: Callable[..., None]) -> Callable[..., None]:
-    """Return a listener that logs the name of each step once."""
-    told: list[str] = []
-
-    def listen(name: str, *numbers: float) -> None:
-        if told[-1:] != [name]:
-            told.append(name)
-            _LOG.info("%s", name)
-        step(name, *numbers)
-
-    return listen
 
 
 def log_install(report: InstallReport) -> None:

@@ -314,7 +314,7 @@ def run_job(
         )
         workers = _workers(options, prepared, comparison, work, recordings)
         with finished(options, choice, workers, work) as done:
-            work.step(COMPARING, 0, 0)
+            work.step(COMPARING)
             report = make_report(options, choice, prepared, done, comparison.finish())
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             work.logs.failed = not report.exact
@@ -328,11 +328,11 @@ def run_job(
 
 def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRun:
     started = time.perf_counter()
-    work.step("planning: load the graph", 0, 0)
+    work.step("planning: load the graph")
     program = load_program()
     graph = load_graph(options.graph, edge_weights=False if options.ignore_weights else None)
     features = _features(graph, options)
-    work.step("planning: partition the vertices over the workers", 0, 0)
+    work.step("planning: partition the vertices over the workers")
     context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)
     exchange = {features.shape[1]: 1.0}
     context, assignment = choose_lanes(
@@ -349,7 +349,7 @@ def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRu
         seed=options.seed,
         assignment=assignment,
         left=np.ones(graph.vertices, dtype=np.bool_) if options.left else None,
-        progress=lambda what: work.step(f"planning: {what}", 0, 0),
+        progress=lambda what: work.step(f"planning: {what}"),
     )
     write_plan(plan, work.folder / "plan")
     if plan.leaves_any:

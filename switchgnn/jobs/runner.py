@@ -29,7 +29,7 @@ from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.metrics import METRICS_EVENT, metrics_address
 from switchgnn.host.wire.native import native_frames
-from switchgnn.jobs.logs import Recordings, RunLogs, log_install, logged_steps, run_logs
+from switchgnn.jobs.logs import Recordings, RunLogs, log_install, run_logs
 from switchgnn.jobs.workers import naming_who_releases
 from switchgnn.live.board import EVERY, Board, JobOutcome
 from switchgnn.live.polling import kinds_of, polling_switches
@@ -193,9 +193,15 @@ class Workspace:
 
     folder: Path
     logs: RunLogs
-    step: StepListener
+    listener: StepListener
     forkserver: Forkserver | None
     observer: RunObserver = NOBODY
+
+    def step(self, name: str, done: float = 0, total: int = 0) -> None:
+        """Tell the listeners about a step."""
+        self.logs.step(name)
+        self.observer.step(name)
+        self.listener(name, done, total)
 
 
 @contextmanager
@@ -203,13 +209,8 @@ def workspace(
     step: StepListener, forkserver: Forkserver | None, log_dir: Path | None, observer: RunObserver
 ) -> Iterator[Workspace]:
     """Make the folder of a job and remove it after the block; keep the logs if it fails."""
-
-    def heard(name: str, done: float, total: int) -> None:
-        observer.step(name)
-        step(name, done, total)
-
     with private_folder("switchgnn-") as folder, run_logs(log_dir, folder) as logs:
-        yield Workspace(folder, logs, logged_steps(heard), forkserver, observer)
+        yield Workspace(folder, logs, step, forkserver, observer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +257,7 @@ def finished(
     with ExitStack() as stack:
         sockets = job.sockets or stack.enter_context(folder_for_sockets(work.folder))
         topology = _topology(job, choice.target, sockets, workers)
-        work.step("compiling the program", 0, 0)
+        work.step("compiling the program")
         ahead = None
         if choice.target is Target.EMBEDDED:
             ahead = compile_ahead(workers.program.json, job.backend)
@@ -264,7 +265,7 @@ def finished(
         # Hosts find their code compiled, outside of all deadlines.
         native_frames()
         what = "starting the switch" if job.leaf_spine is None else "starting the switches"
-        work.step(what, 0, 0)
+        work.step(what)
         fabric = stack.enter_context(
             FABRICS[choice.fabric](
                 topology,

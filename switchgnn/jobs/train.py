@@ -330,10 +330,10 @@ def run_training(
             return _alone(job, data, work, forkserver, on_epoch)
     choice = job.choose_fabric()
     with workspace(step, forkserver, log_dir, observer) as work:
-        work.step("planning", 0, 0)
+        work.step("planning")
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
-            job, data, work.folder, lambda what: work.step(f"planning: {what}", 0, 0)
+            job, data, work.folder, lambda what: work.step(f"planning: {what}")
         )
         if cost := told_cost(data.graph, prepared.plan.assignment[: data.vertices], data.factors):
             note(cost)
@@ -364,7 +364,7 @@ def _workers(
         )
 
     def train(fabric: Fabric, links: list[LinkConfig]) -> list[dict[str, Any]]:
-        work.step("training", 0, 0)
+        work.step("training")
         tasks = [task(link, seat) for link in links for seat in range(job.per_machine)]
         hear = _heard_by(recorder, work.observer, job.per_machine)
         return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
@@ -395,7 +395,7 @@ def _alone(
     job: TrainJob, data: Dataset, work: Workspace, forkserver: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
     folder = work.folder
-    work.step("planning", 0, 0)
+    work.step("planning")
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     metrics = metrics_address(job.metrics, 0) if job.metrics else ""
     config = replace(job.task.config, metrics=metrics)
@@ -409,7 +409,7 @@ def _alone(
         forkserver=forkserver,
     )
     recorder = Recorder(1, on_epoch)
-    work.step("training", 0, 0)
+    work.step("training")
     with work.observer.over(job.task.transport, None):
         ends = follow_workers([child], [task], task.pace, _heard_by(recorder, work.observer))
     job = replace(job, workers=1, per_machine=1)

@@ -20,26 +20,21 @@ from switchgnn.jobs.train_report import TrainReport
 _AGREE = 1e-4
 
 
-class Epochs:
+class Epochs(Live):
     """A progress bar of epochs with a line of text below it, and JSON lines if asked for."""
 
     def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._console = console
         self._progress = progress_bars(console)
         self._bar = self._progress.add_task(title, total=epochs)
         self._words = Text(overflow="ellipsis", no_wrap=True)
-        self._live = Live(Group(self._progress, self._words), console=console)
         self._accuracy = ""
+        super().__init__(Group(self._progress, self._words), console=console)
 
-    def __enter__(self) -> "Epochs":
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-        if not self._console.is_terminal:
-            self._console.line()
+    def __exit__(self, *error: Any) -> None:  # noqa: ANN401
+        super().__exit__(*error)
+        if not self.console.is_terminal:
+            self.console.line()
 
     def step(self, name: str, _done: float, _total: int) -> None:
         """Show the name of a step before the first epoch."""
@@ -47,12 +42,12 @@ class Epochs:
         self._say(name)
         # Steps that hang or end soon must be visible.
         if self._words.plain != before:
-            self._live.refresh()
+            self.refresh()
 
     def note(self, sentence: str) -> None:
         """Print a sentence above the bar, unless the output is JSON."""
         if not self._as_json:
-            self._console.print(sentence, soft_wrap=True, highlight=False)
+            self.console.print(sentence, soft_wrap=True, highlight=False)
 
     def epoch(self, event: dict[str, Any]) -> None:
         """Show an epoch."""
