@@ -29,7 +29,7 @@ def pytest_runtest_protocol(item):
     return (yield)
 
 
-# Before anything imports PyTorch: see switchgnn/commands/train/steps.py.
+# Before anything imports PyTorch: see switchgnn/jobs/train.py.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # A shell without job control starts background commands with SIGINT ignored, and so would be

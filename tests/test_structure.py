@@ -41,14 +41,15 @@ PARTS: Mapping[str, frozenset[str]] = {
     "capture": frozenset({"base", "host"}),
     "live": frozenset({"base", "controller", "host"}),
 }
-COMMANDS = "commands"
+JOBS, COMMANDS = "jobs", "commands"
 # A benchmark uses the soft switch through topologies.
 _MOST = frozenset(PARTS) - {"softswitch"}
 ORDER = {
     **PARTS,
-    COMMANDS: frozenset(PARTS),
-    LAB: frozenset(PARTS) | {COMMANDS},
-    BENCH: _MOST | {COMMANDS, LAB},
+    JOBS: frozenset(PARTS) - {"torch", "torch_backend", "train", "dgl", "capture"},
+    COMMANDS: frozenset(PARTS) | {JOBS},
+    LAB: frozenset(PARTS) | {JOBS, COMMANDS},
+    BENCH: _MOST | {JOBS, COMMANDS, LAB},
 }
 # A switch that knows nothing of SwitchGNN has little of ours.
 _FOR_A_SWITCH = ("errors", "native", "files", "udp_socket", "options")

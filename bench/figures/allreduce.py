@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from bench.line import Goal, ResultLine
+from bench.loads.gloo_worker import RingReport, reduce_in_ring
 from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training, train
 from bench.measure import Samples, alternate
 from bench.settings import Settings
-from switchgnn.commands.allreduce import ReduceOptions, ReduceReport, run_allreduce
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import SWITCH
-from switchgnn.topologies import FabricKind, Target, usual_limits
+from switchgnn.jobs.allreduce import ReduceOptions, ReduceReport, run_allreduce
+from switchgnn.topologies import Fabric, FabricKind, Target, usual_limits
 from switchgnn.topologies.mininet_fabric import mininet_missing
 
 NAME = "allreduce"
@@ -65,6 +66,16 @@ def _reduced(options: ReduceOptions) -> ReduceReport:
     return run_allreduce(options, lambda *_: None)
 
 
+def _reduced_twice(options: ReduceOptions) -> tuple[ReduceReport, RingReport]:
+    """Reduce in the switch, and then in Gloo's ring over the same links."""
+    rings: list[RingReport] = []
+
+    def hold(fabric: Fabric) -> None:
+        rings.append(reduce_in_ring(fabric, options))
+
+    return run_allreduce(options, lambda *_: None, hold=hold), rings[0]
+
+
 def _beside_gloo(settings: Settings) -> Iterator[ResultLine]:
     """Compare times on slow and fast links; each job runs the switch and then Gloo."""
     for bandwidth, most in ((_BANDWIDTH, _SHAPED), (None, _UNSHAPED)):
@@ -77,14 +88,14 @@ def all_reduces(
     """Compare an all-reduce in Mininet with Gloo's, by time, and on slow links by bytes."""
     what = f"{size / 1e6:g} MB, {WORKERS} workers"
     options = replace(_options(bandwidth), elements=size // 4)
-    reports = [_reduced(options) for _ in range(settings.pairs)]
+    reports, rings = zip(*(_reduced_twice(options) for _ in range(settings.pairs)), strict=True)
     links = "no limit" if bandwidth is None else f"{bandwidth:g} Mbit/s"
     yield ResultLine(
         figure,
         f"{what}, {links}: time of an all-reduce",
         "s",
         Samples(SWITCH.name, tuple(each.seconds for each in reports)),
-        Samples("gloo", tuple(each.gloo_seconds or 0.0 for each in reports)),
+        Samples("gloo", tuple(each.seconds for each in rings)),
         Goal(ratio_most=most),
     )
     if bandwidth is not None:
@@ -94,7 +105,7 @@ def all_reduces(
             f"{what}: bytes on the busiest link",
             "MB",
             Samples(SWITCH.name, tuple(each.bytes_per_link / 1e6 for each in reports)),
-            Samples("gloo", tuple(each.ring_bytes_per_link / 1e6 for each in reports)),
+            Samples("gloo", tuple(each.bytes_per_link / 1e6 for each in rings)),
             Goal(ratio_most=_BYTES_OFF),
             f"{payload:.3f} of them are numbers",
         )
@@ -103,7 +114,7 @@ def all_reduces(
 def _with_loss(settings: Settings) -> ResultLine:
     def seconds(loss: float) -> float:
         faults = f"loss={loss},seed=1"
-        return _reduced(replace(_options(_BANDWIDTH, faults), gloo=False)).seconds
+        return _reduced(_options(_BANDWIDTH, faults)).seconds
 
     # Injecting faults itself takes time.
     none, some = alternate(

@@ -135,7 +135,7 @@ def _time(settings: Settings, setting: TrainingSetting) -> ResultLine:
 
 def _changed_rows(setting: TrainingSetting) -> Iterator[ResultLine]:
     """Count the bytes of a round of this graph's plan; nothing is sent."""
-    from switchgnn.commands.train.steps import plan_of  # noqa: PLC0415
+    from switchgnn.jobs.train import plan_of  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
     data: Dataset = load_dataset(setting.graph)

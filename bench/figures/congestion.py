@@ -11,10 +11,10 @@ from bench.machine import lacks_bmv2
 from bench.measure import Samples
 from bench.settings import Settings
 from bench.testbeds.queue_trace import QueueTrace, QueueWatch, draw
-from switchgnn.commands.run.job import RunOptions, run_job
-from switchgnn.commands.shared.runner import address_in
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.host.base.pace import Pace
+from switchgnn.jobs.run import RunOptions, run_job
+from switchgnn.jobs.runner import address_in
 from switchgnn.p4src import load_program
 from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing

@@ -13,7 +13,7 @@ from switchgnn.host.registry import AUTO, HOST, HOST_PARTIAL, SWITCH
 from switchgnn.topologies import FabricKind, Target
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.report import TrainReport
+    from switchgnn.jobs.train_report import TrainReport
 
 NAME = "machines"
 OWN_NAMESPACE = False

@@ -16,12 +16,12 @@ from bench.line import Goal, ResultLine
 from bench.loads.training import TrainingSetting, job_of, lacks_training, train
 from bench.measure import Samples
 from bench.settings import Settings
-from switchgnn.commands.shared.training import ENVIRONMENT
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.jobs.workers import ENVIRONMENT
 from switchgnn.topologies import FabricKind, Target
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.steps import TrainJob
+    from switchgnn.jobs.train import TrainJob
     from switchgnn.planner.plan.plan import Plan
     from switchgnn.training.data.dataset import Dataset
 
@@ -90,7 +90,7 @@ def run(settings: Settings) -> Iterator[ResultLine]:
 
 
 def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Iterator[ResultLine]:
-    from switchgnn.commands.train.steps import plan_of  # noqa: PLC0415
+    from switchgnn.jobs.train import plan_of  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
     data = load_dataset(graph)
@@ -128,7 +128,7 @@ def _job(graph: str, layers: int, *, kept: bool) -> "TrainJob":
 
     setting = TrainingSetting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK)
     job = job_of(setting, SWITCH.name)
-    options = TrainOptions(_EPOCHS, evaluate_every=_EPOCHS, precompute=kept)
+    options = TrainOptions(_EPOCHS, weight_decay=0.0, evaluate_every=_EPOCHS, precompute=kept)
     training = Training(ModelOptions("sage", layers, _HIDDEN), options)
     task, request = replace(job.task, training=training), PlanRequest("best", "metis")
     return replace(job, task=task, workers=_WORKERS, request=request)

@@ -71,7 +71,7 @@ def _processors(settings: Settings, target: Target) -> Iterator[ResultLine]:
 
 
 def _exchanges(settings: Settings, setting: TrainingSetting) -> Iterator[ResultLine]:
-    from switchgnn.commands.train.steps import predict_transport  # noqa: PLC0415
+    from switchgnn.jobs.train import predict_transport  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
     job, data = job_of(setting, SWITCH.name), load_dataset(setting.graph)

@@ -21,7 +21,7 @@ from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.report import TrainReport
+    from switchgnn.jobs.train_report import TrainReport
 
 NAME = "wire"
 OWN_NAMESPACE = False

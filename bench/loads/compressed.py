@@ -13,7 +13,7 @@ from switchgnn.training.base.compression import AUTO, CompressionOptions
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from switchgnn.commands.train.report import TrainReport
+    from switchgnn.jobs.train_report import TrainReport
 
 # Epochs between two points of an accuracy.
 _EVALUATED = 10

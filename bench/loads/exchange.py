@@ -8,17 +8,17 @@ import numpy as np
 
 from bench.testbeds.testbed import Testbed
 from switchgnn.base.arrays import pack_arrays
-from switchgnn.commands.shared.workers import (
-    WorkerError,
-    WorkerOutcome,
-    run_workers,
-    worker_command,
-)
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
+from switchgnn.jobs.workers import (
+    WorkerError,
+    WorkerOutcome,
+    run_workers,
+    worker_command,
+)
 from switchgnn.topologies import WireBytes, usual_limits
 
 WORKER_COMMAND = worker_command("worker")

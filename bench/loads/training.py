@@ -10,9 +10,9 @@ from bench.machine import lacks
 from bench.measure import Samples
 from bench.settings import Settings
 from bench.testbeds.forkserver import NewForkserver
-from switchgnn.commands.shared.training import ENVIRONMENT, imported_before_forks
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import SWITCH
+from switchgnn.jobs.workers import ENVIRONMENT, imported_before_forks
 from switchgnn.p4src import load_program
 from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -20,8 +20,8 @@ from switchgnn.planner.presets import AUTO
 from switchgnn.topologies import FabricKind, Target, usual_limits
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.report import TrainReport
-    from switchgnn.commands.train.steps import TrainJob
+    from switchgnn.jobs.train import TrainJob
+    from switchgnn.jobs.train_report import TrainReport
     from switchgnn.training.data.dataset import Dataset
 
 WORKERS = 8
@@ -91,7 +91,7 @@ def _copies(data: "Dataset") -> str:
 
 def train_over(setting: TrainingSetting, data: "Dataset", transport: str) -> "TrainReport":
     """Train over a transport, or over that which `auto` chooses, as `train` does by default."""
-    from switchgnn.commands.train.steps import predicted_reduce  # noqa: PLC0415
+    from switchgnn.jobs.train import predicted_reduce  # noqa: PLC0415
 
     job = auto_job(setting, data) if transport == AUTO else job_of(setting, transport)
     by = predicted_reduce(job, data)
@@ -100,7 +100,7 @@ def train_over(setting: TrainingSetting, data: "Dataset", transport: str) -> "Tr
 
 def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
     """Train in processes of their own: PyTorch may have computed in this one."""
-    from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
+    from switchgnn.jobs.train import run_training  # noqa: PLC0415
 
     with NewForkserver(imported_before_forks(), ENVIRONMENT) as forkserver:
         return run_training(job, data, lambda *_: None, lambda _: None, forkserver=forkserver)
@@ -108,7 +108,7 @@ def train(job: "TrainJob", data: "Dataset") -> "TrainReport":
 
 def auto_job(setting: TrainingSetting, data: "Dataset") -> "TrainJob":
     """Return what `train --transport auto` does, which may leave destinations to the hosts."""
-    from switchgnn.commands.train.steps import predict_transport  # noqa: PLC0415
+    from switchgnn.jobs.train import predict_transport  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
 
     job = replace(job_of(setting, SWITCH.name), request=PlanRequest(preset=AUTO))
@@ -119,7 +119,7 @@ def auto_job(setting: TrainingSetting, data: "Dataset") -> "TrainJob":
 
 def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
     """Return what a training does."""
-    from switchgnn.commands.train.steps import TrainJob  # noqa: PLC0415
+    from switchgnn.jobs.train import TrainJob  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
     from switchgnn.training.base.options import ModelOptions, TrainOptions  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
@@ -131,7 +131,7 @@ def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
             transport=transport,
             training=Training(
                 ModelOptions("gcn", setting.layers, setting.hidden, 0.0),
-                TrainOptions(epochs=setting.epochs, evaluate_every=setting.epochs),
+                TrainOptions(setting.epochs, weight_decay=0.0, evaluate_every=setting.epochs),
             ),
             pace=Pace(limits.window, 60.0),
         ),

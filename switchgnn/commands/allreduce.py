@@ -1,28 +1,17 @@
-"""`switchgnn allreduce`: tensors through the switch, checked, and compared with Gloo."""
+"""`switchgnn allreduce`: tensors through the switch, each sum checked."""
 
-import importlib.util
 import json
-import logging
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 
-from switchgnn.base.array_types import Float32s
-from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
-from switchgnn.base.machine import Amount, against_bound, require_memory
+from switchgnn.base.machine import Amount, against_bound
 from switchgnn.base.options import (
     DATA,
-    NETWORK,
     OUTPUT,
     option,
     parse_bytes,
@@ -31,256 +20,22 @@ from switchgnn.base.options import (
 )
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import StepBars, counted, plain_console, progress_bars
-from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
-    FabricOptions,
-    FaultsOption,
-    LimitOptions,
+    JobNetworkOptions,
     json_option,
     seed_option,
     timeout_option,
     workers_option,
 )
-from switchgnn.commands.shared.outputs import LogOptions, check_outputs, recordings_in, told_aloud
-from switchgnn.commands.shared.runner import (
-    FinishedWorkers,
-    NetworkJob,
-    StepListener,
-    Workers,
-    Workspace,
-    finished,
-    workspace,
-)
-from switchgnn.commands.shared.workers import command_forkserver, run_workers, worker_command
-from switchgnn.controller.controls.banks import reduce_slots
-from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.commands.shared.outputs import LogOptions, check_outputs
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.faults import Faults
-from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce import scale
-from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
-from switchgnn.host.registry import SWITCH
-from switchgnn.p4src import load_program
-from switchgnn.planner import build_plan, graph_from_edges, write_plan
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.topologies import Fabric, FabricChoice, WireBytes, carried
-from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.jobs.allreduce import NUMBER_BYTES, ReduceOptions, ReduceReport, run_allreduce
+from switchgnn.jobs.logs import told_aloud
+from switchgnn.jobs.workers import command_forkserver
 
 _WRONG = 1
-NUMBER_BYTES = 4
-# Of a plan without a graph.
-_FEWEST_SLOTS = 8
-_ROUNDING = 2.0**-24  # of float32, relative
-_LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReduceOptions(NetworkJob):
-    """What to reduce."""
-
-    elements: int  # numbers of a tensor
-    rounds: int  # all-reduces of integers, and then as many of floats
-    seed: int
-    pace: Pace
-    bits: int = scale.PRECISE  # of each float, 48 or 32
-    gloo: bool = True  # whether to compare with Gloo where its packets go over the same links
-
-
-@dataclass(frozen=True)
-class ReduceReport:
-    """All-reduces of made-up tensors."""
-
-    reason: str  # what ran, and why
-    workers: int
-    elements: int
-    rounds: int
-    exact: bool  # whether all sums of integers equal NumPy's, at all workers
-    within: bool  # whether all sums of floats are within their bounds
-    # of the sums of floats; the bound is that of the element whose error comes closest to its own
-    max_error: float
-    error_bound: float
-    seconds: float  # of one all-reduce of floats, the slowest worker's
-    gloo_seconds: float | None  # the same with Gloo; None: it did not run on these links
-    bytes_per_link: int  # of one all-reduce, both ways, the busiest worker's link
-    ring_bytes_per_link: int  # the same with Gloo's ring; without a count the payload alone
-    wires: tuple[str, str]  # what counted the bytes of the switch and of the ring
-    counters: dict[str, int]  # those of the workers, added up
-    faults_injected: dict[str, int]
-    bandwidth: float | None
-
-
-def run_allreduce(
-    options: ReduceOptions,
-    step: StepListener,
-    *,
-    forkserver: Forkserver | None = None,
-    log_dir: Path | None = None,
-) -> ReduceReport:
-    """Reduce integers and floats through the switch, check every sum, and compare with Gloo."""
-    tensors = options.elements * NUMBER_BYTES * (options.workers + 4)
-    require_memory(
-        f"{options.workers} tensors of {options.elements:,} numbers",
-        tensors,
-        "ask for fewer --bytes",
-    )
-    choice = options.choose_fabric()
-    with (
-        recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workspace(step, forkserver, log_dir, NOBODY) as work,
-    ):
-        _LOG.info("%s", choice.reason)
-        parts = write_empty_plan(options, work.folder / "plan")
-        workers = Workers(
-            program=load_program(),
-            parts=parts,
-            transport=SWITCH.name,
-            run=lambda fabric, links: _reduce(fabric, links, options, work),
-            recordings=recordings,
-            shows_slots=False,
-        )
-        with finished(options, choice, workers, work) as done:
-            work.step("comparing with NumPy", 0, 0)
-            return _report(options, choice, done, work.folder)
-
-
-def write_empty_plan(job: NetworkJob, folder: Path) -> LeafSpineParts | None:
-    """Write the plan of a graph without edges, for switches that only reduce."""
-    nothing = np.zeros(0, dtype=np.int64)
-    graph = graph_from_edges(nothing, nothing, name="none", vertices=job.workers, directed=False)
-    plan = build_plan(
-        graph,
-        workers=job.workers,
-        slots=_FEWEST_SLOTS,
-        program=load_program().digest,
-        assignment=np.arange(job.workers, dtype=np.int32),
-    )
-    write_plan(plan, folder)
-    return split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
-
-
-def _output(folder: Path, worker: int) -> Path:
-    return folder / f"sums-{worker}.safetensors"
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """What the workers report, and the bytes of each link; None where nothing counts them."""
-
-    switch: list[dict[str, Any]]
-    gloo: list[dict[str, Any]] | None
-    wires: list[WireBytes] | None
-    ring_wires: list[WireBytes] | None
-
-
-def _reduce(
-    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workspace
-) -> _Runs:
-    """Run the workers, and then, on the same links, those of Gloo."""
-    tasks = [
-        AllReduceTask(
-            each,
-            **shared_fields(options, AllReduceTask),
-            output=_output(work.folder, each.worker),
-        )
-        for each in links
-    ]
-
-    def show(done: float, total: int) -> None:
-        work.step("reducing", done, total)
-
-    before = fabric.wire_bytes()
-    command = worker_command("reduce-worker")
-    ends = run_workers(fabric, command, tasks, options.pace, progress=show)
-    after = fabric.wire_bytes()
-    installed = importlib.util.find_spec("torch") is not None
-    # Its packets have to meet the same limits, and no faults.
-    if not options.gloo or options.faults or not installed:
-        return _Runs(ends, None, carried(before, after), None)
-    from switchgnn.training.exchange.gradients import GlooTask  # noqa: PLC0415  it needs PyTorch
-
-    work.step("reducing with Gloo", 0, 0)
-    with_gloo = [GlooTask(task, options.workers, work.folder / "meeting") for task in tasks]
-    gloo_ends = run_workers(fabric, worker_command("gloo-worker"), with_gloo, options.pace)
-    wires, ring_wires = carried(before, after), carried(after, fabric.wire_bytes())
-    return _Runs(ends, gloo_ends, wires, ring_wires)
-
-
-def _report(
-    options: ReduceOptions, choice: FabricChoice, done: FinishedWorkers[_Runs], folder: Path
-) -> ReduceReport:
-    runs = done.result
-    sums = read_arrays(_output(folder, 0), REDUCED, remedy="run again")
-    same = len({end["digest"] for end in runs.switch}) == 1
-    integers = reduce(np.add, _tensors(options, INTEGERS))
-    worst, bound, within = _compare_floats(options, sums["floats"])
-    counters: Counter[str] = Counter()
-    faults: Counter[str] = Counter()
-    for end in runs.switch:
-        counters.update(end["counters"])
-        for direction in end["faults"].values():
-            faults.update(direction)
-    return ReduceReport(
-        **shared_fields(options, ReduceReport),
-        reason=choice.reason,
-        exact=same and bool(np.array_equal(sums["integers"], integers)),
-        within=same and within,
-        max_error=worst,
-        error_bound=bound,
-        seconds=max(end["seconds"] for end in runs.switch),
-        gloo_seconds=None if runs.gloo is None else max(end["seconds"] for end in runs.gloo),
-        bytes_per_link=_busiest(options, runs.wires, runs.switch),
-        ring_bytes_per_link=_ring(options, runs.ring_wires),
-        wires=(
-            "sockets" if runs.wires is None else "interfaces",
-            "payload" if runs.ring_wires is None else "interfaces",
-        ),
-        counters=dict(counters),
-        faults_injected={name: number for name, number in faults.items() if number},
-    )
-
-
-def _tensors(options: ReduceOptions, kind: str) -> list[NDArray[Any]]:
-    return [
-        tensor_of(
-            kind,
-            seed=options.seed,
-            worker=worker,
-            index=options.rounds - 1,
-            elements=options.elements,
-        )
-        for worker in range(options.workers)
-    ]
-
-
-def _compare_floats(options: ReduceOptions, sums: Float32s) -> tuple[float, float, bool]:
-    """Return the error that comes closest to its bound, that bound, and whether all are within."""
-    tensors = _tensors(options, FLOATS)
-    exact = reduce(np.add, tensors, np.zeros(options.elements, dtype=np.float64))
-    shared = options.workers, reduce_slots(Layout.from_text(load_program().p4info)), options.bits
-    codes = np.max([scale.fragment_codes(each, *shared)[0] for each in tensors], axis=0)
-    bounds = scale.FragmentScales(codes, options.workers, options.bits).error_bounds()
-    bounds = np.repeat(bounds, scale.numbers_of(options.bits))[: options.elements]
-    bound = bounds + np.abs(exact) * _ROUNDING
-    error = np.abs(sums - exact)
-    worst = int(np.argmax(error / bound))
-    return float(error[worst]), float(bound[worst]), bool((error <= bound).all())
-
-
-def _busiest(
-    options: ReduceOptions, wires: list[WireBytes] | None, ends: list[dict[str, Any]]
-) -> int:
-    traffic = [end["traffic"] for end in ends]
-    links: list[int] = [each["bytes_up"] + each["bytes_down"] for each in traffic]
-    if wires is not None:
-        links = [each.up + each.down for each in wires]
-    return round(max(links) / (2 * options.rounds))
-
-
-def _ring(options: ReduceOptions, wires: list[WireBytes] | None) -> int:
-    if wires is None:
-        others = (options.workers - 1) / options.workers
-        return round(4 * options.elements * NUMBER_BYTES * others)
-    return round(max(each.up + each.down for each in wires) / (2 * options.rounds))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,25 +43,14 @@ class AllReduceCommandOptions:
     """The options of `switchgnn allreduce`."""
 
     workers: int = workers_option(4)
-    size: str = option(
-        DATA, "SIZE", "Reduce tensors of this size, such as 4MB.", "--bytes", default="4MB"
-    )
+    size: str = option(DATA, "SIZE", "Reduce tensors of this size.", "--bytes", default="4MB")
     rounds: int = option(
         DATA, "N", "Do N all-reduces of integers, then N of floats.", default=3, min=1
     )
-    bits: int = option(DATA, "BITS", "Send each float in 48 or, coarse, 32 bits.", default=48)
-    seed: int = seed_option("Draw the numbers from this seed.")
-    network: FabricOptions
-    limits: LimitOptions
+    bits: int = option(DATA, "BITS", "Send each float in 48 or (coarser) 32 bits.", default=48)
+    seed: int = seed_option()
+    network: JobNetworkOptions
     timeout: float = timeout_option(20.0)
-    gloo: bool = option(
-        NETWORK,
-        None,
-        "Compare with Gloo, where its packets go over the same links.",
-        "--gloo/--no-gloo",
-        default=True,
-    )
-    faults: FaultsOption = ""
     pcap: Path | None = option(
         OUTPUT, "FOLDER", "Write all packets to pcap files in this folder, one per link."
     )
@@ -323,12 +67,11 @@ class AllReduceCommandOptions:
             )
         if self.bits not in (scale.PRECISE, scale.COARSE):
             raise SwitchGNNError(f"Floats cannot take {self.bits} bits: give --bits as 48 or 32.")
-        Faults.parse(self.faults)
+        Faults.parse(self.network.faults)
         return ReduceOptions(
-            **shared_fields(self, ReduceOptions)
-            | self.network.job_fields(self.workers, self.limits, self.faults),
+            **shared_fields(self, ReduceOptions) | self.network.job_fields(self.workers),
             elements=size // NUMBER_BYTES,
-            pace=Pace(window=self.limits.window_in(self.network), timeout=self.timeout),
+            pace=Pace(window=self.network.in_flight(), timeout=self.timeout),
         )
 
 
@@ -340,11 +83,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def allreduce(asked: AllReduceCommandOptions, config: ConfigOption = None) -> None:
     """Sum tensors over all workers in the switch, and check every number.
 
-    Starts a switch with the P4 program and a process for each worker. They
+    This starts a switch with the P4 program and a process for each worker. They
     reduce tensors of integers, which must equal NumPy's sums to the bit, and of
-    floats, whose errors have a bound; then the same tensors with Gloo's ring.
-    Exit code 0 when all sums are right, 1 when one is not, 2 when it could not
-    be done.
+    floats, whose errors have a bound. The exit code is 0 if all sums are right,
+    1 if one is not, and 2 if the job failed.
     """
     check_outputs({"--log-dir": asked.logs.log_dir})
     options = asked.options()
@@ -373,25 +115,15 @@ def print_report(console: Console, report: ReduceReport) -> None:
         f"{Amount(report.workers):worker}"
     )
     console.print(f"Ran on: {report.reason}.")
-    by_switch, by_ring = report.wires
     ratio = report.ring_bytes_per_link / max(1, report.bytes_per_link)
     console.print(
-        f"Bytes on a worker's link: {report.bytes_per_link:,} (counted by {by_switch}); a ring "
-        f"takes {report.ring_bytes_per_link:,} ({by_ring}), {ratio:.2f} times as many."
+        f"Bytes on a worker's link: {report.bytes_per_link:,} (counted by {report.wires}); a ring "
+        f"takes {report.ring_bytes_per_link:,} without headers, {ratio:.2f} times as many."
     )
-    console.print(f"Time: {report.seconds:.4f} s; {_beside_gloo(report)}")
+    console.print(f"Time: {report.seconds:.4f} s")
     if report.faults_injected:
         console.print(counted("Faults injected", report.faults_injected))
         console.print(f"Fragments sent again: {report.counters['resent']:,}.")
     integers = "equal NumPy's to the bit" if report.exact else "DIFFER from NumPy's"
     floats = against_bound(report.max_error, report.error_bound)
     console.print(f"Sums of integers {integers}; those of floats are off by at most {floats}.")
-
-
-def _beside_gloo(report: ReduceReport) -> str:
-    if report.gloo_seconds is None:
-        return "Gloo was not asked, or does not use these links."
-    return (
-        f"Gloo takes {report.gloo_seconds:.4f} s, "
-        f"{report.gloo_seconds / report.seconds:.2f} times as long."
-    )

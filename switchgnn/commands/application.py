@@ -12,7 +12,6 @@ from switchgnn import __version__
 # The modules of commands that are not `switchgnn.commands.NAME`; each has a `typer.Typer` `app`.
 _MODULES = {
     "train": "switchgnn.commands.train.command",
-    "run": "switchgnn.commands.run.command",
     "plan": "switchgnn.commands.plan.command",
     "soak": "switchgnn.lab.commands.soak",
     "simulate": "switchgnn.lab.commands.simulate",
@@ -36,9 +35,7 @@ class Late:
 
     def load(self) -> typer.Typer:
         """Import the command."""
-        found = importlib.import_module(self.module).app
-        if not isinstance(found, typer.Typer):
-            raise TypeError(f"{self.module}.app is no typer.Typer")
+        found: typer.Typer = importlib.import_module(self.module).app
         return found
 
 
@@ -47,9 +44,7 @@ class _Placeholder(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> Any:  # noqa: ANN401
         """Begin the command itself instead of this one."""
-        if self.callback is None:
-            raise TypeError(f"{self.name} stands for nothing")
-        command = typer.main.get_command(self.callback())
+        command = typer.main.get_command(self.callback())  # type: ignore[misc]
         return command.make_context(info_name, args, *rest, **extra)
 
 
@@ -65,7 +60,7 @@ COMMANDS = (
     Late("soak", _RUN, "Exchange repeatedly over random graphs with random faults."),
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or a summary by block."),
-    Late("plan", _PLAN, "Partition a graph, form blocks, and say what that costs."),
+    Late("plan", _PLAN, "Partition a graph, form blocks, and report the costs."),
     Late("simulate", _PLAN, "Simulate one exchange of a layer."),
     Late("figures", _PLAN, "Redraw figures 2 and 15 to 19 of the paper, and three more."),
     Late("controller", _SWITCHES, "Install, show, clear and watch tables."),

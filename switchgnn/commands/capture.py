@@ -122,7 +122,7 @@ class PacketPrinter:
 
 _INTERRUPTED = 130
 
-_KINDS_HELP = f"Only of this kind; repeatable: {', '.join(kind.name.lower() for kind in Kind)}."
+_KINDS = ", ".join(kind.name.lower() for kind in Kind)
 KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind}, type=str)  # type: ignore[misc]
 
 
@@ -131,12 +131,14 @@ class CaptureOptions:
     """Which packets to show, and how."""
 
     interface: str | None = option(
-        PACKETS, "NAME", "Listen on this interface instead, until Ctrl-C; needs root."
+        PACKETS, "NAME", "Listen on this interface until Ctrl-C instead; needs root."
     )
     network: Path | None = option(
         OUTPUT, "FILE", "Show addresses by their names in this network file."
     )
-    kind: list[KindOption] | None = option(PACKETS, "KIND", _KINDS_HELP)
+    kind: list[KindOption] | None = option(
+        PACKETS, "KIND", f"Show only packets of this kind; repeatable: {_KINDS}."
+    )
     round_number: list[int] | None = option(
         PACKETS, "N", "Show only packets of this round; repeatable.", "--round", min=0
     )
@@ -149,14 +151,14 @@ class CaptureOptions:
     limit: int | None = option(
         PACKETS, "N", "End after N packets, or after N blocks of a summary.", min=1
     )
-    summary: bool = flag(OUTPUT, "Summarize the packets block by block.", "--summary", "--story")
+    summary: bool = flag(OUTPUT, "Summarize the packets block by block.", "--summary")
     details: bool = flag(OUTPUT, "Show every field of each packet, with Scapy.", "--details")
-    as_json: bool = json_option("One JSON object per line, for a packet or a block.")
+    as_json: bool = json_option("Print one JSON object per packet or block.")
 
     def check(self, files: list[str] | None) -> None:
         """Refuse options that contradict each other."""
         if bool(files) == (self.interface is not None):
-            raise CaptureError("Say what to read: files, - for the standard input, or --interface.")
+            raise CaptureError("Say what to read: files, - for standard input, or --interface.")
         if self.details and (self.summary or self.as_json):
             raise CaptureError("--details goes neither with --summary nor with --json.")
 
@@ -195,9 +197,9 @@ def capture(
     """Show packets: a line for each, or a summary by block.
 
     `switchgnn run --pcap FOLDER` and `tcpdump -w FILE` write such files. A line
-    has the seconds since the first packet, who sends to whom, the fields of the
-    header, and, of a packet that is not sound, why. Counts come at the end. Exit
-    code 2 when a file is damaged; what comes before the damage is shown.
+    has the seconds since the first packet, sender and receiver, the fields of
+    the header, and what is wrong with an unsound packet. Counts come at the end.
+    The exit code is 2 if a file is damaged; you see what comes before the damage.
     """
     asked.check(files)
     end_like_interrupted()

@@ -1,13 +1,12 @@
 """`switchgnn doctor`: what is installed, what is missing, and the commands that install it."""
 
-import importlib.metadata
 import json
 import os
 import platform
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,14 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import checkout, how_to_install, version_of
+from switchgnn.base.machine import how_to_install, version_of
 from switchgnn.base.native import find_compiler
 from switchgnn.base.network_file import (
     DescribedNetwork,
     DescribedSwitch,
     DescribedWorker,
     Interface,
-    Target,
     interfaces,
     read_network,
 )
@@ -35,7 +33,6 @@ from switchgnn.controller.controls.session import Session
 from switchgnn.controller.target import client_of
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
-from switchgnn.topologies.choice import AUTO, REFERENCE, choose
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import backend_of_auto
 
@@ -194,7 +191,7 @@ def doctor(
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="Examine the network of this file instead, as seen from here: switches, MTU, "
+            help="Examine the network of this file instead, seen from here: switches, MTU, "
             "offloads, permissions.",
         ),
     ] = None,
@@ -202,17 +199,13 @@ def doctor(
 ) -> None:
     """List what is installed, what is missing, and how to install it.
 
-    Exit code 0 when everything required is here, 2 otherwise.
+    The exit code is 0 if everything required is here, and 2 otherwise.
     """
-    listed = examine() if network is None else examine_network(read_network(network))
-    used = design() if network is None else []
-    findings = [*listed, *used]
+    findings = examine() if network is None else examine_network(read_network(network))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings]))
     else:
-        plain_console().print(_table(listed))
-        if used:
-            plain_console().print(_table(used, "The design: its uses and packages"))
+        plain_console().print(_table(findings))
         # Cells of a table would wrap commands.
         absent = [finding for finding in findings if finding.found is None]
         lines = dict.fromkeys(f"  {finding.name}: {finding.mend}" for finding in absent)
@@ -231,9 +224,6 @@ def examine() -> list[Finding]:
         *(
             Finding(name, use, True, version_of(name), how_to_install())
             for name, use in _PACKAGES.items()
-        ),
-        Finding(
-            "fast protobuf", "installing tables", False, _protobuf(), "pip install -U protobuf"
         ),
         *(
             Finding(name, use, False, version_of(name), how_to_install(extra))
@@ -257,19 +247,6 @@ def examine() -> list[Finding]:
     ]
 
 
-def design() -> list[Finding]:
-    """Look for what the project's design names: its uses, and its packages."""
-    chosen = choose(REFERENCE, AUTO)
-    both = "yes" if chosen.target is Target.BMV2 else None
-    run = ("make run in Mininet with BMv2", chosen.reason, False, both)
-    others = (
-        Finding(name, use, False, version_of(package), how_to_install(extra))
-        for name, use, package, extra in _DESIGN
-    )
-    shell = ("p4runtime-shell", "make shell", False, _shell(), "make .venv-shell/ready")
-    return [Finding(*run, "Mininet and simple_switch_grpc, as above"), *others, Finding(*shell)]
-
-
 _MEND_MININET = "apt-get install mininet ethtool"
 _MEND_BMV2 = (
     "apt-get install p4lang-bmv2 (packages of p4lang: see the README of p4lang/behavioral-model); "
@@ -289,19 +266,8 @@ _PACKAGES = {
     "msgspec": "files and tasks",
     "grpcio": "P4Runtime",
     "finsy": "P4Runtime stubs",
-    "scapy": "packet layers, tests",
+    "scapy": "switchgnn run --hosts scapy, packet layers",
 }
-# Uses and packages of the design: name, use, distribution, and the extra that has it.
-_DESIGN = (
-    ("controller CLI", "switchgnn controller install PLAN", "switchgnn", None),
-    ("PTF packet tests", "python -m pytest tests/ptf", "ptf", "test"),
-    ("Scapy hosts", "switchgnn run --hosts scapy", "scapy", None),
-    ("scapy", "hosts and packet layers", "scapy", None),
-    ("grpcio", "the controller", "grpcio", None),
-    ("protobuf", "the controller", "protobuf", None),
-    ("pymetis", "the planner", "pymetis", None),
-    ("pytest", "make test", "pytest", "test"),
-)
 # What each is for, and the extra that has it.
 _OPTIONAL = {
     "torch": ("switchgnn train", "training"),
@@ -312,6 +278,7 @@ _OPTIONAL = {
     "starlette": ("--live of run and train", "live"),
     "uvicorn": ("--live of run and train", "live"),
     "mtkahypar": ("--strategy best: fewer packets", "hypergraph"),
+    "ptf": ("packet tests: python -m pytest tests/ptf", "test"),
 }
 
 
@@ -326,22 +293,8 @@ def _program() -> str | None:
     return None
 
 
-def _shell() -> str | None:
-    """Return the version of p4runtime-shell, which has an environment of its own."""
-    folders = (checkout() or Path()).glob(".venv-shell/lib/python*/site-packages")
-    there = importlib.metadata.distributions(name="p4runtime-shell", path=[*map(str, folders)])
-    return next((each.version for each in there), None)
-
-
-def _protobuf() -> str | None:
-    from google.protobuf.internal import api_implementation  # noqa: PLC0415
-
-    kind: Callable[[], str] = api_implementation.Type
-    return kind() if kind() in ("upb", "cpp") else None
-
-
-def _table(findings: list[Finding], title: str | None = None) -> Table:
-    table = Table(title=title)
+def _table(findings: list[Finding]) -> Table:
+    table = Table()
     for name in ("", "what", "needed for", "found"):
         table.add_column(name, overflow="fold")
     for finding in findings:

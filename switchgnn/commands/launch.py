@@ -17,27 +17,24 @@ from switchgnn.base.machine import size_text
 from switchgnn.base.network_file import NETWORK, network_text
 from switchgnn.base.options import with_groups
 from switchgnn.base.tasks import task_to_json
-from switchgnn.commands.allreduce import write_empty_plan
 from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
-from switchgnn.commands.shared.live import NOBODY
 from switchgnn.commands.shared.options import (
-    FabricOptions,
-    FaultsOption,
-    LimitOptions,
+    JobNetworkOptions,
     per_machine_option,
     timeout_option,
     workers_option,
 )
-from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.runner import NetworkJob, Workers, finished, workspace
-from switchgnn.commands.shared.training import require_training
-from switchgnn.commands.shared.workers import ChildLines, rank_variables
+from switchgnn.commands.shared.outputs import LogOptions, check_outputs
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.target import served_plan
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
 from switchgnn.host.registry import SWITCH
+from switchgnn.jobs.allreduce import write_empty_plan
+from switchgnn.jobs.logs import told_aloud
+from switchgnn.jobs.runner import NOBODY, NetworkJob, Workers, finished, workspace
+from switchgnn.jobs.workers import ChildLines, rank_variables, require_training
 from switchgnn.p4src import load_program
 from switchgnn.planner import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port
@@ -55,21 +52,19 @@ class LaunchOptions:
 
     workers: int = workers_option(4)
     workers_per_machine: int = per_machine_option()
-    network: FabricOptions
-    limits: LimitOptions
+    network: JobNetworkOptions
     timeout: float = timeout_option(60.0)
-    faults: FaultsOption = ""
     logs: LogOptions
 
     def job(self) -> NetworkJob:
         """Return the network that is asked for."""
         ports = machines_of(self.workers, self.workers_per_machine)
-        return NetworkJob(**self.network.job_fields(ports, self.limits, self.faults))
+        return NetworkJob(**self.network.job_fields(ports))
 
     @property
     def pace(self) -> Pace:
         """The bounds of the all-reduces."""
-        return Pace(window=self.limits.window_in(self.network), timeout=self.timeout)
+        return Pace(window=self.network.in_flight(), timeout=self.timeout)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -84,22 +79,23 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def launch(
     asked: LaunchOptions,
     program: Annotated[
-        Path, typer.Argument(metavar="PROGRAM", help="A Python program.", show_default=False)
+        Path,
+        typer.Argument(metavar="PROGRAM", help="A Python program to run.", show_default=False),
     ],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="...", help="Arguments of the program.", show_default=False),
+        typer.Argument(metavar="...", help="The arguments of the program.", show_default=False),
     ] = None,
 ) -> None:
     """Run a PyTorch program on every worker, its all-reduces made in the switch.
 
-    Starts a switch and a process for each worker, with the variables of
-    torchrun. After `dist.init_process_group("switchgnn")`, or with another
+    This starts a switch, and a process for each worker with torchrun's
+    variables. After `dist.init_process_group("switchgnn")`, or with another
     backend and SwitchHook, gradients are added up in the switch. Programs that
-    join a job do so over this network, whatever file they name. What the workers
-    print follows their number. Exit code 0 when all end with it, 2 when
-    one does not; the others are then stopped. The last line reports what the
-    switch carried.
+    join a job use this network, whatever file they name. Each line of output
+    begins with its worker's number; the last line reports what the switch
+    carried. The exit code is 0 if all workers end with 0, and 2 if one does not;
+    the others are then stopped.
     """
     if not program.is_file():
         raise SwitchGNNError(f"There is no program {program}: name a file in Python.")

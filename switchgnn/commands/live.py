@@ -20,9 +20,9 @@ class JobPageOptions:
 
     network: Path = option(None, "FILE", "The network file.", default=Path("network.toml"))
     plan: Path | None = option(
-        None, "FOLDER", "Read the number of slots from the plan of the job in this folder."
+        None, "FOLDER", "Read the number of slots from the job's plan in this folder."
     )
-    live_port: int | None = port_option("Of the page.")
+    live_port: int | None = port_option("Serve the page on this port.")
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -33,9 +33,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def live(asked: JobPageOptions) -> None:
     """Show a job on several machines in the browser.
 
-    It serves a page for a browser on this machine, until Ctrl-C, and only reads:
-    it may begin and end when it likes. Switches are asked where the network file
-    has their P4Runtime, and workers where it has their metrics.
+    This serves a page for a browser on this machine until Ctrl-C. It only reads
+    from the job, so you can start and stop it at any time. The network file has
+    the P4Runtime addresses of the switches and the workers' metrics addresses.
     """
     check_page_installed("switchgnn live")
     described = read_network(asked.network)

@@ -18,7 +18,6 @@ _WORKERS = {
     "worker": "switchgnn.host.worker:run",
     "reduce-worker": "switchgnn.host.reduce.worker:run",
     "train-worker": "switchgnn.training.worker:run",
-    "gloo-worker": "switchgnn.training.exchange.gradients:run_gloo_worker",
 }
 
 

@@ -91,7 +91,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="The network file.")]
+NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="Use this network file.")]
 _USUAL = Path("network.toml")
 
 
@@ -102,13 +102,13 @@ class InitOptions:
     interface: list[str] | None = option(
         None,
         "NAME",
-        "An interface of this machine that leads to a worker; repeat it, worker 0 first. "
-        "By default all that are up.",
+        "Reach a worker through this interface; repeat it, worker 0 first. By default, all "
+        "interfaces that are up.",
     )
     grpc: str = option(
-        None, "HOST:PORT", "The switch serves P4Runtime at this address.", default="127.0.0.1:9559"
+        None, "HOST:PORT", "Serve P4Runtime at this address.", default="127.0.0.1:9559"
     )
-    target: Target = option(None, None, "The kind of switch.", default=Target.EMBEDDED)
+    target: Target = option(None, None, "Write down this kind of switch.", default=Target.EMBEDDED)
     out: NetworkFile = _USUAL
 
 
@@ -144,14 +144,14 @@ class AttachOptions:
     gloo: str = option(
         None,
         "NAME",
-        "Let workers meet and add gradients over this interface, if it is another one.",
+        "Let workers meet and add gradients over this other interface.",
         default="",
     )
     metrics: str = option(
         None,
         "[ADDRESS:]PORT",
-        "Serve metrics at this port, for `switchgnn live` and Prometheus; without an address, on "
-        "that of --gloo, or else on loopback.",
+        "Serve metrics for `switchgnn live` and Prometheus here; without ADDRESS, on that of "
+        "--gloo, or else on loopback.",
         default="",
     )
     network: NetworkFile = _USUAL
@@ -186,7 +186,7 @@ def worker(
 
 @app.command(epilog="Example: switchgnn network check --network network.toml")
 def check(network: NetworkFile = _USUAL) -> None:
-    """Check a network file, and say what it describes."""
+    """Check a network file and print what it describes."""
     typer.echo(f"{network}: {_words(read_network(network))}.")
 
 

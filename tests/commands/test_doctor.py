@@ -12,7 +12,7 @@ from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import Interface, interface_named, read_network
 from switchgnn.commands import network as command
 from switchgnn.commands.application import app
-from switchgnn.commands.doctor import Finding, design, examine, examine_network
+from switchgnn.commands.doctor import Finding, examine, examine_network
 from switchgnn.controller import P4RuntimeClient, program_cookie
 from switchgnn.p4src import load_strawman
 from switchgnn.topologies import Target
@@ -62,7 +62,7 @@ def test_every_extra_that_it_names_is_one(install, nothing_here):
     extras = set(importlib.metadata.metadata("switchgnn").get_all("Provides-Extra"))
     named = {
         finding.mend.partition("[")[2].partition("]")[0]
-        for finding in (*examine(), *design())
+        for finding in examine()
         if "[" in finding.mend
     }
     assert named >= {"test", "training", "plots", "hypergraph", "mininet"}
@@ -77,41 +77,6 @@ def test_what_mends_stands_in_lines_that_can_be_copied(install, nothing_here):
     assert "  torch: pip install -e '/src/switch gnn[training]'" in lines
     assert max(map(len, lines[: lines.index("To fix it:")])) <= 80
     assert "…" not in done.stdout
-
-
-DESIGN = [
-    *("make run in Mininet with BMv2", "controller CLI", "PTF packet tests", "Scapy hosts"),
-    *("scapy", "grpcio", "protobuf", "pymetis", "pytest", "p4runtime-shell"),
-]
-
-
-def test_each_item_of_the_design_has_a_line():
-    shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "240"}).stdout
-    rows = [line.split("│") for line in shown.partition("The design")[2].splitlines()]
-    found = {row[2].strip(): row[4].strip() for row in rows if len(row) > 4}
-    assert list(found) == DESIGN
-    for name, package in [*((name, name) for name in DESIGN[4:-1]), ("PTF packet tests", "ptf")]:
-        assert found[name] == importlib.metadata.version(package)
-
-
-@pytest.mark.parametrize("bmv2", [True, False])
-@pytest.mark.parametrize("no_mininet", [None, "there is no root"])
-def test_what_make_run_takes(bmv2, no_mininet, monkeypatch):
-    monkeypatch.setattr("switchgnn.topologies.choice.bmv2_installed", lambda: bmv2)
-    monkeypatch.setattr("switchgnn.topologies.choice.mininet_missing", lambda: no_mininet)
-    run, *_ = design()
-    both = bmv2 and not no_mininet
-    assert run.found == ("yes" if both else None)
-    assert f"switch {'bmv2' if both else 'embedded'}: " in run.needed_for
-
-
-def test_p4runtime_shell_is_looked_for_in_its_own_environment(monkeypatch, tmp_path):
-    monkeypatch.setattr("switchgnn.commands.doctor.checkout", lambda: tmp_path)
-    assert design()[-1].found is None
-    package = tmp_path / ".venv-shell/lib/python3.12/site-packages/p4runtime_shell-0.0.6.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text("Name: p4runtime-shell\nVersion: 0.0.6\n")
-    assert design()[-1].found == "0.0.6"
 
 
 def by_name(network):

@@ -65,7 +65,6 @@ CASES = {
     f"{TRAIN} --target bmv2": "simple_switch_grpc is not on the PATH",
     f"{TRAIN} --target embedded --bmv2-log debug": "--bmv2-log is for BMv2 only",
     f"{TRAIN} --topology leaf-spine --leaves 9": "9 leaves",
-    f"{TRAIN} --leaves 2": "A star has no leaves",
     f"{TRAIN} --faults w9.loss=0.1": "w9",
     f"{TRAIN} --metrics 0": "choose one from",
     f"{TRAIN} --plots nowhere/plots": "there is no folder",

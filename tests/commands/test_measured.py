@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
-from switchgnn.commands.train import measured as module
-from switchgnn.commands.train.measured import measured_here
-from switchgnn.commands.train.steps import plan_of, predict_transport
 from switchgnn.host.base.errors import HostError
 from switchgnn.host.registry import SWITCH
+from switchgnn.jobs import measured as module
+from switchgnn.jobs.measured import measured_here
+from switchgnn.jobs.train import plan_of, predict_transport
 from switchgnn.planner import Direction, boundary_edges
 from switchgnn.planner.costs.machine import Cost, MeasuredCosts
 from switchgnn.profiles import find_profile

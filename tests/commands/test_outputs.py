@@ -8,14 +8,9 @@ import pytest
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import WriteError
 from switchgnn.capture.files import CaptureFiles
-from switchgnn.commands.shared.outputs import (
-    RecordingsError,
-    check_outputs,
-    recordings_in,
-    run_logs,
-    told_aloud,
-)
+from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.host.links.recording import Recording
+from switchgnn.jobs.logs import RecordingsError, recordings_in, run_logs, told_aloud
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from tests.support.kept_logs import take_kept_logs
 

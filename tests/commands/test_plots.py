@@ -7,10 +7,10 @@ pytest.importorskip("matplotlib")
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from switchgnn.commands.plan import plots as plan_plots
-from switchgnn.commands.shared.plots import colours_of
-from switchgnn.commands.train import plots as train_plots
 from switchgnn.host.registry import HOST, STRAWMAN, SWITCH, TRANSPORTS
+from switchgnn.jobs import plan_plots
+from switchgnn.jobs import plots as train_plots
+from switchgnn.jobs.plots import colours_of
 from switchgnn.lab.experiments.draw import _colours
 from switchgnn.lab.experiments.paper import FIGURES, find_figures
 from switchgnn.planner.costs.study import MemoryPoint, PartitionPoint

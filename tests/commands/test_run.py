@@ -15,10 +15,10 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.native import find_compiler
 from switchgnn.commands.application import app
 from switchgnn.commands.doctor import examine
-from switchgnn.commands.run import reference
-from switchgnn.commands.run.reference import Comparison
 from switchgnn.host.wire.header import LAST_ROUND
 from switchgnn.host.worker import features_of_round, result_file
+from switchgnn.jobs import reference
+from switchgnn.jobs.reference import Comparison
 from switchgnn.planner import graph_from_edges
 from switchgnn.softswitch.base.errors import SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here

@@ -1,33 +1,25 @@
 """The report of a training, its tables, plots and events, from made-up epochs."""
 
 import sys
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 import typer
 from rich.console import Console
 
-from switchgnn.base.errors import SwitchGNNError
-from switchgnn.commands.shared.plots import PlotError
-from switchgnn.commands.train import steps
-from switchgnn.commands.train.command import _in_other_order
 from switchgnn.commands.train.display import (
     closing_line,
     kept_line,
     largest_difference,
     links_table,
-    reference_lines,
     saving_lines,
     transports_table,
     verdict_lines,
 )
 from switchgnn.commands.train.follow import EventsError, Reached, TrainEvents
-from switchgnn.commands.train.options import TransportOptions
-from switchgnn.commands.train.plots import draw_plots
-from switchgnn.commands.train.report import Recorder
 from switchgnn.host import registry
-from switchgnn.training.base.options import ReduceBy
+from switchgnn.jobs.plots import PlotError, draw_plots
+from switchgnn.jobs.train_report import Recorder
 
 WORKERS, EPOCHS = 3, 4
 WHAT = {
@@ -38,7 +30,7 @@ WHAT = {
 }
 
 
-def event(worker, epoch, *, loss=1.0, accuracy=None, barriers=True):
+def event(worker, epoch, *, loss=1.0, accuracy=None):
     """Worker w takes (w + 1) · epoch seconds: half waiting, a quarter all-reduce."""
     seconds = (worker + 1) * epoch
     return {
@@ -54,20 +46,16 @@ def event(worker, epoch, *, loss=1.0, accuracy=None, barriers=True):
             **{"frames_up": 100 + epoch, "bytes_up": 10 * epoch},
             **{"frames_down": 2 * epoch, "bytes_down": 20 * epoch},
         },
-        # The first epoch has four more, and the second one round that is void.
-        **({"barriers": 4 + 6 * epoch, "void": int(epoch > 1)} if barriers else {}),
     }
 
 
-def report(
-    transport="switch", *, loss=1.0, traffic=True, kept=0, barriers=True, reduced=None, saved=None
-):
+def report(transport="switch", *, loss=1.0, traffic=True, kept=0, reduced=None, saved=None):
     heard = []
     recorder = Recorder(WORKERS, heard.append)
     for epoch in range(1, EPOCHS + 1):
         accuracy = {"train": 0.5, "validation": None, "test": epoch / 10} if epoch == 3 else None
         for worker in reversed(range(WORKERS)):
-            made = event(worker, epoch, loss=loss, accuracy=accuracy, barriers=barriers)
+            made = event(worker, epoch, loss=loss, accuracy=accuracy)
             recorder(worker, made | {name: count * epoch for name, count in (saved or {}).items()})
     recorder(0, {"event": "ready"})
     assert [each["epoch"] for each in heard] == list(range(1, EPOCHS + 1))
@@ -122,13 +110,6 @@ def test_the_traffic_of_an_epoch_is_the_mean_without_the_first():
     assert (made.epoch_bytes, made.epoch_frames) == (30 * WORKERS, 3 * WORKERS)
 
 
-def test_the_barriers_of_an_epoch_are_the_mean_without_the_first():
-    made = report()
-    assert (made.barriers_per_epoch, made.void_rounds) == (6, 1)
-    made = report("host", barriers=False)
-    assert (made.barriers_per_epoch, made.void_rounds) == (None, None)
-
-
 def test_differences_are_those_from_local():
     reports = [report(), report("host", loss=1.5), report("local", traffic=False)]
     assert largest_difference(reports) == {"switch": 0.0, "host": 0.5}
@@ -145,53 +126,6 @@ def test_the_closing_line():
     reports[1] = report("host", loss=1.5)
     differ = "The losses of host differ from those of one process by up to 5.0e-01."
     assert closing_line(reports) == f"{carried} {differ}"
-    for loss, verdict in ((1.125, "explains"), (1.0001, "does not explain")):
-        line = closing_line(reports, report("local", loss=loss))
-        off = f"one process with sums in another order is {loss - 1:.1e} off."
-        assert line == f"{carried} {differ} Rounding {verdict} it: {off}"
-
-
-@pytest.mark.parametrize(
-    ("transports", "changes", "again"),
-    [
-        ({"switch": 1.5, "local": 1.0}, {}, True),
-        ({"switch": 1.5, "local": 1.0}, {"seconds": 100.0}, False),
-        ({"switch": 1.5, "local": 1.0}, {"dropout": 0.5}, False),
-        ({"switch": 1.00005, "local": 1.0}, {}, False),
-        ({"switch": 1.0, "host": 1.5}, {}, False),
-    ],
-)
-def test_one_process_trains_again_where_losses_differ(transports, changes, again, monkeypatch):
-    """Training is repeated only if it is short and without dropout."""
-    seconds = [changes.get("seconds", 1.0)]
-    reports = [
-        replace(report(name, loss=loss), seconds=seconds) for name, loss in transports.items()
-    ]
-    seen = []
-
-    def run_training(job, data, *_listeners, **_options):
-        seen.append((job.task.transport, data))
-        return "again"
-
-    monkeypatch.setattr(steps, "run_training", run_training)
-    training = SimpleNamespace(
-        options=SimpleNamespace(epochs=1, input_dropout=0.0),
-        model=SimpleNamespace(dropout=changes.get("dropout", 0.0)),
-    )
-    data = SimpleNamespace(in_reverse=lambda: "reversed")
-    found = _in_other_order(Job(Task("switch", training)), data, reports, None)
-    assert (found, seen) == (("again", [("local", "reversed")]) if again else (None, []))
-
-
-@dataclass
-class Task:
-    transport: str
-    training: object
-
-
-@dataclass
-class Job:
-    task: Task
 
 
 def test_sums_that_were_kept_are_reported():
@@ -333,14 +267,6 @@ def test_without_a_limit_frames_and_waiting_are_told():
     assert "an epoch takes 2,000 frames of 1,000 bytes, and workers wait 50 ms" in why
 
 
-def test_bmv2_is_said_to_be_slow_with_what_the_embedded_switch_takes():
-    slow = replace(report(), exchange_seconds=4.2, embedded_seconds=0.055)
-    (line,) = reference_lines([slow, report("host")])
-    assert "BMv2 is a behavioural model" in line
-    assert "took 4,200 ms" in line
-    assert "55 ms over the embedded switch" in line
-
-
 @pytest.mark.parametrize("names", [("switch",), ("switch", "local"), ("host", "host-partial")])
 def test_without_both_kinds_there_is_nothing_to_compare(names):
     assert verdict_lines([made(name, 0.1, *SWITCH) for name in names]) == []
@@ -369,10 +295,3 @@ def test_an_interrupt_shows_what_was_reached(saved, as_json, said, tmp_path, cap
         raise KeyboardInterrupt
     assert ended.value.exit_code == 130
     assert said in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("names", [["host"], ["switch", "local"]])
-def test_only_the_switch_of_the_transport_switch_reduces(names):
-    with pytest.raises(SwitchGNNError, match="--reduce switch is for --transport switch alone"):
-        TransportOptions(transport=names, reduce=ReduceBy.SWITCH).chosen()
-    assert TransportOptions(transport=["switch", "auto"], reduce=ReduceBy.SWITCH).chosen()

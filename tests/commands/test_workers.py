@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import pytest
 
 from switchgnn.base.interruptible import Interruption
-from switchgnn.commands.shared import console as releases
-from switchgnn.commands.shared import workers
-from switchgnn.commands.shared.console import (
+from switchgnn.host.base.pace import Pace
+from switchgnn.jobs import workers
+from switchgnn.jobs.workers import (
+    WorkerError,
+    follow_workers,
     naming_who_releases,
     releases_between,
     too_many_releases,
 )
-from switchgnn.commands.shared.workers import WorkerError, follow_workers
-from switchgnn.host.base.pace import Pace
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.topologies import child
 from switchgnn.topologies.child import Child
@@ -189,7 +189,7 @@ def test_leaves_count_their_workers_and_spines_are_left_out():
 @pytest.mark.parametrize(("number", "more"), [(99, ""), (100, " Worker 1 had 100 slots")])
 def test_the_error_of_a_run_names_them(monkeypatch, number, more):
     cells = iter([counters(0, 0), counters(0, number)])
-    monkeypatch.setattr(releases, "read_counters", lambda client: next(cells))
+    monkeypatch.setattr(workers, "read_counters", lambda client: next(cells))
     with (
         pytest.raises(WorkerError, match="^Worker 0 waited." + more),
         naming_who_releases([None], None, 2),

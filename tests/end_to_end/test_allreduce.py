@@ -1,17 +1,16 @@
 """`switchgnn allreduce`: every sum exact, and the bytes and losses that are expected."""
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from switchgnn.base.arrays import pack_arrays
-from switchgnn.commands import allreduce as job
-from switchgnn.commands.allreduce import NUMBER_BYTES, ReduceOptions
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, tensor_of
+from switchgnn.jobs import allreduce as job
+from switchgnn.jobs.allreduce import NUMBER_BYTES, ReduceOptions, ring_bytes
 from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, succeeded
 from tests.support.markers import COMBINATION_ON_PYTHON, full, words_of
 
@@ -19,7 +18,6 @@ KEYS = {
     "exact": bool,
     "within": bool,
     "seconds": float,
-    "gloo_seconds": (float, type(None)),
     "bytes_per_link": int,
     "ring_bytes_per_link": int,
 }
@@ -41,15 +39,14 @@ def reduced(*words):
 @pytest.mark.parametrize("size", ["4", "64KB"])
 @pytest.mark.parametrize("combination", [*BOTH_ENDS, COMBINATION_ON_PYTHON])
 def test_sums_are_exact_on_every_switch_and_fabric(combination, size):
-    report = reduced(*words_of(combination), "--workers", 3, "--bytes", size, "--no-gloo")
-    assert report["gloo_seconds"] is None
+    reduced(*words_of(combination), "--workers", 3, "--bytes", size)
 
 
 @pytest.mark.parametrize("bits", [pytest.param(32, marks=full), 48])
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=full), 5])
 def test_a_link_carries_each_number_once_each_way(workers, bits):
     """The bytes are those of all-reduces of integers and of floats together."""
-    asked = ("--workers", workers, "--bytes", "400KB", "--no-gloo", "--bits", bits)
+    asked = ("--workers", workers, "--bytes", "400KB", "--bits", bits)
     report, both_ways = reduced(*LOOPBACK, *asked), 400_000 * (1 + bits / 32)
     assert both_ways * (1024 + 60) / 1024 <= report["bytes_per_link"]
     if not report["counters"]["resent"]:
@@ -58,7 +55,7 @@ def test_a_link_carries_each_number_once_each_way(workers, bits):
 
 def test_leaves_add_up_for_a_spine(mininet_combination):
     words = (*words_of(mininet_combination), "--topology", "leaf-spine", "--workers", 4)
-    reduced(*words, "--bytes", "64KB", "--no-gloo", "--faults", FAULTS)
+    reduced(*words, "--bytes", "64KB", "--faults", FAULTS)
 
 
 def test_faults_cost_repetitions_and_no_sum(combination):
@@ -66,14 +63,6 @@ def test_faults_cost_repetitions_and_no_sum(combination):
     report = reduced(*words_of(combination), *words)
     assert report["counters"]["resent"]
     assert {"lost", "duplicated", "reordered", "corrupted"} <= set(report["faults_injected"])
-    assert report["gloo_seconds"] is None
-
-
-def test_gloo_reduces_the_same_tensors():
-    pytest.importorskip("torch")
-    report = reduced(*LOOPBACK, "--workers", 2, "--bytes", "40KB")
-    assert report["gloo_seconds"] > 0
-    assert report["ring_bytes_per_link"] == 2 * 40_000
 
 
 @pytest.fixture
@@ -101,7 +90,7 @@ def judged(options, folder, integers, floats, digests=("a", "a", "a")):
         {"digest": each, "seconds": 1.0, "counters": {}, "faults": {}, "traffic": traffic}
         for each in digests
     ]
-    done = SimpleNamespace(result=job._Runs(ends, None, None, None))
+    done = SimpleNamespace(result=ends, wires=None)
     return job._report(options, SimpleNamespace(reason=""), done, folder)
 
 
@@ -128,6 +117,5 @@ def test_a_wrong_sum_is_found(options, tmp_path):
     assert (different.exact, different.within) == (False, False)
 
 
-def test_a_ring_without_counters_takes_its_payload(options):
-    four = replace(options, workers=4, elements=1000)
-    assert job._ring(four, None) == 4 * 1000 * NUMBER_BYTES * 3 / 4
+def test_bytes_in_a_ring():
+    assert ring_bytes(1000, 4) == 4 * 1000 * NUMBER_BYTES * 3 / 4

@@ -25,12 +25,12 @@ SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--round
 
 
 @pytest.mark.parametrize(
-    "control", ["--congestion-control", pytest.param("--no-congestion-control", marks=full)]
+    "control", [(), pytest.param(("--no-congestion-control",), marks=full)], ids=["", "blind"]
 )
 def test_sums_are_exact_beside_tcp(mininet_combination, control):
     with settled_default() as before:
         pass
-    report = run_json(mininet_combination, *SHAPED, "--background", "1", "--window", "64", control)
+    report = run_json(mininet_combination, *SHAPED, "--background", "1", "--window", "64", *control)
     assert report["exact"]
     assert report["background_bytes"] > 0
     assert sum(report["port_queue"]) > 0

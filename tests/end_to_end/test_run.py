@@ -9,12 +9,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from switchgnn.commands.run import job as run_module
-from switchgnn.commands.run.job import RunOptions, run_job
-from switchgnn.commands.run.reference import RoundResult, judge
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT
+from switchgnn.jobs import run as run_module
+from switchgnn.jobs.reference import RoundResult, judge
+from switchgnn.jobs.run import RunOptions, run_job
 from switchgnn.p4src import load_program
 from switchgnn.planner import Direction, build_plan, load_graph, reference_sums
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine

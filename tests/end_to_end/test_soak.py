@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
-from switchgnn.commands.run import job, reference
 from switchgnn.host.links.faults import FaultRates, Faults, worker_link
+from switchgnn.jobs import reference
+from switchgnn.jobs import run as job
 from switchgnn.lab.commands.soak_runs import draw_run, soak
 from switchgnn.topologies import choose
 from tests.end_to_end.conftest import (
@@ -99,7 +100,7 @@ def test_the_command_repeats_the_run(monkeypatch, number, leaves_and_spines):
         raise KeyboardInterrupt
 
     failed = failure_of(monkeypatch, drawn)
-    monkeypatch.setattr("switchgnn.commands.run.command.run_job", note)
+    monkeypatch.setattr("switchgnn.commands.run.run_job", note)
     program, *words = shlex.split(failed.command)
     assert program == "switchgnn"
     outcome = CliRunner().invoke(app, words)

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from switchgnn.commands.shared.report import strategy_names
 from switchgnn.host.wire.header import BODY_AT
+from switchgnn.jobs.report import strategy_names
 from switchgnn.planner import Direction, PlanContext, PlannerError, load_graph, presets
 from switchgnn.planner.base.lanes import (
     LANES,

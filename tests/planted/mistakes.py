@@ -194,7 +194,7 @@ GROUPS = {
     LEAF_SPINE: (
         Mistake(
             "a training on leaves and spines is partitioned as for a star",
-            "switchgnn/commands/train/steps.py",
+            "switchgnn/jobs/train.py",
             "return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)",
             "return PlanContext(self.workers, self.slots)",
             (f"{LEAF_SPINE}::test_the_partition_knows_the_leaves[train]",),
@@ -222,7 +222,7 @@ GROUPS = {
         ),
         Mistake(
             "the partial sums that are reported are what leaves have added",
-            "switchgnn/commands/shared/report.py",
+            "switchgnn/jobs/report.py",
             "spines = slice(parts.leaf_spine.leaves, None)",
             "spines = slice(parts.leaf_spine.leaves)",
             (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
@@ -259,14 +259,14 @@ GROUPS = {
         ),
         Mistake(
             "a worker without remote neighbours fails, as one alone",
-            "switchgnn/commands/run/reference.py",
+            "switchgnn/jobs/reference.py",
             "fan_in = max(1, over_switch)",
             "fan_in = over_switch",
             (f"{RUN}::test_any_number_of_workers[embedded-loopback-1]",),
         ),
         Mistake(
             "the bytes of a worker are counted at both ends of its link",
-            "switchgnn/commands/run/job.py",
+            "switchgnn/jobs/run.py",
             "bytes_up=wire.up,",
             "bytes_up=wire.up + wire.down,",
             (f"{RUN}::test_any_number_of_workers[embedded-loopback-3]",),
@@ -276,7 +276,7 @@ GROUPS = {
     MININET: (
         Mistake(
             "the switch marks from its own threshold, not from the one that is asked for",
-            "switchgnn/commands/shared/runner.py",
+            "switchgnn/jobs/runner.py",
             "DesiredStates(workers.program, job.ecn_threshold, job.queue)",
             "DesiredStates(workers.program, queue=job.queue)",
             (
@@ -286,10 +286,10 @@ GROUPS = {
         ),
         Mistake(
             "the bytes of background flows are reported as the exchange's",
-            "switchgnn/commands/shared/runner.py",
+            "switchgnn/jobs/runner.py",
             "wires = cables = None",
             "cables = None",
-            (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet---congestion-control]",),
+            (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet-]",),
         ),
     ),
     # --- bad input

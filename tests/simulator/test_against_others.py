@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.commands.run.job import RunOptions, run_job
 from switchgnn.host import Pace
 from switchgnn.host.base import pace
 from switchgnn.host.base.congestion import CongestionWindow
@@ -17,6 +16,7 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies, copy_schedules, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import Kind
+from switchgnn.jobs.run import RunOptions, run_job
 from switchgnn.lab.simulator.compile import MODELS
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup, plan_setup

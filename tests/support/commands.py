@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.testbeds.forkserver import NewForkserver
 from switchgnn.commands.application import COMMANDS
-from switchgnn.commands.shared.training import ENVIRONMENT
+from switchgnn.jobs.workers import ENVIRONMENT
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.forkserver import Forkserver
 from tests.support.gpu import cuda_missing
@@ -28,7 +28,7 @@ from tests.support.speed import seconds_here
 _PRELOAD = (*(command.module for command in COMMANDS), "switchgnn.softswitch.daemon")
 _ROOT = Path(__file__).parent.parent.parent
 # Optional imports of `switchgnn train`.
-_TRAINING = ("switchgnn.commands.train.steps",)
+_TRAINING = ("switchgnn.jobs.train",)
 
 
 def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None, environment=None):

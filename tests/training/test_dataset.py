@@ -33,17 +33,6 @@ def test_undirected_is_what_the_edges_say(data):
     assert data.undirected == (edges == {(v, u) for u, v in edges})
 
 
-@given(data=datasets())
-def test_the_reverse_has_the_same_edges_between_other_numbers(data):
-    other, last = data.in_reverse(), data.vertices - 1
-    ends = [(last - u, last - v) for u, v in pairs(other.graph)]
-    assert sorted(ends) == sorted(pairs(data.graph))
-    for name in ("features", "labels", "train", "validation", "test"):
-        assert np.array_equal(getattr(other, name)[::-1], getattr(data, name))
-    assert sorted(last - other.self_loops) == data.self_loops.tolist()
-    assert (other.name, other.undirected) == (data.name, data.undirected)
-
-
 def test_unlabelled_vertices_are_admitted_outside_the_split():
     data = tiny()
     labels = np.array([-1, 1, 0, 1, 0, 1])

@@ -158,15 +158,3 @@ def test_weights_of_a_data_of_pyg():
         dataset_from_pyg(of_pyg(torch.ones(3, 2)), "two")
     with pytest.raises(DatasetError, match="no weights of edges: leave --edge-weights out"):
         load_dataset("karate", edge_weights=True)
-
-
-def test_a_data_set_in_reverse_keeps_its_weights():
-    data = make_data(2, directed=True, weights="any")
-    turned = data.in_reverse()
-    matrices = []
-    for each in (data, turned):
-        matrix = np.zeros((40, 40), dtype=np.float32)
-        matrix[each.graph.edges()] = each.graph.weights
-        matrix[each.self_loops, each.self_loops] = each.graph.loop_weights
-        matrices.append(matrix)
-    np.testing.assert_array_equal(matrices[1], matrices[0][::-1, ::-1])

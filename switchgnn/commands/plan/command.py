@@ -13,10 +13,10 @@ from switchgnn.base.machine import Amount
 from switchgnn.base.options import with_groups
 from switchgnn.commands.plan import display
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
-from switchgnn.commands.plan.plots import draw_plan_plots
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.training import import_training
+from switchgnn.jobs.plan_plots import draw_plan_plots
+from switchgnn.jobs.workers import import_training
 from switchgnn.planner import PlannerError, load_graph, read_manifest, write_plan
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.bundled import is_bundled
@@ -44,11 +44,11 @@ def plan(
         ),
     ] = None,
 ) -> None:
-    """Partition a graph, form blocks, and say what that costs.
+    """Partition a graph, form blocks, and report the costs.
 
-    The switch's tables are installed from the folder of --out with
-    `switchgnn controller install`; each worker reads its own part of it. With
-    --check, a plan on disk is compared with GRAPH, edge by edge.
+    `switchgnn controller install` installs the switch's tables from the folder
+    of --out, and each worker reads its own part there. --check compares a plan
+    on disk with GRAPH, edge by edge.
     """
     if asked.check is not None:
         _check(asked.check, graph, asked)
@@ -77,7 +77,9 @@ def plan(
             with steps.finishing():
                 write_plan(made.plan, asked.out)
         report = report_plan(made, steps.tell)
-        drawn = draw_plan_plots(made, asked.plots, steps.tell) if asked.plots else []
+        drawn = []
+        if asked.plots:
+            drawn = draw_plan_plots(made.plan, made.graph, asked.plots, steps.tell)
     if asked.as_json:
         typer.echo(json.dumps(display.as_json(report)))
     else:
@@ -89,7 +91,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
     job = import_training("job", "A job")
     each = asked.workers_per_machine
     leaf_spine = asked.topology.leaf_spine(job.machines_of(workers, each))
-    strategies = asked.request(leaf_spine)
+    strategies = asked.strategies.request(leaf_spine)
     profile, data, out = asked.memory.profile, asked.data, asked.out
     if data is None or out is None:
         raise typer.BadParameter("--parts needs --data and --out")

@@ -10,12 +10,12 @@ from rich import box
 from rich.table import Table
 
 from switchgnn.base.machine import Amount, size_text, size_unit
-from switchgnn.commands.plan.job import Outlook, PlanReport
-from switchgnn.commands.shared.report import strategy_names
+from switchgnn.commands.plan.job import PlanReport
 from switchgnn.controller.check import Use
+from switchgnn.jobs.report import strategy_names
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.costs.flow import OWN
-from switchgnn.planner.costs.forecast import told_seconds
+from switchgnn.planner.costs.forecast import Outlook, told_seconds
 from switchgnn.planner.costs.report import (
     COVER,
     HOST,

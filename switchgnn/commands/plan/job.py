@@ -7,26 +7,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from switchgnn.base.array_types import Int32s, Int64s
+from switchgnn.base.array_types import Int32s
 from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT, flag, option
 from switchgnn.commands.shared.options import (
     MemoryOptions,
-    SlotsOption,
-    StrategyOptions,
-    TierOptions,
+    PlanningOptions,
+    TopologyOptions,
     WeightOptions,
     json_option,
     mtu_option,
     per_machine_option,
     seed_option,
-    strategy_option,
     workers_option,
 )
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, WIDEST
+from switchgnn.host.wire.header import WIDEST
+from switchgnn.jobs.report import plan_leaf_spine
 from switchgnn.p4src import load_program
 from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError
@@ -34,17 +31,11 @@ from switchgnn.planner.base.lanes import BANK_LANES, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import (
-    HOST,
-    HOST_PARTIAL,
-    PREDICTED_TRANSPORTS,
-    Rows,
+    Outlook,
     StarForecast,
     build_auto,
     choose_lanes,
-    host_rows,
-    share_served,
-    transport_of,
-    verdict,
+    outlook_of,
 )
 from switchgnn.planner.costs.report import (
     DirectionReport,
@@ -52,13 +43,11 @@ from switchgnn.planner.costs.report import (
     PacketCounts,
     multicast_packets,
     report_direction,
-    report_leaf_spine_direction,
 )
-from switchgnn.planner.costs.seconds import NetworkModel, packed_frames
+from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -97,9 +86,7 @@ class LinkOptions:
         default=_DEFAULT.delay / _MICRO,
         min=0.0,
     )
-    mtu: str = mtu_option(
-        NETWORK, "The largest IP packet between hosts alone, into which they pack rows."
-    )
+    mtu: str = mtu_option(NETWORK, "Let hosts alone pack rows into IP packets of up to this size.")
 
     def network(self, profile: SwitchProfile | None, loop: float | None) -> NetworkModel:
         """Return the network to predict on; `loop`: passes per second of the switch, or None."""
@@ -110,97 +97,6 @@ class LinkOptions:
             loop=loop,
             mtu=Framing.parse(self.mtu).packet_bytes,
         )
-
-
-@dataclass(frozen=True)
-class TransportLoad:
-    """Bytes of one exchange in each direction of the plan, headers included."""
-
-    # on the links of all workers
-    up: int
-    down: int
-    busiest: int  # of the fullest link, in one direction
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """The costs of exchanges with a plan, and between hosts alone."""
-
-    plan: str  # its transport: `switch`, `mixed`, or one of hosts alone if it leaves all to them
-    network: NetworkModel
-    loads: Mapping[str, TransportLoad]  # bytes by transport
-    seconds: Mapping[str, float]  # predicted by transport; empty over leaves and spines
-    chosen: str | None  # the fastest transport; None without a prediction
-    why: str  # one sentence for the user
-
-
-def outlook_of(
-    plan: Plan,
-    boundary: BoundaryEdges,
-    forecast: StarForecast,
-    frames: Sequence[int],
-    known: Mapping[str, float] | None,
-    *,
-    star: bool,
-) -> Outlook:
-    """Compare a plan with hosts alone, which pack rows into frames.
-
-    `known` are the seconds by transport that were predicted when the plan was made. Exchanges over
-    several switches are not predicted.
-    """
-    workers, directions = plan.manifest.workers, forecast.directions
-    rows = {
-        name: host_rows(boundary, workers, directions, partial=name == HOST_PARTIAL)
-        for name in (HOST_PARTIAL, HOST)
-    }
-    left = host_rows(
-        boundary, workers, directions, partial=True, left={it: plan.left(it) for it in directions}
-    )
-    own = transport_of(plan, directions)
-    loads = {name: _load(*_packed(each, forecast)) for name, each in rows.items()}
-    if own not in loads:
-        loads = {own: _of_plan(plan, left, forecast, frames), **loads}
-    if not star:
-        why = "Exchanges over leaves and spines are not predicted."
-        return Outlook(own, forecast.network, loads, {}, None, why)
-    seconds = dict(known or {})
-    if known is None:
-        seconds = {name: forecast.of_hosts(each) for name, each in rows.items()}
-        if own not in seconds:
-            seconds[own] = forecast.of_plan(plan, left)
-    ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}
-    kept = share_served(plan, boundary, directions)
-    both = len(directions) > 1
-    why = verdict(own, seconds, kept, forecast.network.mtu, both=both)
-    return Outlook(
-        own, forecast.network, loads, ordered, min(ordered, key=ordered.__getitem__), why
-    )
-
-
-def _of_plan(
-    plan: Plan, left: Rows, forecast: StarForecast, frames: Sequence[int]
-) -> TransportLoad:
-    up, down = _packed(left, forecast)
-    for direction in forecast.directions:
-        said = plan.manifest.direction(direction).prediction
-        up = up + np.array(said.packets_up) * sum(frames)
-        down = down + np.array(said.packets_down) * sum(frames)
-    return _load(up, down)
-
-
-def _packed(rows: Rows, forecast: StarForecast) -> tuple[Int64s, Int64s]:
-    """Return the bytes of hosts' frames that each worker sends, and receives: int64[W] each."""
-    sizes = sum(
-        packed_frames(rows[direction], width, forecast.network.mtu)[1]
-        for direction, widths in forecast.exchanges.items()
-        for width in widths
-    )
-    sizes = np.asarray(sizes)
-    return sizes.sum(axis=1), sizes.sum(axis=0)
-
-
-def _load(up: Int64s, down: Int64s) -> TransportLoad:
-    return TransportLoad(int(up.sum()), int(down.sum()), int(max(up.max(), down.max())))
 
 
 # The comparison with the paper's plan partitions the boundary graph again, level by level.
@@ -219,19 +115,20 @@ class PlanOptions:
     features: int | None = option(
         DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
-    seed: int = seed_option("Draw partition, blocks and order from this seed.")
+    seed: int = seed_option()
     directions: str = option(
-        DATA, "WHICH", "Plan forward, or both: training sums gradients backward.", default="forward"
+        DATA,
+        "WHICH",
+        "Plan forward or both: training also sums backward.",
+        default="forward",
     )
-    strategy: str = strategy_option()
-    strategies: StrategyOptions
-    slots: SlotsOption = None
+    strategies: PlanningOptions
     memory: MemoryOptions
-    topology: TierOptions
+    topology: TopologyOptions
     link_rate: float | None = option(
         NETWORK,
         "RATE",
-        "Assume this many packets per second on a worker's link, for --strategy best.",
+        "Assume this many packets per second on each link, for --strategy best.",
     )
     recirculation_rate: float | None = option(
         NETWORK, "RATE", "Assume this many passes per second of the switch, for --strategy best."
@@ -247,30 +144,26 @@ class PlanOptions:
     data: str | None = option(
         DATA,
         "DATA",
-        "With --parts, take this data set of `switchgnn train --data`, or its file, instead of "
-        "GRAPH.",
+        "With --parts, use this data set instead of GRAPH: a name or file that `switchgnn train "
+        "--data` takes.",
     )
     parts: bool = flag(
-        OUTPUT, "Write a job to --out: the plan, and each worker's part of --data.", "--parts"
+        OUTPUT, "Write a job to --out: the plan and each worker's part of --data.", "--parts"
     )
     transport: list[str] | None = option(
-        OUTPUT, "NAME", "With --parts, let workers take this transport, too; repeatable."
+        OUTPUT, "NAME", "With --parts, also let workers use this transport; repeatable."
     )
-    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder, and make none.")
+    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder.")
     as_json: bool = json_option("Print the report as JSON.")
 
     def slots_of(self) -> int | None:
         """Return the slots of --slots or --memory."""
         size = self.memory.memory_bytes
         if size is None:
-            return self.slots
-        if self.slots is not None:
+            return self.strategies.slots
+        if self.strategies.slots is not None:
             raise PlannerError("Give --slots or --memory, not both: a slot has 128 bytes.")
         return slots_of_memory(size)
-
-    def request(self, leaf_spine: LeafSpine | None) -> PlanRequest:
-        """Return the strategies to plan with."""
-        return self.strategies.request(self.strategy, leaf_spine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +209,7 @@ class PlanReport:
 def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> MadePlan:
     """Load the graph and plan; `tell` is called at the start of each step."""
     switch, leaf_spine = options.memory.profile, options.topology.leaf_spine(workers)
-    request, slots = options.request(leaf_spine), options.slots_of()
+    request, slots = options.strategies.request(leaf_spine), options.slots_of()
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))
     tell(f"load {name}")
@@ -402,29 +295,15 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
     directions = _report(made.graph, made.plan, boundary, frames, tell)
     leaf_spine = None
     if made.parts is not None:
-        leaf_spine = _leaf_spine(made.plan, boundary, made.parts, widths)
+        leaf_spine = {
+            each: plan_leaf_spine(made.parts, manifest, boundary, Direction(each), made.features)
+            for each in manifest.directions
+        }
     tell("predict the seconds of exchanges")
     outlook = outlook_of(
         made.plan, boundary, made.forecast, frames, made.predicted, star=made.parts is None
     )
     return PlanReport(made, directions, frames, outlook, leaf_spine)
-
-
-def _leaf_spine(
-    plan: Plan, boundary: BoundaryEdges, parts: LeafSpineParts, widths: Sequence[int]
-) -> dict[str, LeafSpineDirection]:
-    """Count the packets between leaves and spines, by direction."""
-    return {
-        direction.value: report_leaf_spine_direction(
-            parts,
-            plan.manifest.direction(direction),
-            boundary.towards(direction),
-            widths,
-            BARRIER_FRAME_BYTES,
-            rows=plan.manifest.rows,
-        )
-        for direction in map(Direction, plan.manifest.directions)
-    }
 
 
 def _report(

@@ -1,10 +1,8 @@
 """`--config`: options of a command from a TOML file; those on the command line count more."""
 
-import inspect
 import reprlib
-import typing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperOption
@@ -15,12 +13,6 @@ from switchgnn.base.records import read_toml
 
 _MOST_BYTES = 65536
 _NOT_IN_FILES = ("config", "help", "help-all")
-# The type of an option, its types in TOML, and their name.
-_KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
-    (bool, (bool,), "true or false"),
-    (int, (int,), "a whole number"),
-    (float, (int, float), "a number"),
-)
 
 
 class ConfigError(SwitchGNNError):
@@ -32,17 +24,21 @@ def _read_config(context: typer.Context, file: Path | None) -> Path | None:
     if file is not None and not context.resilient_parsing:
         options = _options(context)
         table = read_toml(file, _MOST_BYTES, "configuration", ConfigError)
-        for key in table:
+        context.default_map = {}
+        for key, value in table.items():
             if key not in options:
                 hint = did_you_mean(key.replace("_", "-"), options)
                 raise ConfigError(
                     f"--config {file}: {reprlib.repr(key)} is no option of this command"
                     f"{hint or '; --help lists those that there are.'}"
                 )
-        context.default_map = {
-            options[key].name or key: _value(context, file, key, options[key], value)
-            for key, value in table.items()
-        }
+            words = _words(file, key, options[key], value)
+            try:
+                options[key].process_value(context, words)
+            except typer.BadParameter as error:
+                shown = f"{key} = {reprlib.repr(value)}"
+                raise ConfigError(f"--config {file}: {shown}: {error.message}") from error
+            context.default_map[options[key].name or key] = words
     return file
 
 
@@ -54,7 +50,7 @@ ConfigOption = Annotated[
         callback=_read_config,
         is_eager=True,
         show_default=False,
-        help="Read options from a TOML file, such as workers = 4; those given here count more.",
+        help="Read options such as workers = 4 from this TOML file; the command line wins.",
     ),
 ]
 
@@ -70,37 +66,11 @@ def _options(context: typer.Context) -> dict[str, TyperOption]:
     }
 
 
-def _value(
-    context: typer.Context, file: Path, key: str, option: TyperOption, value: object
-) -> object:
-    """Check the value of a key and return it."""
-    kinds, words = _kinds(context, option)
-    if option.multiple and not isinstance(value, list):
-        raise ConfigError(f"--config {file}: {key} may be repeated: write a list.")
-    for each in value if option.multiple and isinstance(value, list) else [value]:
-        # To Python a bool is an int.
-        if not isinstance(each, kinds) or (isinstance(each, bool) and bool not in kinds):
-            raise ConfigError(
-                f"--config {file}: {key} = {reprlib.repr(each)}, which must be {words}."
-            )
-    try:
-        option.process_value(context, value)
-    except typer.BadParameter as error:
-        raise ConfigError(
-            f"--config {file}: {key} = {reprlib.repr(value)}: {error.message}"
-        ) from error
-    return value
-
-
-def _kinds(context: typer.Context, option: TyperOption) -> tuple[tuple[type, ...], str]:
-    """Return the types of an option in TOML, and their name."""
-    function = context.command.callback
-    hints = typing.get_type_hints(inspect.unwrap(function)) if function else {}
-    hint = hints[option.name or ""]
-    # `list[str] | None` has the argument `list[str]`, and that `str`.
-    found = {hint, *typing.get_args(hint)}
-    found |= {inner for each in found for inner in typing.get_args(each)}
-    for kind, taken, words in _KINDS:
-        if kind in found:
-            return taken, words
-    return (str,), "a string"
+def _words(file: Path, key: str, option: TyperOption, value: Any) -> str | list[str]:  # noqa: ANN401
+    """Return a value as the words that a user would type."""
+    if option.multiple != isinstance(value, list):
+        form = "may be repeated: write a list" if option.multiple else "takes one value, no list"
+        raise ConfigError(f"--config {file}: {key} {form}.")
+    if isinstance(value, list):
+        return [str(each) for each in value]
+    return str(value)

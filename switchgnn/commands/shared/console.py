@@ -19,11 +19,12 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.table import Table
 
 from switchgnn.base.machine import Amount
-from switchgnn.commands.shared.workers import WorkerError
-from switchgnn.controller import Counters, P4RuntimeClient, read_counters
-from switchgnn.planner.partition.leaf_spine import LeafSpine
+from switchgnn.host.direct.framing import FRAGMENT
+from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.jobs.report import LeafSpineReport
 
 
 def plain_console(
@@ -87,29 +88,23 @@ def captured_line(files: Sequence[Path]) -> str:
     return f"Packets of {links}, {size:,} bytes; none was left out."
 
 
-# Shorter work is not commented on.
-_QUIET_SECONDS = 2.0
+# Steps that begin earlier are not worth a line.
+_QUIET_SECONDS = 0.5
 
 
 class Steps:
-    """Prints each step on stderr once the work has taken a while. A context manager.
+    """Prints each step on stderr before it, unless the work has just begun. A context manager.
 
-    Libraries such as METIS block Python: no spinner turns, and Ctrl-C would wait for them. So the
-    line is printed before the step, and Ctrl-C ends the process at once. That is safe, as plans
-    are moved into place in one step.
+    Libraries such as METIS block Python: no spinner turns, and Ctrl-C would wait for them. So
+    Ctrl-C ends the process at once. That is safe, as plans are moved into place in one step.
     """
 
     def __init__(self) -> None:
         self._start = time.monotonic()
         self._before: Any = None
-        self._pending: str | None = None
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(_QUIET_SECONDS, self._speak)
-        self._timer.daemon = True
 
     def __enter__(self) -> "Steps":
         self._start = time.monotonic()
-        self._timer.start()
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, signal.SIG_DFL)
         return self
@@ -127,71 +122,33 @@ class Steps:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
     def tell(self, step: str) -> None:
         """Begin a step."""
-        with self._lock:
-            self._pending = step
-        if time.monotonic() - self._start > _QUIET_SECONDS:
-            self._speak()
-
-    def _speak(self) -> None:
-        with self._lock:
-            if self._pending is not None:
-                seconds = time.monotonic() - self._start
-                typer.echo(f"{seconds:7.1f} s  {self._pending}", err=True)
-                self._pending = None
+        seconds = time.monotonic() - self._start
+        if seconds >= _QUIET_SECONDS:
+            typer.echo(f"{seconds:7.1f} s  {step}", err=True)
 
 
-_MANY = 100
-_TIMES_THE_OTHERS = 10
-
-
-def releases_between(
-    leaf_spine: LeafSpine | None,
-    workers: int,
-    before: Sequence[Counters],
-    after: Sequence[Counters],
-) -> tuple[int, ...]:
-    """Return the slots released for each worker by its leaf or the only switch."""
-    nearest = len(after) if leaf_spine is None else leaf_spine.leaves
-    return tuple(
-        sum(
-            new.releases[worker] - old.releases[worker]
-            for old, new in zip(before[:nearest], after[:nearest], strict=True)
-        )
-        for worker in range(workers)
+def leaf_spine_table(
+    report: LeafSpineReport, what: str = "Bytes", counted: str = "counted"
+) -> Table:
+    """Return bytes up and down: counted, planned, and of other ways."""
+    frames = "fragments" if report.host_mtu == FRAGMENT else f"MTU {report.host_mtu:,}"
+    switches = f"{Amount(report.leaves):leaf} and {Amount(report.spines):spine}"
+    table = Table(title=f"{what} between {switches}")
+    for name in ("", "up", "down"):
+        table.add_column(name, justify="right")
+    partial_down = report.host_partial_bytes_down
+    rows: tuple[tuple[str, int | None, int | None], ...] = (
+        (counted, report.bytes_up, report.bytes_down),
+        ("planned", report.planned_bytes_up, report.planned_bytes_down),
+        ("sums at spines only", report.single_bytes_up, report.single_bytes_down),
+        (f"{HOST.name}, {frames}", report.host_bytes_up, report.host_bytes_down),
+        (f"{HOST_PARTIAL.name}, {frames}", report.host_partial_bytes_up, partial_down),
     )
-
-
-@contextmanager
-def naming_who_releases(
-    clients: Sequence[P4RuntimeClient], leaf_spine: LeafSpine | None, workers: int
-) -> Iterator[None]:
-    """Add workers with too many released slots to the error of a worker in the block."""
-    before = [read_counters(client) for client in clients]
-    try:
-        yield
-    except WorkerError as error:
-        after = [read_counters(client) for client in clients]
-        sentence = too_many_releases(releases_between(leaf_spine, workers, before, after))
-        if not sentence:
-            raise
-        raise WorkerError(f"{error} {sentence}") from error
-
-
-def too_many_releases(releases: Sequence[int]) -> str:
-    """Name the workers with far more released slots than the others; empty: none."""
-    sentences = []
-    for worker, number in enumerate(releases):
-        others = [*releases[:worker], *releases[worker + 1 :]]
-        average = sum(others) / len(others) if others else 0.0
-        if number >= _MANY and number > _TIMES_THE_OTHERS * average:
-            sentences.append(
-                f"Worker {worker} had {number:,} slots released, the others {average:,.0f} on "
-                "average: it, or its link, is broken."
-            )
-    return " ".join(sentences)
+    for name, *columns in rows:
+        table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))
+    return table

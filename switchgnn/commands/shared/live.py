@@ -1,7 +1,7 @@
-"""Observers of a run, and the one that updates a page in the browser; its options."""
+"""Options of the page in the browser, and the page itself."""
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,71 +11,11 @@ import typer
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import OUTPUT, flag, option
-from switchgnn.host.metrics import METRICS_EVENT
-from switchgnn.live.board import EVERY, Board, JobOutcome
-from switchgnn.live.polling import kinds_of, polling_switches
-from switchgnn.topologies import Fabric
+from switchgnn.jobs.runner import NOBODY, RunObserver
+from switchgnn.live.board import Board, JobOutcome
 
 _INTERRUPTED = 130  # the exit code of Ctrl-C
 _PACKAGES = ("starlette", "uvicorn")
-
-
-class RunObserver:
-    """Observes a run without influence on it, and updates a page, if there is one."""
-
-    def __init__(self, board: Board | None = None) -> None:
-        self._board = board
-        # how often workers report, in seconds; 0: never
-        self.tell_every = EVERY if board else 0.0
-
-    def step(self, name: str) -> None:
-        """Show a step."""
-        if self._board:
-            self._board.step(name)
-
-    @contextmanager
-    def over(
-        self, transport: str, fabric: Fabric | None, bank_slots: Sequence[int] = ()
-    ) -> Iterator[None]:
-        """Show a running network during the block, or one process without a network.
-
-        `bank_slots`: for each switch, the most slots of each bank that its plan uses; empty without
-        a plan.
-        """
-        if self._board is None:
-            yield
-            return
-        if fabric is None:
-            self._board.begin(f"transport {transport}, one process")
-            yield
-            return
-        network = fabric.describe()
-        ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
-        self._board.begin(
-            f"transport {transport}, {kinds_of(network)}, {ran_on}",
-            [True] * len(network.workers),
-            [switch.name for switch in network.in_order],
-        )
-        with polling_switches(network, self._board.switch, bank_slots):
-            yield
-            self._board.finish()
-
-    def event(self, worker: int, event: dict[str, Any]) -> None:
-        """Show the metrics of a worker, and worker 0's epochs."""
-        if self._board is None:
-            return
-        if event["event"] == METRICS_EVENT:
-            self._board.worker(worker, event["values"])
-        elif event["event"] == "epoch" and worker == 0:
-            self._board.epoch(event["epoch"], event["loss"])
-
-    def done(self, words: str, *, right: bool = True) -> None:
-        """Show the end of the run, which may be kept for long."""
-        if self._board:
-            self._board.end(JobOutcome.DONE if right else JobOutcome.WRONG, words)
-
-
-NOBODY = RunObserver()
 
 
 def check_page_installed(what: str) -> None:
@@ -102,10 +42,8 @@ def port_option(text: str) -> Any:  # noqa: ANN401
 class LiveOptions:
     """Whether to serve a page."""
 
-    live: bool = flag(
-        OUTPUT, "Show the run as it goes, on a page for a browser on this machine.", "--live"
-    )
-    live_port: int | None = port_option("Of that page.")
+    live: bool = flag(OUTPUT, "Show the run as it goes in a browser on this machine.", "--live")
+    live_port: int | None = port_option("Serve that page on this port.")
 
     def check(self) -> None:
         """Check that the page can be served, before any work."""

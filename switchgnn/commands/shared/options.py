@@ -45,19 +45,18 @@ def workers_option(default: int | None) -> Any:  # noqa: ANN401
 
 def per_machine_option(let: str = "Let") -> Any:  # noqa: ANN401
     """Declare --per-machine."""
-    text = f"{let} N workers share a port of the switch, and add up among themselves first."
+    text = f"{let} N workers share a switch port; they add up among themselves first."
     return option(DATA, "N", text, "--per-machine", default=1, min=1, max=128)
 
 
-def seed_option(text: str) -> Any:  # noqa: ANN401
+def seed_option() -> Any:  # noqa: ANN401
     """Declare --seed."""
-    return option(DATA, "N", text, default=0, min=0)
+    return option(DATA, "N", "Draw all random numbers from this seed.", default=0, min=0)
 
 
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
-    text = "Drop the edge weights of a file."
-    return flag(DATA, text, IGNORE_WEIGHTS)
+    return flag(DATA, "Ignore the edge weights of a file.", IGNORE_WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -75,12 +74,6 @@ class WeightOptions:
         return self.edge_weights or (False if self.ignore_weights else None)
 
 
-def strategy_option(default: str | None = PlanRequest.preset, **more: Any) -> Any:  # noqa: ANN401
-    """Declare --strategy."""
-    text = f"Choose partition, blocks, packets and order together: {', '.join(PRESETS)}."
-    return option(PLAN, "NAME", text, default=default, autocompletion=_completing(PRESETS), **more)
-
-
 def mtu_option(panel: str, text: str) -> Any:  # noqa: ANN401
     """Declare --mtu."""
     return option(panel, "BYTES", text, default=str(USUAL_MTU), callback=_known_mtu)
@@ -88,7 +81,7 @@ def mtu_option(panel: str, text: str) -> Any:  # noqa: ANN401
 
 def timeout_option(default: float) -> Any:  # noqa: ANN401
     """Declare --timeout."""
-    text = "Let a worker give up after this long without progress."
+    text = "A worker gives up after this long without progress."
     return option(NETWORK, "SECONDS", text, default=default, min=0.1)
 
 
@@ -112,7 +105,7 @@ def _known_mtu(text: str) -> str:
 
 # Paragraphs become lines of the help.
 _GRAMMAR = (
-    "Faults to inject into frames: parts, separated by commas.",
+    "Inject faults into frames: parts, separated by commas.",
     "A part is [LINK.][WAY.]KIND=PROBABILITY, or seed=N for the random numbers.",
     "KIND: loss, duplicate, reorder or corrupt.",
     "WAY: up, away from the workers, or down; default: both.",
@@ -127,35 +120,12 @@ FaultsOption = Annotated[
         metavar="PARTS", rich_help_panel=FAULTS, show_default=False, help="\n\n".join(_GRAMMAR)
     ),
 ]
-SlotsOption = Annotated[
-    int | None,
-    typer.Option(
-        min=2,
-        max=2**32 - 1,
-        metavar="N",
-        rich_help_panel=PLAN,
-        show_default="all of the switch",
-        help="Let a block use N aggregators.",
-    ),
-]
 
 
-@dataclass(frozen=True)
-class ControlOptions:
-    """Whether workers slow down when packets are marked.
-
-    There are two options because both names of one do not fit into 80 columns.
-    """
-
-    no_congestion_control: bool = flag(
-        CONGESTION, "Do not slow down when packets are marked.", "--no-congestion-control"
-    )
-    congestion_control: bool = flag(CONGESTION, "", "--congestion-control", hidden=True)
-
-    @property
-    def heeds_marks(self) -> bool:
-        """Whether workers slow down."""
-        return self.congestion_control or not self.no_congestion_control
+def no_congestion_control_option() -> Any:  # noqa: ANN401
+    """Declare --no-congestion-control."""
+    text = "Do not slow down when packets are marked."
+    return flag(CONGESTION, text, "--no-congestion-control")
 
 
 def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
@@ -190,7 +160,7 @@ class MemoryOptions:
     table_memory: str | None = option(
         PLAN,
         "SIZE",
-        "Limit the tables of a switch to this size, such as 10MB.",
+        "Limit the tables of the switch to this size, such as 10MB.",
         shown="all of the switch",
     )
 
@@ -258,7 +228,7 @@ class StrategyOptions:
         names = ("blocks", "send", "order", "lanes", "rows", "pools")
         return ", ".join(f"--{each}" for each in names if getattr(self, each) not in (None, AUTO))
 
-    def request(self, preset: str, leaf_spine: LeafSpine | None = None) -> PlanRequest:
+    def with_preset(self, preset: str, leaf_spine: LeafSpine | None = None) -> PlanRequest:
         """Return the strategies to plan with; without a leaf-spine, around one switch."""
         return PlanRequest(
             preset,
@@ -273,6 +243,31 @@ class StrategyOptions:
         ).checked()
 
 
+@dataclass(frozen=True)
+class PlanningOptions(StrategyOptions):
+    """How a command plans."""
+
+    strategy: str | None = option(
+        PLAN,
+        "NAME",
+        f"Choose partition, blocks, packets and order together: {', '.join(PRESETS)}.",
+        shown=f"{PlanRequest.preset}; auto where `train` chooses the transport",
+        autocompletion=_completing(PRESETS),
+    )
+    slots: int | None = option(
+        PLAN,
+        "N",
+        "Let a block use N aggregators.",
+        min=2,
+        max=2**32 - 1,
+        shown="all of the switch",
+    )
+
+    def request(self, leaf_spine: LeafSpine | None) -> PlanRequest:
+        """Return the strategies to plan with."""
+        return self.with_preset(self.strategy or PlanRequest.preset, leaf_spine)
+
+
 # Values of --topology, --target and --fabric.
 TopologyOption = Enum("TopologyOption", {"STAR": "star", "LEAF_SPINE": "leaf-spine"}, type=str)
 TargetOption = Enum(
@@ -285,74 +280,97 @@ FabricOption = Enum(
 )
 
 
-def _spines_option() -> Any:  # noqa: ANN401
-    return option(
-        NETWORK, "N", "Put N spines above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
-    )
-
-
 @dataclass(frozen=True)
-class TierOptions:
-    """The switches that `plan` plans for."""
-
-    leaves: int | None = option(
-        NETWORK, "N", "Spread the workers over N leaves.", min=1, shown="one, and no spines"
-    )
-    spines: int | None = _spines_option()
-
-    def leaf_spine(self, workers: int) -> LeafSpine | None:
-        """Divide the workers over the leaves; None for a star."""
-        if self.leaves is None and self.spines is not None:
-            raise PlannerError("A star has no spines: add --leaves.")
-        if self.leaves is None:
-            return None
-        return even_leaf_spine(workers, self.leaves, self.spines or _SPINES)
-
-
-@dataclass(frozen=True)
-class FabricOptions:
-    """Which switches and network a command builds."""
+class TopologyOptions:
+    """How switches connect the workers."""
 
     topology: TopologyOption = option(
         NETWORK,
-        None,
-        "Connect workers by one switch, or by leaves below spines.",
+        "NAME",
+        "Connect the workers by one switch (star), or by leaves below spines (leaf-spine).",
         default=TopologyOption.STAR,
     )
     leaves: int | None = option(
         NETWORK, "N", "Spread the workers of a leaf-spine over N leaves.", min=1, shown=str(_LEAVES)
     )
-    spines: int | None = _spines_option()
-    target: TargetOption = option(
-        NETWORK,
-        None,
-        "Use this switch; auto: embedded; reference: bmv2 if installed.",
-        default=TargetOption.AUTO,
+    spines: int | None = option(
+        NETWORK, "N", "Put N spines above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
     )
-    fabric: FabricOption = option(
-        NETWORK, None, "Use this network; auto: the best available.", default=FabricOption.AUTO
-    )
-    backend: Backend | None = option(
-        NETWORK,
-        None,
-        "Run the program of the embedded switch as C++, as Python, or as C++ if there is a "
-        "compiler.",
-        shown="$SWITCHGNN_BACKEND, or auto",
-    )
-    bmv2_log: Bmv2Log = option(
-        NETWORK, None, "Let BMv2 log at this level, for --log-dir.", default=Bmv2Log.OFF
-    )
+
+    def leaves_and_spines(self) -> tuple[int, int] | None:
+        """Return the numbers of leaves and spines, each of which implies them; None for a star."""
+        if self.topology is TopologyOption.STAR and self.leaves is self.spines is None:
+            return None
+        return self.leaves or _LEAVES, self.spines or _SPINES
 
     def leaf_spine(self, workers: int) -> LeafSpine | None:
         """Divide the workers over the leaves; None for a star."""
         numbers = self.leaves_and_spines()
         return None if numbers is None else even_leaf_spine(workers, *numbers)
 
-    def job_fields(
-        self, workers: int, limits: "LimitOptions", faults: str, *, busy: bool = False
-    ) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class FabricOptions(TopologyOptions):
+    """Which switches and network a command builds."""
+
+    target: TargetOption = option(
+        NETWORK,
+        "NAME",
+        "Use the embedded switch (embedded or auto), bmv2, or reference: bmv2 if it is installed.",
+        default=TargetOption.AUTO,
+    )
+    fabric: FabricOption = option(
+        NETWORK,
+        "NAME",
+        "Use this network: mininet, loopback, or auto, the best available.",
+        default=FabricOption.AUTO,
+    )
+    backend: Backend | None = option(
+        NETWORK,
+        "NAME",
+        "Run the program of the embedded switch as native code (C++), as python, or auto: native "
+        "if there is a compiler.",
+        shown="$SWITCHGNN_BACKEND, or auto",
+    )
+    bmv2_log: Bmv2Log = option(
+        NETWORK,
+        "LEVEL",
+        f"Let BMv2 log at this level, for --log-dir: {', '.join(each.value for each in Bmv2Log)}.",
+        default=Bmv2Log.OFF,
+    )
+
+
+@dataclass(frozen=True)
+class JobNetworkOptions(FabricOptions):
+    """The network of a job: its switches, what its links carry, and what goes wrong on them."""
+
+    bandwidth: float | None = option(
+        NETWORK,
+        "MBIT/S",
+        "Limit each link to this many Mbit/s in each direction.",
+        min=0.1,
+        shown="no limit",
+    )
+    window: int | None = option(
+        NETWORK,
+        "N",
+        "Allow each worker N features in flight.",
+        min=1,
+        shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
+    )
+    faults: FaultsOption = ""
+
+    def in_flight(self, *, busy: bool = False) -> int:
+        """Return --window, or the default one."""
+        return self.window or self._usual(busy=busy).window
+
+    def _usual(self, *, busy: bool) -> FlowLimits:
+        here = choose(self.target.value, self.fabric.value, self.backend)
+        return usual_limits(here.target, shaped=busy or self.bandwidth is not None)
+
+    def job_fields(self, workers: int, *, busy: bool = False) -> dict[str, Any]:
         """Return the fields of a NetworkJob, without slots for exchanges."""
-        usual = limits.usual(self, busy=busy)
+        usual = self._usual(busy=busy)
         return {
             "workers": workers,
             "slots": 0,
@@ -360,46 +378,9 @@ class FabricOptions:
             "fabric": self.fabric.value,
             "backend": self.backend,
             "bmv2_log": self.bmv2_log,
-            "bandwidth": limits.bandwidth,
+            "bandwidth": self.bandwidth,
             "ecn_threshold": usual.ecn_threshold,
             "queue": usual.queue,
             "leaf_spine": self.leaf_spine(workers),
-            "faults": faults,
+            "faults": self.faults,
         }
-
-    def leaves_and_spines(self) -> tuple[int, int] | None:
-        """Return the numbers of leaves and spines; None for a star."""
-        if self.topology is TopologyOption.LEAF_SPINE:
-            return self.leaves or _LEAVES, self.spines or _SPINES
-        if self.leaves is not None or self.spines is not None:
-            raise PlannerError("A star has no leaves and spines: add --topology leaf-spine.")
-        return None
-
-
-@dataclass(frozen=True)
-class LimitOptions:
-    """What the links of a network carry."""
-
-    bandwidth: float | None = option(
-        NETWORK,
-        "MBIT/S",
-        "Limit each link, in each direction, to this many Mbit/s.",
-        min=0.1,
-        shown="no limit",
-    )
-    window: int | None = option(
-        NETWORK,
-        "N",
-        "Let each worker have up to N features in flight.",
-        min=1,
-        shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
-    )
-
-    def usual(self, network: FabricOptions, *, busy: bool = False) -> FlowLimits:
-        """Return the default window and mark threshold."""
-        here = choose(network.target.value, network.fabric.value, network.backend)
-        return usual_limits(here.target, shaped=busy or self.bandwidth is not None)
-
-    def window_in(self, network: FabricOptions, *, busy: bool = False) -> int:
-        """Return --window, or the default one."""
-        return self.window or self.usual(network, busy=busy).window

@@ -13,22 +13,19 @@ from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import Amount
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import captured_line, plain_console
-from switchgnn.commands.shared.live import RunObserver
+from switchgnn.commands.shared.console import captured_line, leaf_spine_table, plain_console
 from switchgnn.commands.shared.options import find_metrics
-from switchgnn.commands.shared.outputs import Recordings, recordings_in, told_aloud
-from switchgnn.commands.shared.report import leaf_spine_table
-from switchgnn.commands.shared.runner import NetworkJob
-from switchgnn.commands.shared.training import training_forkserver
 from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import Reached, TrainEvents
 from switchgnn.commands.train.options import COMMON, TrainCommandOptions
-from switchgnn.commands.train.plots import draw_plots
-from switchgnn.commands.train.report import EpochListener, TrainReport
 from switchgnn.host.base.pace import Pace
-from switchgnn.host.registry import AUTO, G3, HOST, LOCAL, SWITCH, TransportKind, transport_kind
+from switchgnn.host.registry import AUTO, G3, HOST, SWITCH, TransportKind
+from switchgnn.jobs.logs import Recordings, recordings_in, told_aloud
+from switchgnn.jobs.plots import draw_plots
+from switchgnn.jobs.runner import NetworkJob, RunObserver
+from switchgnn.jobs.train_report import EpochListener, TrainReport
+from switchgnn.jobs.workers import training_forkserver
 from switchgnn.p4src import load_program
-from switchgnn.planner import PlanRequest
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.topologies.forkserver import Forkserver
@@ -37,11 +34,8 @@ from switchgnn.training.data.load import NEED_PYTORCH, check_name
 from switchgnn.training.data.partition import machines_of
 
 if TYPE_CHECKING:
-    from switchgnn.commands.train.steps import TrainJob
+    from switchgnn.jobs.train import TrainJob
     from switchgnn.training.data.dataset import Dataset
-
-# Of a training in one process that is repeated to see what a rounding changes.
-_MOST_SECONDS = 60.0
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -54,10 +48,10 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     Every worker holds a part of the graph. Each layer adds up local neighbours
     with PyTorch Geometric and remote ones through the transport, forward and
     backward, so the losses are those of one machine. Without --transport, the
-    one that is predicted to be the fastest is used. With several --transport
-    the same training runs over each, and a table compares them. Over transports
-    other than switch, of the strategies only --partition and --assignment count;
-    g3 has a partition of its own by default.
+    transport that is predicted to be fastest is used. If you give several, the
+    same training runs over each, and a table compares them. Transports other
+    than switch use only --partition and --assignment of the strategies; g3 has
+    its own partition by default.
     """
     chosen, output = asked.over.chosen(), asked.output
     asked.check(chosen)
@@ -99,38 +93,16 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
         observer.done(f"All {len(reports[-1].losses)} epochs are done.")
     drawn = [] if asked.plots is None else draw_plots(reports, asked.plots)
     if not output.as_json:
-        _show(reports, drawn, recordings, _in_other_order(job, dataset, reports, forkserver))
-
-
-def _in_other_order(
-    job: "TrainJob", data: "Dataset", reports: list[TrainReport], forkserver: Forkserver
-) -> TrainReport | None:
-    """Train in one process again with sums in another order, if transports disagree.
-
-    None: they agree, none was one process, it would take too long, or other numbers be dropped.
-    """
-    from switchgnn.commands.train.steps import run_training  # noqa: PLC0415
-
-    alone = next((each for each in reports if not transport_kind(each.transport).networked), None)
-    if alone is None or display.agree(reports) or sum(alone.seconds) > _MOST_SECONDS:
-        return None
-    training = job.task.training
-    if training.model.dropout or training.options.input_dropout:
-        return None
-    job = replace(job, task=replace(job.task, transport=LOCAL.name))
-    title, epochs = f"{LOCAL.name}, in another order", training.options.epochs
-    with display.Epochs(plain_console(stderr=True), title, epochs, as_json=False) as shown:
-        return run_training(job, data.in_reverse(), shown.step, shown.epoch, forkserver=forkserver)
+        _show(reports, drawn, recordings)
 
 
 def _network(asked: TrainCommandOptions) -> NetworkJob:
     ports = machines_of(asked.workers, asked.workers_per_machine)
-    fields = asked.network.job_fields(ports, asked.limits, asked.faults)
-    fields["slots"] = asked.slots or load_program().slots
-    preset = asked.strategy or PlanRequest.preset
+    fields = asked.network.job_fields(ports)
+    fields["slots"] = asked.strategies.slots or load_program().slots
     job = NetworkJob(
         **fields,
-        request=asked.strategies.request(preset, fields["leaf_spine"]),
+        request=asked.strategies.request(fields["leaf_spine"]),
         metrics=find_metrics(asked.output.metrics, ports),
     )
     job.choose_fabric()
@@ -147,12 +119,11 @@ def _load(asked: TrainCommandOptions, network: NetworkJob) -> "Dataset":
 
 
 def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
-    from switchgnn.commands.train.steps import SKEW, TrainJob  # noqa: PLC0415
+    from switchgnn.jobs.train import SKEW, TrainJob  # noqa: PLC0415
     from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
 
     training, over = asked.training, asked.over
     shape = training.shape()
-    window = asked.limits.window_in(asked.network)
     # With sampling the sums change, as each epoch draws another sample.
     precompute = training.precompute and over.sampling == 1
     options = replace(training.options(shape, asked.seed), precompute=precompute)
@@ -163,7 +134,7 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
             training=Training(
                 *(shape, options, over.bins(), training.device, training.compression)
             ),
-            pace=Pace(window=window, skew=SKEW),
+            pace=Pace(window=asked.network.in_flight(), skew=SKEW),
             sampling=over.sampling,
             mtu=over.mtu,
         ),
@@ -209,7 +180,7 @@ def _train_over(
     forkserver: Forkserver,
     observer: RunObserver,
 ) -> TrainReport:
-    from switchgnn.commands.train.steps import predicted_reduce, run_training  # noqa: PLC0415
+    from switchgnn.jobs.train import predicted_reduce, run_training  # noqa: PLC0415
 
     name, output, auto = transport.name, asked.output, transport is AUTO
     job = replace(job, task=replace(job.task, transport=SWITCH.name if auto else name))
@@ -262,10 +233,10 @@ def _decided(
 
     Options that only the switch uses decide without a prediction.
     """
-    from switchgnn.commands.train.measured import measured_here  # noqa: PLC0415
-    from switchgnn.commands.train.steps import predict_transport  # noqa: PLC0415
+    from switchgnn.jobs.measured import measured_here  # noqa: PLC0415
+    from switchgnn.jobs.train import predict_transport  # noqa: PLC0415
 
-    if asked.strategy is None:
+    if asked.strategies.strategy is None:
         job = replace(job, request=replace(job.request, preset=PLAN_AUTO))
     if switch_only := asked.strategies.switch_only():
         shown.note(f"auto takes switch: only the switch uses {switch_only}.")
@@ -280,12 +251,7 @@ def _decided(
     return replace(job, task=task, planned=found.planned), dict(found.seconds)
 
 
-def _show(
-    reports: list[TrainReport],
-    drawn: list[Path],
-    recordings: list[Recordings],
-    again: TrainReport | None,
-) -> None:
+def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Recordings]) -> None:
     console = plain_console()
     first = reports[0]
 
@@ -315,9 +281,8 @@ def _show(
     for line in (
         display.kept_line(reports),
         *display.saving_lines(reports),
-        display.closing_line(reports, again),
+        display.closing_line(reports),
         *display.verdict_lines(reports),
-        *display.reference_lines(reports),
     ):
         if line is not None:
             say(line)

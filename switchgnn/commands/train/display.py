@@ -13,35 +13,28 @@ from rich.text import Text
 
 from switchgnn.base.machine import Amount, size_text
 from switchgnn.commands.shared.console import progress_bars
-from switchgnn.commands.train.report import TrainReport
 from switchgnn.host.registry import transport_kind
+from switchgnn.jobs.train_report import TrainReport
 
 # Smaller differences of losses are due to rounding in another order of addition.
 _AGREE = 1e-4
-# How many times as much they may differ as those of one process in two orders of addition.
-_LIKE = 10
 
 
-class Epochs:
+class Epochs(Live):
     """A progress bar of epochs with a line of text below it, and JSON lines if asked for."""
 
     def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._console = console
         self._progress = progress_bars(console)
         self._bar = self._progress.add_task(title, total=epochs)
         self._words = Text(overflow="ellipsis", no_wrap=True)
-        self._live = Live(Group(self._progress, self._words), console=console)
         self._accuracy = ""
+        super().__init__(Group(self._progress, self._words), console=console)
 
-    def __enter__(self) -> "Epochs":
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-        if not self._console.is_terminal:
-            self._console.line()
+    def __exit__(self, *error: Any) -> None:  # noqa: ANN401
+        super().__exit__(*error)
+        if not self.console.is_terminal:
+            self.console.line()
 
     def step(self, name: str, _done: float, _total: int) -> None:
         """Show the name of a step before the first epoch."""
@@ -49,12 +42,12 @@ class Epochs:
         self._say(name)
         # Steps that hang or end soon must be visible.
         if self._words.plain != before:
-            self._live.refresh()
+            self.refresh()
 
     def note(self, sentence: str) -> None:
         """Print a sentence above the bar, unless the output is JSON."""
         if not self._as_json:
-            self._console.print(sentence, soft_wrap=True, highlight=False)
+            self.console.print(sentence, soft_wrap=True, highlight=False)
 
     def epoch(self, event: dict[str, Any]) -> None:
         """Show an epoch."""
@@ -121,16 +114,8 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
     return table
 
 
-def agree(reports: Sequence[TrainReport]) -> bool:
-    """Return whether all losses differ from those of one process by rounding alone."""
-    return max(largest_difference(reports).values(), default=0.0) <= _AGREE
-
-
-def closing_line(reports: Sequence[TrainReport], again: TrainReport | None = None) -> str | None:
-    """Return the bytes of each transport, and whether the losses agree; None of one.
-
-    `again`: one process again, with sums in another order.
-    """
+def closing_line(reports: Sequence[TrainReport]) -> str | None:
+    """Return the bytes of each transport, and whether the losses agree; None of one."""
     if len(reports) == 1:
         return None
     first, *others = reports
@@ -144,27 +129,10 @@ def closing_line(reports: Sequence[TrainReport], again: TrainReport | None = Non
     if not differences:
         return line
     worst = max(differences, key=lambda name: differences[name])
-    if agree(reports):
-        return f"{line} The losses agree with those of one process, to {differences[worst]:.1e}."
-    most = f"{differences[worst]:.1e}"
-    line = f"{line} The losses of {worst} differ from those of one process by up to {most}."
-    if again is None:
-        return line
-    alone = [each for each in reports if not transport_kind(each.transport).networked]
-    (apart,) = largest_difference([*alone, again]).values()
-    why = "explains" if apart * _LIKE >= differences[worst] else "does not explain"
-    return f"{line} Rounding {why} it: one process with sums in another order is {apart:.1e} off."
-
-
-def reference_lines(reports: Sequence[TrainReport]) -> list[str]:
-    """Say of trainings over BMv2 that it is slow, and how fast the embedded switch would be."""
-    return [
-        "BMv2 is a behavioural model that is not built for speed: the exchanges of an epoch took "
-        f"{_ms(report.exchange_seconds or 0.0)} ms, and are predicted to take "
-        f"{_ms(report.embedded_seconds)} ms over the embedded switch (--target embedded)."
-        for report in reports
-        if report.embedded_seconds is not None
-    ]
+    off = f"{differences[worst]:.1e}"
+    if differences[worst] <= _AGREE:
+        return f"{line} The losses agree with those of one process, to {off}."
+    return f"{line} The losses of {worst} differ from those of one process by up to {off}."
 
 
 def _carried(report: TrainReport) -> str:

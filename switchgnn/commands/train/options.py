@@ -11,25 +11,19 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
 from switchgnn.commands.shared.options import (
-    FabricOptions,
-    FaultsOption,
-    LimitOptions,
-    SlotsOption,
-    StrategyOptions,
+    JobNetworkOptions,
+    PlanningOptions,
     WeightOptions,
     json_option,
     mtu_option,
     per_machine_option,
     seed_option,
-    strategy_option,
     workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
-from switchgnn.commands.shared.plots import require_matplotlib
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, TransportKind
-from switchgnn.planner import PlanRequest
-from switchgnn.planner.presets import AUTO as PLAN_AUTO
+from switchgnn.jobs.plots import require_matplotlib
 from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.base.options import DeviceName, ReduceBy, TrainingOptions
 
@@ -49,7 +43,7 @@ _BETWEEN_HOSTS = ", ".join(each.name for each in TRANSPORTS if each.between_host
 # Paragraphs become lines of the help.
 _TRANSPORT_HELP = "\n\n".join(
     (
-        "What carries the sums; repeat it to compare:",
+        "Exchange sums over this transport; repeat the option to compare:",
         *(f"{name}: {each.help}" for name, each in _KINDS.items()),
     )
 )
@@ -83,13 +77,15 @@ class DataOptions:
         autocompletion=lambda: list(_DATA),
     )
     root: Path | None = option(
-        DATA, "FOLDER", "Read the data set, such as raw Planetoid files, from this folder."
+        DATA, "FOLDER", "Read the data set (such as raw Planetoid files) from this folder."
     )
-    edges: Path | None = option(DATA, "FILE", "Train on this graph, with the next two options.")
+    edges: Path | None = option(DATA, "FILE", "Train on this graph (needs the next two options).")
     node_features: Path | None = option(
-        DATA, "FILE", "Read its features from a .npy, .csv or .json file."
+        DATA, "FILE", "Read its features from this .npy, .csv or .json file."
     )
-    labels: Path | None = option(DATA, "FILE", "Read labels from a .csv, .json, .npy or text file.")
+    labels: Path | None = option(
+        DATA, "FILE", "Read its labels from this .csv, .json, .npy or text file."
+    )
     weights: WeightOptions = field(default_factory=WeightOptions)
 
     @property
@@ -132,7 +128,7 @@ class TransportOptions:
     sampling: float = option(
         EXCHANGE,
         "P",
-        f"Sample with BNS-GCN's p (transport {_SAMPLED}).",
+        f"Sample boundary vertices with this probability, BNS-GCN's p (transport {_SAMPLED}).",
         default=1.0,
         min=0.0001,
         max=1.0,
@@ -155,7 +151,7 @@ class TransportOptions:
     reduce: ReduceBy | None = option(
         EXCHANGE,
         None,
-        "Add up gradients by switch (48 bits per number), switch-32 (less precise) or gloo; the "
+        "Add up gradients with switch (48 bits per number), switch-32 (less precise) or gloo; the "
         f"first two need --transport {SWITCH.name}.",
         shown="the one predicted to be faster",
     )
@@ -186,7 +182,7 @@ class TransportOptions:
 class TrainOutputs(OutputOptions):
     """What a training writes."""
 
-    as_json: bool = json_option("One JSON line per epoch, and one at the end.")
+    as_json: bool = json_option("Print a JSON line per epoch and one at the end.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,17 +192,11 @@ class TrainCommandOptions:
     data: DataOptions
     workers: int = workers_option(4)
     workers_per_machine: int = per_machine_option()
-    seed: int = seed_option("Draw splits, weights, dropout and the plan from this seed.")
+    seed: int = seed_option()
     training: TrainingOptions
     over: TransportOptions
-    strategy: str | None = strategy_option(
-        None, shown=f"{PlanRequest.preset}, and {PLAN_AUTO} with --transport {AUTO.name}"
-    )
-    strategies: StrategyOptions
-    slots: SlotsOption = None
-    network: FabricOptions
-    limits: LimitOptions
-    faults: FaultsOption = ""
+    strategies: PlanningOptions
+    network: JobNetworkOptions
     plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")
     tensorboard: Path | None = option(OUTPUT, "FOLDER", "Write TensorBoard events to this folder.")
     output: TrainOutputs

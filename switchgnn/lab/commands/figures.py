@@ -13,7 +13,7 @@ from switchgnn.base.interruptible import Interruption
 from switchgnn.base.options import OUTPUT, option, with_groups
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.commands.shared.plots import require_matplotlib
+from switchgnn.jobs.plots import require_matplotlib
 from switchgnn.lab.experiments.draw import TABLE, write_figures
 from switchgnn.lab.experiments.figure import ExperimentError, cells_of, with_graphs
 from switchgnn.lab.experiments.paper import find_figures

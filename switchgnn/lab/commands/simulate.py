@@ -20,10 +20,10 @@ from switchgnn.base.options import (
 )
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.options import (
-    ControlOptions,
     MemoryOptions,
     StrategyOptions,
     json_option,
+    no_congestion_control_option,
     seed_option,
     workers_option,
 )
@@ -176,7 +176,7 @@ class SimulateCommandOptions:
     workers: int | None = workers_option(None)
     layers: int = option(DATA, "N", "An epoch has N exchanges.", default=4, min=1)
     features: int = option(DATA, "N", "Features have N numbers.", default=128, min=1, max=WIDEST)
-    seed: int = seed_option("Draw partition, blocks, order and background from this seed.")
+    seed: int = seed_option()
     system: str | None = option(
         PLAN,
         "NAME",
@@ -266,7 +266,7 @@ class SimulateCommandOptions:
         default=_DEFAULT.ecn_threshold or 0,
         min=0,
     )
-    control: ControlOptions
+    no_congestion_control: bool = no_congestion_control_option()
     background_load: float = option(
         CONGESTION,
         "SHARE",
@@ -281,7 +281,7 @@ class SimulateCommandOptions:
         size = self.memory.memory_bytes
         if size is None and self.plan is None:
             size = profile.slot_bytes
-        given, request = self.strategies.lanes, self.strategies.request(PAPER)
+        given, request = self.strategies.lanes, self.strategies.with_preset(PAPER)
         lanes = None if given is None else parse_lanes(given, [self.features])
         rows = 1 if self.strategies.rows is None else request.rows
         return SimulateOptions(
@@ -303,7 +303,7 @@ class SimulateCommandOptions:
         }
         given |= {name: it for name, it in usual.items() if given[name] is None}
         given["buffer"] = None if self.buffer is None else parse_bytes("--buffer", self.buffer)
-        given["congestion_control"] = self.control.heeds_marks
+        given["congestion_control"] = not self.no_congestion_control
         return NetworkOptions(**given, background_seed=self.seed)
 
     def _leaf_spine(self) -> LeafSpineOptions | None:

@@ -13,8 +13,9 @@ from rich.text import Text
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.console import counted, plain_console
 from switchgnn.commands.shared.options import FabricOptions, json_option
-from switchgnn.commands.shared.outputs import LogOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.workers import command_forkserver
+from switchgnn.commands.shared.outputs import LogOptions, check_outputs
+from switchgnn.jobs.logs import told_aloud
+from switchgnn.jobs.workers import command_forkserver
 from switchgnn.lab.commands.soak_runs import Show, SoakReport
 from switchgnn.lab.commands.soak_runs import soak as soak_runs
 from switchgnn.topologies import choose

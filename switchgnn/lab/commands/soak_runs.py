@@ -12,11 +12,11 @@ from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import Interruption
-from switchgnn.commands.run.job import COMPARING, RunOptions, RunReport, run_job
-from switchgnn.commands.shared.report import RanOn
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.faults import DIRECTIONS
+from switchgnn.jobs.report import RanOn
+from switchgnn.jobs.run import COMPARING, RunOptions, RunReport, run_job
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.presets import PlanRequest
 from switchgnn.topologies import Backend, Bmv2Log, FabricChoice, cable_name

@@ -11,9 +11,9 @@ import numpy as np
 
 from switchgnn.base.array_types import Float64s
 from switchgnn.base.files import whole_file
-from switchgnn.commands.shared.plots import colours_of, plots_in, save_figure
 from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.jobs.plots import colours_of, plots_in, save_figure
 from switchgnn.lab.experiments.figure import (
     AXES,
     FASTEST,

@@ -3,7 +3,7 @@
 The preset `auto` takes whichever is quickest.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -30,6 +30,7 @@ from switchgnn.planner.costs.seconds import (
     barrier_time,
     exchange_seconds,
     host_seconds,
+    packed_frames,
     shared_work,
 )
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -228,6 +229,18 @@ class AutoPlan:
     seconds: Mapping[str, float]
     chosen: str  # the quickest transport
 
+    @property
+    def why(self) -> str:
+        """One sentence for the user."""
+        named = {way: f"{seconds / _MILLI:,.1f}" for way, seconds in self.seconds.items()}
+        others = ", ".join(f"{way} {each}" for way, each in named.items() if way != self.chosen)
+        mixed = self.chosen == MIXED
+        taken = f"{SWITCH} with some destinations left to the hosts" if mixed else self.chosen
+        return (
+            f"auto takes {taken}: the exchanges of an epoch are predicted to take "
+            f"{named[self.chosen]} ms ({others})."
+        )
+
 
 def build_auto(
     graph: Graph,
@@ -385,3 +398,93 @@ def told_seconds(seconds: float) -> str:
     if seconds < _MILLI:
         return f"{seconds / _MICRO:,.1f} µs"
     return f"{seconds / _MILLI:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
+
+
+@dataclass(frozen=True)
+class TransportLoad:
+    """Bytes of one exchange in each direction of the plan, headers included."""
+
+    # on the links of all workers
+    up: int
+    down: int
+    busiest: int  # of the fullest link, in one direction
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The costs of exchanges with a plan, and between hosts alone."""
+
+    plan: str  # its transport: `switch`, `mixed`, or one of hosts alone if it leaves all to them
+    network: NetworkModel
+    loads: Mapping[str, TransportLoad]  # bytes by transport
+    seconds: Mapping[str, float]  # predicted by transport; empty over leaves and spines
+    chosen: str | None  # the fastest transport; None without a prediction
+    why: str  # one sentence for the user
+
+
+def outlook_of(
+    plan: Plan,
+    boundary: BoundaryEdges,
+    forecast: StarForecast,
+    frames: Sequence[int],
+    known: Mapping[str, float] | None,
+    *,
+    star: bool,
+) -> Outlook:
+    """Compare a plan with hosts alone, which pack rows into frames.
+
+    `known` are the seconds by transport that were predicted when the plan was made. Exchanges over
+    several switches are not predicted.
+    """
+    workers, directions = plan.manifest.workers, forecast.directions
+    rows = {
+        name: host_rows(boundary, workers, directions, partial=name == HOST_PARTIAL)
+        for name in (HOST_PARTIAL, HOST)
+    }
+    left = host_rows(
+        boundary, workers, directions, partial=True, left={it: plan.left(it) for it in directions}
+    )
+    own = transport_of(plan, directions)
+    loads = {name: _load_of(*_packed(each, forecast)) for name, each in rows.items()}
+    if own not in loads:
+        loads = {own: _of_plan(plan, left, forecast, frames), **loads}
+    if not star:
+        why = "Exchanges over leaves and spines are not predicted."
+        return Outlook(own, forecast.network, loads, {}, None, why)
+    seconds = dict(known or {})
+    if known is None:
+        ways = predict_ways(plan, boundary, forecast)
+        seconds = {own: ways.pop(SWITCH), **ways}
+    ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}
+    kept = share_served(plan, boundary, directions)
+    both = len(directions) > 1
+    why = verdict(own, seconds, kept, forecast.network.mtu, both=both)
+    return Outlook(
+        own, forecast.network, loads, ordered, min(ordered, key=ordered.__getitem__), why
+    )
+
+
+def _of_plan(
+    plan: Plan, left: Rows, forecast: StarForecast, frames: Sequence[int]
+) -> TransportLoad:
+    up, down = _packed(left, forecast)
+    for direction in forecast.directions:
+        said = plan.manifest.direction(direction).prediction
+        up = up + np.array(said.packets_up) * sum(frames)
+        down = down + np.array(said.packets_down) * sum(frames)
+    return _load_of(up, down)
+
+
+def _packed(rows: Rows, forecast: StarForecast) -> tuple[Int64s, Int64s]:
+    """Return the bytes of hosts' frames that each worker sends, and receives: int64[W] each."""
+    sizes = sum(
+        packed_frames(rows[direction], width, forecast.network.mtu)[1]
+        for direction, widths in forecast.exchanges.items()
+        for width in widths
+    )
+    sizes = np.asarray(sizes)
+    return sizes.sum(axis=1), sizes.sum(axis=0)
+
+
+def _load_of(up: Int64s, down: Int64s) -> TransportLoad:
+    return TransportLoad(int(up.sum()), int(down.sum()), int(max(up.max(), down.max())))

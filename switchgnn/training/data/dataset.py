@@ -164,13 +164,6 @@ class Dataset:
         """Return the graph whose plan carries the sums, and its assignment: see exchanged_graph."""
         return exchanged_graph(self.graph, assignment, self.factors)
 
-    def in_reverse(self) -> "Dataset":
-        """Return it with the vertices in reverse order, in which sums are rounded otherwise."""
-        last = self.vertices - 1
-        graph = renumbered(self.graph, last - np.arange(last + 1), last + 1)
-        turned = {name: getattr(self, name)[::-1].copy() for name in OF_VERTICES}
-        return replace(self, graph=graph, **turned)
-
 
 def dataset_from_graph(
     graph: Graph,

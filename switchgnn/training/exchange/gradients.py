@@ -9,7 +9,6 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -19,11 +18,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.distributed_c10d import Store
 
-from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.base.errors import named_workers
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
-from switchgnn.host.reduce.worker import FLOATS, INTEGERS, AllReduceTask, tensor_of
 from switchgnn.training.base.errors import (
     LostWorkerError,
     OutOfStepError,
@@ -280,45 +277,3 @@ def _through_cpu(values: Tensor, change: Callable[[Tensor], None]) -> None:
     change(here)
     if values.device != here.device:
         values.detach().copy_(here)
-
-
-@dataclass(frozen=True)
-class GlooTask:
-    """The all-reduces of `switchgnn allreduce`, with Gloo's ring; `meeting`: the workers' file."""
-
-    reduce: AllReduceTask
-    workers: int
-    meeting: Path
-
-
-def run_gloo_worker(line: str) -> None:
-    """Reduce the tensors of an ``AllReduceTask``; report the mean seconds of one of floats."""
-    run_task(GlooTask, line, _run_gloo)
-
-
-def _run_gloo(task: GlooTask, events: EventWriter) -> None:
-    reduce = task.reduce
-    share_cores(task.workers)
-    with (
-        together_in_file(task.meeting, reduce.config.worker, task.workers, reduce.pace),
-        collective(),
-    ):
-        pace_gloo(reduce.config.link)
-        seconds = 0.0
-        for kind in (INTEGERS, FLOATS):
-            seconds = _time_gloo(reduce, kind)
-    events.write("finished", seconds=seconds)
-
-
-def _time_gloo(task: AllReduceTask, kind: str) -> float:
-    passed = 0.0
-    for index in range(task.rounds):
-        made = tensor_of(
-            kind, seed=task.seed, worker=task.config.worker, index=index, elements=task.elements
-        )
-        values = torch.from_numpy(made)
-        dist.barrier()
-        started = time.perf_counter()
-        dist.all_reduce(values)
-        passed += time.perf_counter() - started
-    return passed / task.rounds

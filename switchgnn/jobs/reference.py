@@ -37,6 +37,7 @@ class Verdict:
     error_bound: float
 
 
+@dataclass(eq=False)
 class Comparison:
     """Compares the rounds of a run with the reference as they arrive, and keeps none of them.
 
@@ -44,33 +45,24 @@ class Comparison:
     float32[V, F] of the first round; `left`: bool[V], the destinations left to the hosts, or None.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        assignment: Int32s,
-        features: Float32s,
-        *,
-        rounds: int,
-        folder: Path,
-        left: Bools | None = None,
-        operation: Operation = Operation.SUM,
-    ) -> None:
+    graph: Graph
+    assignment: Int32s
+    features: Float32s
+    rounds: int
+    folder: Path
+    left: Bools | None = None
+    operation: Operation = Operation.SUM
+
+    def __post_init__(self) -> None:
         # the rounds whose sums a worker writes at once
-        self.rounds_per_file = max(1, _FILE_BYTES // max(1, features.size * SUM_BYTES))
-        self._graph = graph
-        self._assignment = assignment
-        self._features = features
-        self._rounds = rounds
-        self._folder = folder
-        self._left = left
-        self._operation = operation
-        self._written = [0] * (int(assignment.max()) + 1)
+        self.rounds_per_file = max(1, _FILE_BYTES // max(1, self.features.size * SUM_BYTES))
+        self._written = [0] * (int(self.assignment.max()) + 1)
         self._compared = 0
         self._verdict = Verdict(wrong_sums=0, max_error=0.0, error_bound=0.0)
 
     def output(self, worker: int) -> Path:
         """Return the output file of a worker."""
-        return self._folder / f"sums-{worker}.safetensors"
+        return self.folder / f"sums-{worker}.safetensors"
 
     def written(self, worker: int) -> None:
         """Count a file of a worker; compare the rounds that all have written."""
@@ -80,7 +72,7 @@ class Comparison:
 
     def finish(self) -> Verdict:
         """Compare the remaining rounds; return the verdict on all rounds."""
-        while self._compared * self.rounds_per_file < self._rounds:
+        while self._compared * self.rounds_per_file < self.rounds:
             self._compare_next()
         return self._verdict
 
@@ -90,26 +82,33 @@ class Comparison:
         paths = [result_file(self.output(worker), self._compared) for worker in workers]
         results = [read_arrays(path, WORKER_RESULT, remedy="run again") for path in paths]
         first = self._compared * self.rounds_per_file
-        rounds = range(first, min(first + self.rounds_per_file, self._rounds))
+        rounds = range(first, min(first + self.rounds_per_file, self.rounds))
         for offset, index in enumerate(rounds):
-            features = features_of_round(self._features, index)
+            features = features_of_round(self.features, index)
             fixed = np.zeros(features.shape, dtype=np.int32)
             sums = np.zeros(features.shape, dtype=np.float32)
             scales = {float(result["scale"][offset]) for result in results}
             for worker, result in enumerate(results):
-                fixed[self._assignment == worker] = result["fixed"][offset]
-                sums[self._assignment == worker] = result["sums"][offset]
+                fixed[self.assignment == worker] = result["fixed"][offset]
+                sums[self.assignment == worker] = result["sums"][offset]
             if len(scales) != 1:
                 raise SwitchGNNError(
                     f"Round {index + 1}: the workers used different scales: {scales}."
                 )
             whole = RoundResult(fixed, sums, scales.pop())
-            if self._operation is Operation.SUM:
+            if self.operation is Operation.SUM:
                 earlier = range(index - 2, index) if index > 1 else range(0)
-                before = [_magnitude(features_of_round(self._features, each)) for each in earlier]
-                verdict = judge(self._graph, self._assignment, features, whole, before, self._left)
+                before = [_magnitude(features_of_round(self.features, each)) for each in earlier]
+                verdict = judge(
+                    self.graph,
+                    self.assignment,
+                    features,
+                    whole,
+                    before=before,
+                    left=self.left,
+                )
             else:
-                right = _extremes(self._graph, self._assignment, features, self._operation)
+                right = _extremes(self.graph, self.assignment, features, self.operation)
                 verdict = Verdict(int((right != sums).sum()), max_error=0.0, error_bound=0.0)
             self._verdict = Verdict(
                 wrong_sums=self._verdict.wrong_sums + verdict.wrong_sums,
@@ -166,6 +165,7 @@ def judge(
     assignment: Int32s,
     features: Float32s,
     result: RoundResult,
+    *,
     before: Sequence[float] = (),
     left: Bools | None = None,
 ) -> Verdict:

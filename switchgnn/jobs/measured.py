@@ -12,10 +12,10 @@ import numpy as np
 from switchgnn import __version__
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.native import cache_folder, compiled_once
-from switchgnn.commands.run.job import RunOptions, run_job
-from switchgnn.commands.shared.runner import NetworkJob
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.wire.native import hosts_run_as
+from switchgnn.jobs.run import RunOptions, run_job
+from switchgnn.jobs.runner import NetworkJob
 from switchgnn.p4src import load_program
 from switchgnn.planner.costs.machine import Cost, MeasuredCosts
 from switchgnn.softswitch.native.build import Backend, processor

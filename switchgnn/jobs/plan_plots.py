@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from switchgnn.base.array_types import Int64s
-from switchgnn.commands.plan.job import MadePlan
-from switchgnn.commands.shared.plots import (
+from switchgnn.host.registry import HOST, STRAWMAN, SWITCH
+from switchgnn.jobs.plots import (
     Draw,
     colours_of,
     plots_in,
     require_matplotlib,
     save_plot,
 )
-from switchgnn.host.registry import HOST, STRAWMAN, SWITCH
-from switchgnn.planner import PRESETS, Direction, boundary_edges
+from switchgnn.planner import PRESETS, Direction, Graph, Plan, boundary_edges
 from switchgnn.planner.costs.flow import OWN, Flow, plan_flows
 from switchgnn.planner.costs.study import (
     MemoryPoint,
@@ -44,25 +43,27 @@ _NOT_IN_BLOCKS = {STRAWMAN_BLOCKS: STRAWMAN}
 _MOST_LINES = 12
 
 
-def draw_plan_plots(made: MadePlan, folder: Path, tell: Callable[[str], None]) -> list[Path]:
+def draw_plan_plots(
+    plan: Plan, graph: Graph, folder: Path, tell: Callable[[str], None]
+) -> list[Path]:
     """Draw all figures; return their files."""
     require_matplotlib()
     paths = []
     with plots_in(folder):
-        for name, title, draw in _figures(made, tell):
+        for name, title, draw in _figures(plan, graph, tell):
 
             def fill(figure: "Figure", title: str = title, draw: Draw = draw) -> None:
-                figure.suptitle(f"{title}: {made.graph.name}", fontsize=10)
+                figure.suptitle(f"{title}: {graph.name}", fontsize=10)
                 draw(figure)
 
             paths += save_plot(fill, folder / name)
     return paths
 
 
-def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str, Draw]]:
+def _figures(plan: Plan, graph: Graph, tell: Callable[[str], None]) -> list[tuple[str, str, Draw]]:
     """Return the file name, the title and the drawing of each figure, with its data."""
-    graph, owner = made.graph, made.plan.assignment
-    workers, seed = made.plan.manifest.workers, made.plan.manifest.partition.seed
+    owner, manifest = plan.assignment, plan.manifest
+    workers, seed = manifest.workers, manifest.partition.seed
     points = study_partitions(graph, workers, seed, tell)
     counts = neighbour_counts(boundary_edges(graph, owner))
     presets = {name: preset for name, preset in PRESETS.items() if name != AUTO}
@@ -82,18 +83,18 @@ def _figures(made: MadePlan, tell: Callable[[str], None]) -> list[tuple[str, str
     )
     figures = [(*each, draw) for each, draw in zip(titles.items(), drawings, strict=True)]
     tell("follow the packets through the switch")
-    flows = _flows(made)
+    flows = _flows(plan)
     if flows:
         title = f"Slots and queue, {where}, forward sums"
-        slots = made.plan.manifest.slots
+        slots = manifest.slots
         figures.append(("slots-and-queue", title, lambda f: _over_time(f, flows, slots)))
     return figures
 
 
-def _flows(made: MadePlan) -> dict[str, Flow]:
+def _flows(plan: Plan) -> dict[str, Flow]:
     """Return flows by legend, without empty and too large ones."""
-    found = plan_flows(made.plan, Direction.FORWARD)
-    order = made.plan.manifest.strategy.order
+    found = plan_flows(plan, Direction.FORWARD)
+    order = plan.manifest.strategy.order
     return {
         f"this plan ({order})" if name == OWN else name: flow
         for name, flow in found.items()

@@ -9,33 +9,6 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.machine import Amount
-from switchgnn.commands.shared.live import NOBODY, RunObserver
-from switchgnn.commands.shared.outputs import Recordings
-from switchgnn.commands.shared.report import (
-    LeafSpineReport,
-    ran_ahead,
-    report_leaf_spine,
-    strategy_names,
-)
-from switchgnn.commands.shared.runner import (
-    FinishedWorkers,
-    NetworkJob,
-    StepListener,
-    Workers,
-    Workspace,
-    cables_with_faults,
-    finished,
-    schedule_file_of,
-    widest_on,
-    workspace,
-)
-from switchgnn.commands.shared.workers import (
-    EventListener,
-    follow_workers,
-    run_workers,
-    worker_command,
-)
-from switchgnn.commands.train.report import EpochListener, Recorder, TrainReport
 from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
@@ -45,6 +18,34 @@ from switchgnn.host.metrics import metrics_address
 from switchgnn.host.reduce.reduction import frames_of_floats
 from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.wire.native import hosts_run_as
+from switchgnn.jobs.logs import Recordings
+from switchgnn.jobs.report import (
+    LeafSpineReport,
+    ran_ahead,
+    report_leaf_spine,
+    strategy_names,
+)
+from switchgnn.jobs.runner import (
+    NOBODY,
+    FinishedWorkers,
+    NetworkJob,
+    RunObserver,
+    StepListener,
+    Workers,
+    Workspace,
+    cables_with_faults,
+    finished,
+    schedule_file_of,
+    widest_on,
+    workspace,
+)
+from switchgnn.jobs.train_report import EpochListener, Recorder, TrainReport
+from switchgnn.jobs.workers import (
+    EventListener,
+    follow_workers,
+    run_workers,
+    worker_command,
+)
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner import (
     Direction,
@@ -60,7 +61,7 @@ from switchgnn.planner import (
 from switchgnn.planner.base.lanes import BANK_LANES
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import AutoPlan, build_auto, choose_lanes, host_rows
+from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, switch_adds_up_faster
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
@@ -226,9 +227,6 @@ def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedS
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)
 
 
-_MILLI = 1e-3
-
-
 @dataclass(frozen=True, eq=False)
 class TransportPrediction:
     """The predicted time of an epoch's exchanges."""
@@ -266,27 +264,22 @@ def predict_transport(
     made = build_auto(graph, strategies, context, expected, **settings)
     chosen = SWITCH if made.chosen == forecast.MIXED else transport_kind(made.chosen)
     planned = (strategies, made.plan) if chosen.in_switch else None
-    why = f"{_why(made, chosen)}{_WITHOUT_MIXED if whole else ''}"
+    why = f"{made.why}{_WITHOUT_MIXED if whole else ''}"
     return TransportPrediction(made.seconds, chosen, why, planned)
 
 
 def bmv2_note(job: TrainJob, data: Dataset, plan: Plan) -> str:
     """Say how long BMv2 is predicted to take for the exchanges of a training."""
-    each = plan_exchange_seconds(job, data, plan, Target.BMV2)
+    boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
+    slow, fast = (
+        predict_ways(plan, boundary, _expected(job, data, target))[SWITCH.name]
+        for target in (Target.BMV2, Target.EMBEDDED)
+    )
     epochs = job.task.training.options.epochs
     return (
-        f"Exchanges over BMv2 are predicted to take {each * epochs:.3g} s, {each:.2g} s in each of "
-        f"{Amount(epochs):epoch}; --target embedded is faster."
+        f"BMv2 is not built for speed: exchanges are predicted to take {slow * epochs:.3g} s, "
+        f"{slow:.2g} s in each of {Amount(epochs):epoch}; {fast:.2g} s with --target embedded."
     )
-
-
-def plan_exchange_seconds(job: TrainJob, data: Dataset, plan: Plan, target: Target) -> float:
-    """Predict the exchanges of an epoch with this plan over a switch of that kind."""
-    expected = _expected(job, data, target)
-    boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
-    left = {each: plan.left(each) for each in expected.directions}
-    rows = host_rows(boundary, job.workers, expected.directions, partial=True, left=left)
-    return expected.of_plan(plan, rows)
 
 
 def _expected(
@@ -315,16 +308,6 @@ def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
     return ReduceBy.SWITCH if faster else ReduceBy.GLOO
 
 
-def _why(made: AutoPlan, chosen: TransportKind) -> str:
-    named = {way: f"{made.seconds[way] / _MILLI:,.1f}" for way in made.seconds}
-    others = ", ".join(f"{way} {each}" for way, each in named.items() if way != made.chosen)
-    kept = " with some destinations left to the hosts" if made.chosen == forecast.MIXED else ""
-    return (
-        f"auto takes {chosen.name}{kept}: the exchanges of an epoch are predicted to "
-        f"take {named[made.chosen]} ms ({others})."
-    )
-
-
 _LOG = logging.getLogger(__name__)
 TRAIN_WORKER = worker_command("train-worker")
 
@@ -347,23 +330,19 @@ def run_training(
             return _alone(job, data, work, forkserver, on_epoch)
     choice = job.choose_fabric()
     with workspace(step, forkserver, log_dir, observer) as work:
-        work.step("planning", 0, 0)
+        work.step("planning")
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
-            job, data, work.folder, lambda what: work.step(f"planning: {what}", 0, 0)
+            job, data, work.folder, lambda what: work.step(f"planning: {what}")
         )
         if cost := told_cost(data.graph, prepared.plan.assignment[: data.vertices], data.factors):
             note(cost)
-        slow = choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None
-        if slow:
+        if choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None:
             note(bmv2_note(job, data, prepared.plan))
         recorder = Recorder(job.processes, on_epoch)
         with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends = done.result
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
-        if slow:
-            there = plan_exchange_seconds(job, data, prepared.plan, Target.EMBEDDED)
-            what["embedded_seconds"] = there
         between = _leaf_spine_report(job, data, prepared, done)
         wires = None if done.wires is None else [wire._asdict() for wire in done.wires]
         return recorder.report(ends, wires, leaf_spine=between, **what)
@@ -385,7 +364,7 @@ def _workers(
         )
 
     def train(fabric: Fabric, links: list[LinkConfig]) -> list[dict[str, Any]]:
-        work.step("training", 0, 0)
+        work.step("training")
         tasks = [task(link, seat) for link in links for seat in range(job.per_machine)]
         hear = _heard_by(recorder, work.observer, job.per_machine)
         return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
@@ -416,7 +395,7 @@ def _alone(
     job: TrainJob, data: Dataset, work: Workspace, forkserver: Forkserver, on_epoch: EpochListener
 ) -> TrainReport:
     folder = work.folder
-    work.step("planning", 0, 0)
+    work.step("planning")
     write_partitions(data, np.zeros(data.vertices, dtype=np.int32), folder / "partitions")
     metrics = metrics_address(job.metrics, 0) if job.metrics else ""
     config = replace(job.task.config, metrics=metrics)
@@ -430,7 +409,7 @@ def _alone(
         forkserver=forkserver,
     )
     recorder = Recorder(1, on_epoch)
-    work.step("training", 0, 0)
+    work.step("training")
     with work.observer.over(job.task.transport, None):
         ends = follow_workers([child], [task], task.pace, _heard_by(recorder, work.observer))
     job = replace(job, workers=1, per_machine=1)
@@ -454,7 +433,9 @@ def _leaf_spine_report(
     assignment = prepared.plan.assignment
     boundary = boundary_edges(data.exchanged(assignment)[0], assignment)
     alone = host_traffic(boundary, job.workers, exchanges, Framing.parse(job.task.mtu))
-    return report_leaf_spine(prepared.parts, prepared.plan.manifest, exchanges, alone, done)
+    return report_leaf_spine(
+        prepared.parts, prepared.plan.manifest, boundary, exchanges, alone, done=done
+    )
 
 
 def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None) -> dict[str, Any]:

@@ -1,25 +1,24 @@
-"""The sections that reports share, each with its fields and its sentence or table."""
+"""The sections that reports share, each with its fields and its sentence."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.table import Table
-
-from switchgnn.base.machine import Amount
-from switchgnn.commands.shared.runner import FinishedWorkers
 from switchgnn.controller import Outcome
-from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.host_baseline import Exchanges, HostTraffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
-from switchgnn.planner.base.lanes import (
-    fragment_lanes,
-    frame_bytes,
-    row_frame_bytes,
-    sum_frame_bytes,
+from switchgnn.jobs.runner import FinishedWorkers
+from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import fragment_lanes
+from switchgnn.planner.costs.report import (
+    PLAN,
+    SINGLE,
+    LeafSpineDirection,
+    report_leaf_spine_direction,
 )
-from switchgnn.planner.costs.report import predict_leaf_spine
+from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.softswitch.native.engine import Ahead
@@ -53,11 +52,37 @@ class LeafSpineReport:
     faults_injected: dict[str, int]
 
 
+_PLANNED = (
+    *("planned_partial_sums", "planned_bytes_up", "planned_bytes_down"),
+    *("single_bytes_up", "single_bytes_down"),
+)
+
+
+def plan_leaf_spine(
+    parts: LeafSpineParts,
+    manifest: Manifest,
+    boundary: BoundaryEdges,
+    direction: Direction,
+    features: int,
+) -> LeafSpineDirection:
+    """Predict an exchange of features with so many numbers."""
+    return report_leaf_spine_direction(
+        parts,
+        manifest.direction(direction),
+        boundary.towards(direction),
+        fragment_lanes(features, manifest.lanes, manifest.rows),
+        BARRIER_FRAME_BYTES,
+        rows=manifest.rows,
+    )
+
+
 def report_leaf_spine(
     parts: LeafSpineParts,
     manifest: Manifest,
+    boundary: BoundaryEdges,
     exchanges: Iterable[Exchanges],
     alone: Mapping[str, HostTraffic],
+    *,
     done: FinishedWorkers[Any],
 ) -> LeafSpineReport:
     """Compare the counts of all exchanges with the plan."""
@@ -66,20 +91,29 @@ def report_leaf_spine(
         new.outcomes[Outcome.AGGREGATED] - old.outcomes[Outcome.AGGREGATED]
         for old, new in zip(done.before[spines], done.after[spines], strict=True)
     ]
-    planned = sum((_planned(parts, manifest, each) for each in exchanges), start=_PlannedLoad())
+    planned = Counter(dict.fromkeys(_PLANNED, 0))
+    for each in exchanges:
+        said = plan_leaf_spine(parts, manifest, boundary, each.direction, each.width)
+        ours, single = said.ways[PLAN], said.ways[SINGLE]
+        fragments = len(fragment_lanes(each.width, manifest.lanes, manifest.rows))
+        numbers = (
+            ours.packets_up * fragments,
+            ours.bytes_up + said.control_bytes // 2,
+            ours.bytes_down + said.control_bytes // 2,
+            single.bytes_up,
+            single.bytes_down,
+        )
+        for name, number in zip(_PLANNED, numbers, strict=True):
+            planned[name] += each.times * number
     # Crossing frames go up one link and down another one.
     crossing = {name: each.between(parts.leaf_spine.leaf_of_worker) for name, each in alone.items()}
     return LeafSpineReport(
         leaves=parts.leaf_spine.leaves,
         spines=parts.leaf_spine.spines,
         partial_sums=sum(taken),
-        planned_partial_sums=planned.partial_sums,
+        **planned,
         bytes_up=done.cables.up if done.cables else None,
         bytes_down=done.cables.down if done.cables else None,
-        planned_bytes_up=planned.partial_sum_bytes + planned.barrier_bytes,
-        planned_bytes_down=planned.sum_bytes + planned.barrier_bytes,
-        single_bytes_up=planned.single_up,
-        single_bytes_down=planned.single_down,
         host_mtu=alone[HOST.name].mtu,
         host_bytes_up=crossing[HOST.name],
         host_bytes_down=crossing[HOST.name],
@@ -87,64 +121,6 @@ def report_leaf_spine(
         host_partial_bytes_down=crossing[HOST_PARTIAL.name],
         faults_injected=done.cable_faults,
     )
-
-
-@dataclass(frozen=True)
-class _PlannedLoad:
-    """Bytes, and the number of partial sums."""
-
-    partial_sums: int = 0
-    partial_sum_bytes: int = 0
-    sum_bytes: int = 0
-    barrier_bytes: int = 0
-    single_up: int = 0
-    single_down: int = 0
-
-    def __add__(self, other: "_PlannedLoad") -> "_PlannedLoad":
-        return _PlannedLoad(*map(sum, zip(astuple(self), astuple(other), strict=True)))
-
-
-def _planned(parts: LeafSpineParts, manifest: Manifest, exchanges: Exchanges) -> _PlannedLoad:
-    record = manifest.direction(exchanges.direction)
-    said = predict_leaf_spine(parts, record, manifest.rows)
-    widths = fragment_lanes(exchanges.width, manifest.lanes, manifest.rows)
-    fragments = len(widths)
-    weight = exchanges.times * sum(map(row_frame_bytes, widths))
-    up, down = (
-        exchanges.times * sum(size(each, manifest.rows) for each in widths)
-        for size in (frame_bytes, sum_frame_bytes)
-    )
-    meetings = exchanges.times * (1 + len(record.block_numbers) * fragments)
-    return _PlannedLoad(
-        partial_sums=sum(map(sum, said.partial_sums)) * exchanges.times * fragments,
-        partial_sum_bytes=sum(map(sum, said.partial_sums)) * weight,
-        sum_bytes=sum(map(sum, said.sums)) * down,
-        barrier_bytes=meetings * parts.leaf_spine.leaves * BARRIER_FRAME_BYTES,
-        single_up=sum(record.prediction.packets_up) * up,
-        single_down=sum(record.prediction.packets_down) * down,
-    )
-
-
-def leaf_spine_table(
-    report: LeafSpineReport, what: str = "Bytes", counted: str = "counted"
-) -> Table:
-    """Return bytes up and down: counted, planned, and of other ways."""
-    frames = "fragments" if report.host_mtu == FRAGMENT else f"MTU {report.host_mtu:,}"
-    switches = f"{Amount(report.leaves):leaf} and {Amount(report.spines):spine}"
-    table = Table(title=f"{what} between {switches}")
-    for name in ("", "up", "down"):
-        table.add_column(name, justify="right")
-    partial_down = report.host_partial_bytes_down
-    rows: tuple[tuple[str, int | None, int | None], ...] = (
-        (counted, report.bytes_up, report.bytes_down),
-        ("planned", report.planned_bytes_up, report.planned_bytes_down),
-        ("sums at spines only", report.single_bytes_up, report.single_bytes_down),
-        (f"{HOST.name}, {frames}", report.host_bytes_up, report.host_bytes_down),
-        (f"{HOST_PARTIAL.name}, {frames}", report.host_partial_bytes_up, partial_down),
-    )
-    for name, *columns in rows:
-        table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))
-    return table
 
 
 @dataclass(kw_only=True)

@@ -7,18 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product, starmap
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from switchgnn.base.files import private_folder
-from switchgnn.commands.shared.console import naming_who_releases
-from switchgnn.commands.shared.live import NOBODY, RunObserver
-from switchgnn.commands.shared.outputs import (
-    Recordings,
-    RunLogs,
-    log_install,
-    logged_steps,
-    run_logs,
-)
 from switchgnn.controller import (
     Counters,
     DesiredStates,
@@ -36,8 +27,12 @@ from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.target import client_of
 from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.links.transport import LinkConfig
-from switchgnn.host.metrics import metrics_address
+from switchgnn.host.metrics import METRICS_EVENT, metrics_address
 from switchgnn.host.wire.native import native_frames
+from switchgnn.jobs.logs import Recordings, RunLogs, log_install, run_logs
+from switchgnn.jobs.workers import naming_who_releases
+from switchgnn.live.board import EVERY, Board, JobOutcome
+from switchgnn.live.polling import kinds_of, polling_switches
 from switchgnn.p4src import Program
 from switchgnn.planner import PlanRequest, read_manifest
 from switchgnn.planner.base.lanes import LANES, WIDEST_ANSWER
@@ -134,15 +129,79 @@ def widest_on(target: Target) -> int:
     return LANES[-1] if target is Target.EMBEDDED else WIDEST_ANSWER
 
 
+class RunObserver:
+    """Observes a run without influence on it, and updates a page, if there is one."""
+
+    def __init__(self, board: Board | None = None) -> None:
+        self._board = board
+        # how often workers report, in seconds; 0: never
+        self.tell_every = EVERY if board else 0.0
+
+    def step(self, name: str) -> None:
+        """Show a step."""
+        if self._board:
+            self._board.step(name)
+
+    @contextmanager
+    def over(
+        self, transport: str, fabric: Fabric | None, bank_slots: Sequence[int] = ()
+    ) -> Iterator[None]:
+        """Show a running network during the block, or one process without a network.
+
+        `bank_slots`: for each switch, the most slots of each bank that its plan uses; empty without
+        a plan.
+        """
+        if self._board is None:
+            yield
+            return
+        if fabric is None:
+            self._board.begin(f"transport {transport}, one process")
+            yield
+            return
+        network = fabric.describe()
+        ran_on = "Mininet" if fabric.workers_have_hosts else "loopback"
+        self._board.begin(
+            f"transport {transport}, {kinds_of(network)}, {ran_on}",
+            [True] * len(network.workers),
+            [switch.name for switch in network.in_order],
+        )
+        with polling_switches(network, self._board.switch, bank_slots):
+            yield
+            self._board.finish()
+
+    def event(self, worker: int, event: dict[str, Any]) -> None:
+        """Show the metrics of a worker, and worker 0's epochs."""
+        if self._board is None:
+            return
+        if event["event"] == METRICS_EVENT:
+            self._board.worker(worker, event["values"])
+        elif event["event"] == "epoch" and worker == 0:
+            self._board.epoch(event["epoch"], event["loss"])
+
+    def done(self, words: str, *, right: bool = True) -> None:
+        """Show the end of the run, which may be kept for long."""
+        if self._board:
+            self._board.end(JobOutcome.DONE if right else JobOutcome.WRONG, words)
+
+
+NOBODY = RunObserver()
+
+
 @dataclass(frozen=True)
 class Workspace:
     """Where a job runs: its folder, its logs, and its listeners."""
 
     folder: Path
     logs: RunLogs
-    step: StepListener
+    listener: StepListener
     forkserver: Forkserver | None
     observer: RunObserver = NOBODY
+
+    def step(self, name: str, done: float = 0, total: int = 0) -> None:
+        """Tell the listeners about a step."""
+        self.logs.step(name)
+        self.observer.step(name)
+        self.listener(name, done, total)
 
 
 @contextmanager
@@ -150,13 +209,8 @@ def workspace(
     step: StepListener, forkserver: Forkserver | None, log_dir: Path | None, observer: RunObserver
 ) -> Iterator[Workspace]:
     """Make the folder of a job and remove it after the block; keep the logs if it fails."""
-
-    def heard(name: str, done: float, total: int) -> None:
-        observer.step(name)
-        step(name, done, total)
-
     with private_folder("switchgnn-") as folder, run_logs(log_dir, folder) as logs:
-        yield Workspace(folder, logs, logged_steps(heard), forkserver, observer)
+        yield Workspace(folder, logs, step, forkserver, observer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +257,7 @@ def finished(
     with ExitStack() as stack:
         sockets = job.sockets or stack.enter_context(folder_for_sockets(work.folder))
         topology = _topology(job, choice.target, sockets, workers)
-        work.step("compiling the program", 0, 0)
+        work.step("compiling the program")
         ahead = None
         if choice.target is Target.EMBEDDED:
             ahead = compile_ahead(workers.program.json, job.backend)
@@ -211,7 +265,7 @@ def finished(
         # Hosts find their code compiled, outside of all deadlines.
         native_frames()
         what = "starting the switch" if job.leaf_spine is None else "starting the switches"
-        work.step(what, 0, 0)
+        work.step(what)
         fabric = stack.enter_context(
             FABRICS[choice.fabric](
                 topology,

@@ -16,23 +16,6 @@ from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import Amount, require_memory
-from switchgnn.commands.run.reference import SUM_BYTES, Comparison, Verdict
-from switchgnn.commands.shared.console import releases_between
-from switchgnn.commands.shared.live import NOBODY, RunObserver
-from switchgnn.commands.shared.outputs import Recordings, recordings_in
-from switchgnn.commands.shared.report import Report, ran_ahead, report_leaf_spine, strategy_names
-from switchgnn.commands.shared.runner import (
-    FinishedWorkers,
-    NetworkJob,
-    StepListener,
-    Workers,
-    Workspace,
-    finished,
-    schedule_file_of,
-    widest_on,
-    workspace,
-)
-from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
@@ -42,6 +25,23 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.host.worker import WRITTEN, HostKind, WorkerTask
+from switchgnn.jobs.logs import Recordings, recordings_in
+from switchgnn.jobs.reference import SUM_BYTES, Comparison, Verdict
+from switchgnn.jobs.report import Report, ran_ahead, report_leaf_spine, strategy_names
+from switchgnn.jobs.runner import (
+    NOBODY,
+    FinishedWorkers,
+    NetworkJob,
+    RunObserver,
+    StepListener,
+    Workers,
+    Workspace,
+    finished,
+    schedule_file_of,
+    widest_on,
+    workspace,
+)
+from switchgnn.jobs.workers import WorkerOutcome, releases_between, run_workers, worker_command
 from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Direction, Graph, Manifest, ResolvedStrategies, boundary_edges
 from switchgnn.planner.build import build_resolved
@@ -179,7 +179,9 @@ def make_report(
     per_worker = _report_workers(measured, releases, alone[HOST.name], alone[HOST_PARTIAL.name])
     parts, between = prepared.parts, None
     if parts is not None:
-        between = report_leaf_spine(parts, prepared.manifest, [exchanges], alone, measured)
+        between = report_leaf_spine(
+            parts, prepared.manifest, boundary, [exchanges], alone, done=measured
+        )
     # By how much the counters of all switches together have grown.
     counters, queues = Counter[str](), []
     for old, new in zip(measured.before, measured.after, strict=True):
@@ -312,7 +314,7 @@ def run_job(
         )
         workers = _workers(options, prepared, comparison, work, recordings)
         with finished(options, choice, workers, work) as done:
-            work.step(COMPARING, 0, 0)
+            work.step(COMPARING)
             report = make_report(options, choice, prepared, done, comparison.finish())
             report = replace(report, pcap=tuple(map(str, recordings.files)))
             work.logs.failed = not report.exact
@@ -326,11 +328,11 @@ def run_job(
 
 def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRun:
     started = time.perf_counter()
-    work.step("planning: load the graph", 0, 0)
+    work.step("planning: load the graph")
     program = load_program()
     graph = load_graph(options.graph, edge_weights=False if options.ignore_weights else None)
     features = _features(graph, options)
-    work.step("planning: partition the vertices over the workers", 0, 0)
+    work.step("planning: partition the vertices over the workers")
     context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)
     exchange = {features.shape[1]: 1.0}
     context, assignment = choose_lanes(
@@ -347,7 +349,7 @@ def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRu
         seed=options.seed,
         assignment=assignment,
         left=np.ones(graph.vertices, dtype=np.bool_) if options.left else None,
-        progress=lambda what: work.step(f"planning: {what}", 0, 0),
+        progress=lambda what: work.step(f"planning: {what}"),
     )
     write_plan(plan, work.folder / "plan")
     if plan.leaves_any:

@@ -1,20 +1,25 @@
 """Starts one process per worker, gives each its task, and follows their reports."""
 
+import ctypes
 import importlib
 import json
 import logging
 import os
 import selectors
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NoReturn
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.machine import python_program
+from switchgnn.base.machine import how_to_install, python_program
 from switchgnn.base.tasks import ALIVE, FAILED, task_to_json
+from switchgnn.controller import Counters, P4RuntimeClient, read_counters
 from switchgnn.host.base.pace import Pace
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.topologies import Fabric
 from switchgnn.topologies.child import Child, how_it_ended
 from switchgnn.topologies.forkserver import Forkserver
@@ -247,3 +252,123 @@ def command_forkserver() -> Forkserver:
     for name in _MODULES:
         importlib.import_module(name)
     return Forkserver()
+
+
+_MANY = 100
+_TIMES_THE_OTHERS = 10
+
+
+def releases_between(
+    leaf_spine: LeafSpine | None,
+    workers: int,
+    before: Sequence[Counters],
+    after: Sequence[Counters],
+) -> tuple[int, ...]:
+    """Return the slots released for each worker by its leaf or the only switch."""
+    nearest = len(after) if leaf_spine is None else leaf_spine.leaves
+    return tuple(
+        sum(
+            new.releases[worker] - old.releases[worker]
+            for old, new in zip(before[:nearest], after[:nearest], strict=True)
+        )
+        for worker in range(workers)
+    )
+
+
+@contextmanager
+def naming_who_releases(
+    clients: Sequence[P4RuntimeClient], leaf_spine: LeafSpine | None, workers: int
+) -> Iterator[None]:
+    """Add workers with too many released slots to the error of a worker in the block."""
+    before = [read_counters(client) for client in clients]
+    try:
+        yield
+    except WorkerError as error:
+        after = [read_counters(client) for client in clients]
+        sentence = too_many_releases(releases_between(leaf_spine, workers, before, after))
+        if not sentence:
+            raise
+        raise WorkerError(f"{error} {sentence}") from error
+
+
+def too_many_releases(releases: Sequence[int]) -> str:
+    """Name the workers with far more released slots than the others; empty: none."""
+    sentences = []
+    for worker, number in enumerate(releases):
+        others = [*releases[:worker], *releases[worker + 1 :]]
+        average = sum(others) / len(others) if others else 0.0
+        if number >= _MANY and number > _TIMES_THE_OTHERS * average:
+            sentences.append(
+                f"Worker {worker} had {number:,} slots released, the others {average:,.0f} on "
+                "average: it, or its link, is broken."
+            )
+    return " ".join(sentences)
+
+
+# Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
+# https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
+ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+_PYTORCH, _PYG = "torch", "torch_geometric"
+_WORKER = "switchgnn.training.worker"
+_NVIDIA_DRIVER, _AMD_DEVICE = "libcuda.so.1", Path("/dev/kfd")
+
+
+def require_training(what: str, *packages: str) -> None:
+    """Raise an error that names the extra unless the packages are installed; import nothing."""
+    for name in packages or (_PYTORCH, _PYG):
+        if find_spec(name) is None:
+            raise _missing(what, name)
+
+
+def import_training(module: str, what: str) -> Any:  # noqa: ANN401
+    """Import a module of `switchgnn.training` that needs PyTorch for something."""
+    try:
+        return importlib.import_module(f"switchgnn.training.{module}")
+    except ImportError as error:
+        raise _missing(what, error.name) from error
+
+
+def _missing(what: str, name: str | None) -> SwitchGNNError:
+    return SwitchGNNError(
+        f"{what} needs PyTorch and PyTorch Geometric, but {name} is missing: "
+        f"{how_to_install('training')}."
+    )
+
+
+def forks_lose_the_gpu() -> bool:
+    """Return whether PyTorch Geometric, imported before a fork, makes PyTorch fail after it.
+
+    Its import initialises the driver of the GPU, which a forked process cannot use. This function
+    loads the driver's library without initialising it.
+    """
+    version = importlib.import_module(f"{_PYTORCH}.version")
+    if getattr(version, "hip", None):
+        return _AMD_DEVICE.exists()
+    if not version.cuda:
+        return False
+    try:
+        ctypes.CDLL(_NVIDIA_DRIVER)
+    except OSError:
+        return False
+    return True
+
+
+def imported_before_forks() -> tuple[str, ...]:
+    """Return the modules that a forkserver of training workers may import."""
+    return (_PYTORCH,) if forks_lose_the_gpu() else (_WORKER,)
+
+
+@contextmanager
+def training_forkserver() -> Iterator[Forkserver]:
+    """Import PyTorch and PyTorch Geometric, and yield a running forkserver of training workers.
+
+    It is forked before PyTorch computes anything here: a fork of a process with threads of OpenMP
+    waits for them forever. https://github.com/pytorch/pytorch/issues/17199
+    """
+    require_training("Training")
+    os.environ.update(ENVIRONMENT)
+    for name in imported_before_forks():
+        importlib.import_module(name)
+    with command_forkserver() as forkserver:
+        import_training("worker", "Training")
+        yield forkserver

@@ -22,40 +22,36 @@ from switchgnn.base.options import (
     shared_fields,
     with_groups,
 )
-from switchgnn.commands.run.job import RunOptions, RunReport, run_job
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     StepBars,
     captured_line,
     counted,
+    leaf_spine_table,
     plain_console,
     progress_bars,
-    too_many_releases,
 )
 from switchgnn.commands.shared.options import (
-    ControlOptions,
-    FabricOptions,
-    FaultsOption,
-    LimitOptions,
-    SlotsOption,
-    StrategyOptions,
+    JobNetworkOptions,
+    PlanningOptions,
     find_metrics,
     ignore_weights_option,
     mtu_option,
+    no_congestion_control_option,
     seed_option,
-    strategy_option,
     timeout_option,
     workers_option,
 )
-from switchgnn.commands.shared.outputs import OutputOptions, check_outputs, told_aloud
-from switchgnn.commands.shared.report import leaf_spine_table
-from switchgnn.commands.shared.workers import command_forkserver
+from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import FRAGMENT, Framing
 from switchgnn.host.links.transport import Operation
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.host.worker import HostKind
+from switchgnn.jobs.logs import told_aloud
+from switchgnn.jobs.run import RunOptions, RunReport, run_job
+from switchgnn.jobs.workers import command_forkserver, too_many_releases
 from switchgnn.p4src import load_program
 from switchgnn.planner.base.lanes import AUTO
 from switchgnn.topologies import Fabric
@@ -175,31 +171,28 @@ class RunCommandOptions:
     )
     rounds: int = option(DATA, "N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
     operation: Operation = option(
-        DATA, None, "Exchange the sum, max or min of neighbours.", default=Operation.SUM
+        DATA, None, "Exchange sums, maxima or minima of neighbours.", default=Operation.SUM
     )
     hosts: HostKind = option(
         NETWORK,
         None,
-        "Let workers run native code, or the protocol in 200 lines of Scapy, for small graphs.",
+        "Run workers as native code, or (for small graphs) as 200 lines of Scapy.",
         default=HostKind.NATIVE,
     )
-    seed: int = seed_option("Plan and draw features from this seed.")
-    strategy: str = strategy_option()
-    strategies: StrategyOptions
-    slots: SlotsOption = None
-    network: FabricOptions
-    limits: LimitOptions
+    seed: int = seed_option()
+    strategies: PlanningOptions
+    network: JobNetworkOptions
     mtu: str = mtu_option(
         NETWORK,
-        "The largest IP packet of the hosts alone that the report compares with, into which rows "
-        f"are packed; or {FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
+        "Compare with hosts that pack rows into IP packets of up to this size; or "
+        f"{FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
     timeout: float = timeout_option(20.0)
     grpc_port: int = option(
         NETWORK,
         "PORT",
-        "Serve the switch's P4Runtime at this TCP port, for all users; 0: at a socket for you "
-        "alone.",
+        "Serve the switch's P4Runtime at this TCP port, open to all users; 0: at a socket that "
+        "only you can reach.",
         default=0,
         min=0,
         max=65535,
@@ -207,50 +200,50 @@ class RunCommandOptions:
     tls: Path | None = option(
         NETWORK,
         "FOLDER",
-        "Use TLS with ca, switch, switch-key, controller and controller-key .pem from this folder.",
+        "Use TLS with ca.pem, switch.pem, switch-key.pem, controller.pem and controller-key.pem in "
+        "this folder.",
     )
-    keep: bool = flag(NETWORK, "Keep the switch running afterwards, until Ctrl-C.")
+    keep: bool = flag(NETWORK, "Keep the switch running afterwards until Ctrl-C.")
     ecn_threshold: int | None = option(
         CONGESTION,
         "N",
-        "Mark packets that find N or more in a queue.",
+        "Mark packets that find N or more packets in a queue.",
         min=0,
         shown="half of a queue",
     )
-    control: ControlOptions
+    no_congestion_control: bool = no_congestion_control_option()
     background: int = option(
         CONGESTION,
         "N",
-        "Run N TCP flows from each worker to the next; with --fabric mininet.",
+        "Run N TCP flows from each worker to the next (needs --fabric mininet).",
         default=0,
         min=0,
     )
-    faults: FaultsOption = ""
     output: OutputOptions
 
     def options(self) -> RunOptions:
         """Return the run that is asked for."""
         strategies = self._strategies()
         busy = self.background > 0
-        job = self.network.job_fields(self.workers, self.limits, self.faults, busy=busy)
+        job = self.network.job_fields(self.workers, busy=busy)
         if self.ecn_threshold is not None:
             job |= {"ecn_threshold": self.ecn_threshold, "queue": 0}
-        job["slots"] = self.slots or load_program().slots
+        job["slots"] = strategies.slots or load_program().slots
         pace = Pace(
-            window=self.limits.window_in(self.network, busy=busy),
+            window=self.network.in_flight(busy=busy),
             timeout=self.timeout,
-            congestion_control=self.control.heeds_marks,
+            congestion_control=not self.no_congestion_control,
         )
         return RunOptions(
             **(shared_fields(self, RunOptions) | job),
             pace=pace,
-            request=strategies.request(self.strategy, job["leaf_spine"]),
+            request=strategies.request(job["leaf_spine"]),
             pcap=self.output.pcap,
             metrics=find_metrics(self.output.metrics, self.workers),
             framing=Framing.parse(self.mtu),
         )
 
-    def _strategies(self) -> StrategyOptions:
+    def _strategies(self) -> PlanningOptions:
         if self.hosts is HostKind.NATIVE:
             return self.strategies
         rows, pools = self.strategies.rows or AUTO, self.strategies.pools or 1
@@ -272,11 +265,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     """Exchange features through the switch and check every sum.
 
-    Partitions the graph over the workers, plans blocks and order, starts a
-    switch with the P4 program, installs the tables over P4Runtime, and sends
-    every boundary vertex's feature through it, block by block. Exit code 0 when
-    every sum equals that of a reference, 1 when one does not, 2 when the run
-    could not be done.
+    This partitions the graph over the workers, plans blocks and their order,
+    starts a switch with the P4 program, installs the tables over P4Runtime and
+    sends every boundary vertex's feature through it, block by block. The exit
+    code is 0 if every sum equals the reference, 1 if one does not, and 2 if the
+    run failed.
     """
     output = asked.output
     check_outputs({"--log-dir": output.logs.log_dir})

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Float64s
-from switchgnn.commands.shared.report import Report
 from switchgnn.host.wire.link import Traffic
+from switchgnn.jobs.report import Report
 
 _GRADIENT_BYTES = 4
 # Epochs in which a model with a wide input may try several orders of its steps.
@@ -52,10 +52,6 @@ class TrainReport(Report):
     # mean frames and bytes of each worker's exchanges in an epoch, without the first ones, see
     # `_mean_growth`
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
-    # mean barriers at which worker 0 was idle; None without barriers
-    barriers_per_epoch: float | None = None
-    # rounds repeated as features outgrew the foreseen scale; None as before
-    void_rounds: int | None = None
     # `recalls`, recalls that brought a sum (`sums_recalled`), marked packets (`marked`) and
     # `window_cuts` of all workers; empty without a switch
     troubles: dict[str, int] = field(default_factory=dict)
@@ -64,8 +60,6 @@ class TrainReport(Report):
     exchange_seconds: float | None = None
     # of an epoch's exchanges by transport, if `auto` chose; else None
     predicted_seconds: dict[str, float] | None = None
-    # of an epoch's exchanges over BMv2, predicted for the embedded switch; else None
-    embedded_seconds: float | None = None
     # `switch` or `gloo`, which added up the gradients; None for one worker
     reduce: str | None = None
     reduce_seconds: float = 0.0  # of the slowest worker, in all epochs
@@ -139,7 +133,6 @@ class Recorder:
         slowest = self._each("seconds").max(axis=0)
         accuracies = [event["accuracy"] for event in first if event["accuracy"]]
         last = accuracies[-1] if accuracies else {}
-        barriers = [event["barriers"] for event in first if "barriers" in event]
         each = what.get("workers_per_machine", 1)
         links = finished[::each]
         return TrainReport(
@@ -158,8 +151,6 @@ class Recorder:
             traffic=[end["traffic"] for end in links],
             kept=finished[0]["kept"],
             epoch_traffic=[_of_an_epoch(events) for events in self._epochs[::each]],
-            barriers_per_epoch=_mean_growth(barriers) if barriers else None,
-            void_rounds=first[-1].get("void") if first else None,
             troubles={
                 name: total for name in _TROUBLES if (total := self._total(name)) is not None
             },

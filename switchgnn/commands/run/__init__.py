@@ -1,1 +1,0 @@
-"""`switchgnn run`: plan, build a fabric, install, exchange, verify, report."""
