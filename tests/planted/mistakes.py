@@ -20,7 +20,6 @@ LIVE = f"{E2E}/test_live.py"
 PTF = "tests/ptf/test_ptf.py"
 MACHINE = "tests/training/exchange/test_machine.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
-STAGING = "tests/training/test_staging.py"
 LAYERS = "tests/training/layers/test_layers.py"
 USES = "tests/training/layers/test_uses.py"
 CONVOLUTIONS = "tests/training/layers/test_convolutions.py"
@@ -131,13 +130,6 @@ GROUPS = {
             '{"state": of_parameters, "param_groups": options}',
             '{"state": {}, "param_groups": options}',
             (f"{CHECKPOINT}::test_another_number_of_workers_goes_on_as_if_never_interrupted[1-3]",),
-        ),
-        Mistake(
-            "rows are exchanged before their copy from the GPU is done",
-            "switchgnn/training/exchange/sums.py",
-            "            event.synchronize()\n",
-            "",
-            (f"{STAGING}::test_other_things_are_computed_while_rows_travel",),
         ),
         Mistake(
             "the weights that are saved lack the last step",

@@ -18,11 +18,11 @@ from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.presets import PlanRequest
 from switchgnn.training import UNLABELLED, load_dataset
-from switchgnn.training.command import main
 from switchgnn.training.data.load import dataset_from_pyg
 from switchgnn.training.data.partition import partition_file, read_partition
 from switchgnn.training.job import check_part, job_transport, read_part
-from switchgnn.training.join import _data_of
+from switchgnn.training.script import _data_of
+from switchgnn.training.torchrun import main
 from tests.training.helpers import refusal
 
 MASKS = ["train_mask", "val_mask", "test_mask"]

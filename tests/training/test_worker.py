@@ -20,11 +20,11 @@ from switchgnn.host.registry import LocalTransport
 from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.base.errors import ModelError
 from switchgnn.training.base.options import TrainingOptions, TrainOptions
-from switchgnn.training.command import main
 from switchgnn.training.exchange import gradients as meeting
 from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers.models import ModelOptions, build_model, distribute
 from switchgnn.training.layers.pyg_layers import own_code
+from switchgnn.training.torchrun import main
 from switchgnn.training.trainer import Trainer
 from tests.support.gpu import cuda_missing
 from tests.support.speed import seconds_here
@@ -225,7 +225,7 @@ def test_a_recursion_without_an_end_is_bounded(file):
 def test_a_gpu_that_is_not_there(monkeypatch, capsys, tmp_path):
     for name in ("read_job", "read_network"):
         found = SimpleNamespace(classes=2)
-        monkeypatch.setattr(f"switchgnn.training.command.{name}", lambda _, found=found: found)
+        monkeypatch.setattr(f"switchgnn.training.torchrun.{name}", lambda _, found=found: found)
     monkeypatch.setattr(sys, "argv", ["train", str(tmp_path), "--device", "cuda"])
     with pytest.raises(SystemExit) as end:
         main()

@@ -1,6 +1,6 @@
 """Sums over remote neighbours, exchanged in a thread while the worker computes.
 
-Rows may be on any device; the sums are copied back to it.
+Rows may be on any device: they are exchanged from the CPU, and the sums are copied back.
 """
 
 import itertools
@@ -9,7 +9,7 @@ import time
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -65,88 +65,6 @@ class Ledger:
         }
 
 
-class CudaLane:
-    """Asynchronous copies from and to a GPU, by way of pinned memory, which PyTorch keeps."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        # Two streams: finished sums must not wait for rows that are not computed yet.
-        self._down = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        self._up = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-
-    def down(self, rows: Tensor) -> tuple[Tensor, torch.cuda.Event]:
-        """Begin to copy rows to the host, after the work that the caller has queued."""
-        self._down.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(self._down):
-            pinned = rows.to("cpu", non_blocking=True)
-            event = self._down.record_event()
-        # The allocator may reuse their memory only after the copy.
-        rows.record_stream(self._down)
-        return pinned, event
-
-    def up(self, values: Tensor) -> tuple[Tensor, torch.cuda.Event]:
-        """Begin to copy values to the device; return the tensor that will hold them."""
-        pinned = values.pin_memory()
-        with torch.cuda.stream(self._up):
-            rows = pinned.to(self._device, non_blocking=True)
-            return rows, self._up.record_event()
-
-    def need(self, rows: Tensor, event: torch.cuda.Event) -> None:
-        """Make work that the caller queues from now on wait for a copy to the device."""
-        current = torch.cuda.current_stream(self._device)
-        current.wait_event(event)
-        # Their memory belongs to the other stream, which must not reuse it before.
-        rows.record_stream(current)
-
-
-class Staging:
-    """Copies rows between devices and the host; threads may share it."""
-
-    def __init__(self, lane: Callable[[torch.device], CudaLane] = CudaLane) -> None:
-        self._make = lane
-        self._lanes: dict[torch.device, CudaLane] = {}
-        self._lock = threading.Lock()
-
-    def to_host(self, rows: Tensor) -> Callable[[], NDArray[np.float32]]:
-        """Begin to copy rows [n, F] to the host; return what waits for them, as float32[n, F].
-
-        The rows must not change until then.
-        """
-        rows = rows.detach().to(torch.float32).contiguous()
-        if rows.device.type == "cpu":
-            return rows.numpy
-        pinned, event = self._lane(rows.device).down(rows)
-
-        def wait() -> NDArray[np.float32]:
-            event.synchronize()
-            return pinned.numpy()
-
-        return wait
-
-    def to_device(self, rows: NDArray[np.float32], device: torch.device) -> Callable[[], Tensor]:
-        """Begin to copy rows, float32[n, F], to a device; return what makes the caller need them.
-
-        The work that the caller queues afterwards waits for the copy.
-        """
-        values = torch.from_numpy(rows)
-        if device.type == "cpu":
-            return lambda: values
-        lane = self._lane(device)
-        there, event = lane.up(values)
-
-        def need() -> Tensor:
-            lane.need(there, event)
-            return there
-
-        return need
-
-    def _lane(self, device: torch.device) -> CudaLane:
-        with self._lock:
-            if device not in self._lanes:
-                self._lanes[device] = self._make(device)
-            return self._lanes[device]
-
-
 # Seconds after which other workers may miss an answer.
 _LONG = 0.05
 
@@ -165,9 +83,7 @@ class RemoteSum:
     All workers must launch the same exchanges in the same order. Use it as a context manager.
     """
 
-    def __init__(
-        self, transport: Transport, staging: Staging | None = None, *, keep: float = 1.0
-    ) -> None:
+    def __init__(self, transport: Transport, *, keep: float = 1.0) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
         self.new_tensor_id = itertools.count().__next__  # returns another such number at each call
@@ -179,7 +95,6 @@ class RemoteSum:
         self.skipped: SkippedRows | None = None  # the rows that are sent less often; None: none
         self.transport = transport  # carries the rows
         self.steps = SharedSteps()  # has the exchanges among the operations of all workers
-        self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
     def __enter__(self) -> "RemoteSum":
@@ -212,7 +127,7 @@ class RemoteSum:
         direction: Direction,
         tensor_id: int | None = 0,
         whole: int | None = None,
-    ) -> "Future[Callable[[], Tensor]]":
+    ) -> "Future[NDArray[np.float32]]":
         """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
 
         `tensor_id`: None: not sums are wanted but the rows, see `Transport.copies`. `whole`: all
@@ -221,13 +136,13 @@ class RemoteSum:
         what = f"layer {self.names[tensor_id]}" if tensor_id in self.names else "rows"
         words = f"the exchange of {what} ({direction.value}, {rows.shape[1]} columns)"
         self.steps.enter(words, self.attending)
-        on_host = self._staging.to_host(rows)
-        return self._thread.submit(
-            self._exchange, on_host, direction, rows.device, tensor_id, whole
-        )
+        values = rows.detach().to("cpu", torch.float32).contiguous().numpy()
+        return self._thread.submit(self._exchange, values, direction, tensor_id, whole)
 
-    def result(self, future: "Future[Callable[[], Tensor]]") -> Tensor:
-        """Wait for an exchange and return its sums, float32[n, F]."""
+    def result(
+        self, future: "Future[NDArray[np.float32]]", device: torch.device | str = "cpu"
+    ) -> Tensor:
+        """Wait for an exchange and return its sums on a device, float32[n, F]."""
         started = time.perf_counter()
         try:
             sums = self.steps.result(future)
@@ -235,27 +150,25 @@ class RemoteSum:
             if not future.done():
                 self.transport.stop()
         self.clock.waiting += time.perf_counter() - started
-        return sums()
+        return torch.from_numpy(sums).to(device)
 
     def _exchange(
         self,
-        rows: Callable[[], NDArray[np.float32]],
+        rows: NDArray[np.float32],
         direction: Direction,
-        device: torch.device,
         tensor_id: int | None,
         whole: int | None,
-    ) -> Callable[[], Tensor]:
-        values = rows()
+    ) -> NDArray[np.float32]:
         started = time.perf_counter()
         try:
             if tensor_id is None:
-                sums = self.transport.copies(values, direction)
+                sums = self.transport.copies(rows, direction)
             else:
-                sums = self.transport.aggregate(values, direction, tensor_id)
+                sums = self.transport.aggregate(rows, direction, tensor_id)
         finally:
             self.clock.exchanging += time.perf_counter() - started
-        self.ledger.enter(self.transport, values.shape[1], direction, whole)
-        return self._staging.to_device(sums, device)
+        self.ledger.enter(self.transport, rows.shape[1], direction, whole)
+        return sums
 
 
 class KeptSum:
@@ -398,12 +311,12 @@ class NeighbourSum:
         if chosen is None:
             exchange = self._remote.submit(self._to_send(rows, direction), way, tensor_id)
             sums = self.local(rows, direction)
-            return sums.add_(self._received(self._remote.result(exchange), len(rows), direction))
+            return sums.add_(self._received(exchange, rows, direction))
         kept = chosen.columns.to(rows.device)
         sent = self._to_send(rows[:, kept], direction)
         exchange = self._remote.submit(sent, way, chosen.tensor_id, rows.shape[1])
         sums = self.local(rows, direction)
-        found = self._received(self._remote.result(exchange), len(rows), direction)
+        found = self._received(exchange, rows, direction)
         return sums.index_add_(1, kept, found.to(sums.dtype))
 
     def _to_send(self, rows: Tensor, direction: Direction) -> Tensor:
@@ -414,10 +327,14 @@ class NeighbourSum:
         # Backward no partial sum has a remote neighbour that needs it.
         return torch.cat([rows, rows.new_zeros(self._partial.destinations, rows.shape[1])])
 
-    def _received(self, found: Tensor, rows: int, direction: Direction) -> Tensor:
+    def _received(
+        self, exchange: "Future[NDArray[np.float32]]", rows: Tensor, direction: Direction
+    ) -> Tensor:
+        assert self._remote is not None  # noqa: S101 - the exchange is one of its own
+        found = self._remote.result(exchange, rows.device)
         if self._partial is None or direction is Direction.FORWARD:
-            return found[:rows]
-        return self._partial.sums(found[rows:], Direction.BACKWARD)
+            return found[: len(rows)]
+        return self._partial.sums(found[len(rows) :], Direction.BACKWARD)
 
     def local(self, rows: Tensor, direction: Direction) -> Tensor:
         """Return the sums over the neighbours on this worker alone."""

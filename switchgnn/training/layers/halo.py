@@ -115,7 +115,7 @@ def copies_over(remote: RemoteSum) -> Copying | None:
         return None
 
     def exchanged(direction: Direction, rows: Tensor) -> Tensor:
-        return remote.result(remote.submit(rows, direction, None)).to(rows.dtype)
+        return remote.result(remote.submit(rows, direction, None), rows.device).to(rows.dtype)
 
     return Copying(between, *(partial(exchanged, direction) for direction in Direction))
 

@@ -17,8 +17,8 @@ from switchgnn.training.base.options import TrainingOptions
 from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.exchange.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
 from switchgnn.training.exchange.sums import RemoteSum
-from switchgnn.training.join import Worker
-from switchgnn.training.seat import Seat
+from switchgnn.training.joining import Joined
+from switchgnn.training.script import Worker
 from tests.training.exchange.test_columns import WORKERS as GRAPH_WORKERS
 from tests.training.exchange.test_columns import Graph
 from tests.training.gathering import Gathering, in_threads
@@ -159,7 +159,7 @@ def worker(karate):
     gathering = Gathering(karate.graph, assignment, compression=Compression(cache=True))
     (part,) = partition_dataset(karate, assignment)
     with RemoteSum(gathering.transports[0]) as remote:
-        yield Worker(Seat(None, None, part, remote.transport, 0, 0), remote, seed=5)
+        yield Worker(Joined(None, None, part, remote.transport, 0, 0), remote, seed=5)
 
 
 def test_a_script_sets_bits_and_epsilon(karate, worker):

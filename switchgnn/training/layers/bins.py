@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,14 +22,23 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.stream import Driver, Stream
 from switchgnn.host.direct.transport import DirectTransport
+from switchgnn.host.links.transport import Transport
 from switchgnn.planner.base.direction import Direction
 from switchgnn.training.base.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.base.steps import SharedSteps
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.cache import SkippedRows
 from switchgnn.training.exchange.columns import Columns
-from switchgnn.training.exchange.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
+from switchgnn.training.exchange.sums import (
+    ExchangeClock,
+    KeptSum,
+    Ledger,
+    LocalSum,
+    NeighbourSum,
+    RemoteSum,
+)
 from switchgnn.training.layers.dropout import drop_by_vertex
+from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.pyg_layers import PYG
 from switchgnn.training.layers.summed import local_edges, require_sum
 
@@ -127,6 +136,31 @@ class BinnedSum:
             yield
         finally:
             self._clock.waiting += time.perf_counter() - started
+
+
+# What exchanges rows for a model: as a whole, or bin by bin.
+RemoteSums = RemoteSum | BinnedSum
+
+
+def sums_over(
+    transport: Transport, *, binned: bool, bins: BinOptions | None = None, keep: float = 1.0
+) -> RemoteSums:
+    """Return what exchanges rows over a transport; ``binned``: see ``TransportKind``."""
+    if binned:
+        return BinnedSum(cast("DirectTransport", transport), bins or BinOptions())
+    return RemoteSum(transport, keep=keep)
+
+
+def distribute_over(
+    model: nn.Module,
+    partition: Partition,
+    remote: RemoteSums,
+    **options: Any,  # noqa: ANN401
+) -> nn.Module:
+    """Make a model compute on a partition what it does on the whole graph; see ``distribute``."""
+    if isinstance(remote, BinnedSum):
+        return distribute_in_bins(model, partition, remote, **options)
+    return distribute(model, partition, remote, **options)
 
 
 class _OneRound:

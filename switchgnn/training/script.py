@@ -1,7 +1,7 @@
 """What your own script uses: `join` a job, and the `Worker` that it yields."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,29 +18,27 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.training.base.compression import OFF, CompressionOptions
 from switchgnn.training.base.errors import TrainingError, told_in_a_sentence
 from switchgnn.training.base.steps import SharedSteps
-from switchgnn.training.bins import BinnedSum, distribute_in_bins
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
-from switchgnn.training.exchange.sums import RemoteSum
+from switchgnn.training.joining import Joined, join_job
+from switchgnn.training.layers.bins import RemoteSums, distribute_over, sums_over
 from switchgnn.training.layers.check import check_model
-from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.rows import VertexRows, over_gloo
-from switchgnn.training.seat import Seat, take_seat
-from switchgnn.training.worker import view_of
+from switchgnn.training.trainer import view_of
 
 
 class Worker:
     """A worker that has joined its job; made by ``join``.
 
     Args:
-        seat: its part in the job.
+        joined: its part in the job.
         remote: the sums over remote neighbours; has the clock and the ledger of the exchanges.
         seed: of dropout.
 
     Attributes:
-        job, folder, partition, session: those of its seat.
+        job, folder, partition, session: those of `joined`.
         number: its number.
         data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
             within the worker as ``edge_index``, their weights, if the data set has any, as
@@ -49,18 +47,19 @@ class Worker:
         classes: the number of classes; 0 without labels.
     """
 
-    def __init__(self, seat: Seat, remote: RemoteSum | BinnedSum, seed: int) -> None:
-        self.job, self.folder, self.session = seat.job, seat.folder, seat.session
-        self.partition = seat.partition
-        self.number = seat.partition.worker
-        self.classes = seat.partition.classes
-        self.data = _data_of(seat.partition)
+    def __init__(self, joined: Joined, remote: RemoteSums, seed: int) -> None:
+        self.job, self.folder, self.session = joined.job, joined.folder, joined.session
+        self.partition = joined.partition
+        self.number = joined.partition.worker
+        self.classes = joined.partition.classes
+        self.data = _data_of(joined.partition)
         self.remote = remote
-        self._first = seat.first
         self._seed = seed
-        self._sums = GradientSums(seat.first, remote.attending, None, seat.machine, remote.steps)
+        self._sums = GradientSums(
+            joined.first, remote.attending, None, joined.machine, remote.steps
+        )
         self._vertices = VertexSums(self._sums.add)
-        self._rows = VertexRows(seat.partition, over_gloo(remote.attending, remote.steps))
+        self._rows = VertexRows(joined.partition, over_gloo(remote.attending, remote.steps))
         self._cache: CacheControl | None = None
 
     def __deepcopy__(self, _: object) -> "Worker":
@@ -123,8 +122,7 @@ class Worker:
             why = check_model(model, features, **facts, sums=sums)
             if why is not None and self.number == 0:
                 warnings.warn(why, stacklevel=2)
-        divide = distribute_in_bins if isinstance(self.remote, BinnedSum) else distribute
-        cast("Callable[..., nn.Module]", divide)(
+        distribute_over(
             *(model, self.partition, self.remote),
             seed=self._seed,
             precompute=precompute,
@@ -319,12 +317,14 @@ def join(
     options: dict[str, Any] = {"pace": pace, "faults": faults, "seed": seed, "session": session}
     with (
         told_in_a_sentence(),
-        take_seat(job, network=network, transport=transport, **options) as seat,
-        seat.sums() as remote,
+        join_job(job, network=network, transport=transport, **options) as joined,
+        sums_over(joined.transport, binned=joined.binned) as remote,
     ):
-        number, workers = seat.partition.worker, seat.partition.workers
+        number, workers = joined.partition.worker, joined.partition.workers
         # The processes of a machine compare their calls themselves.
-        remote.steps = SharedSteps(number, workers, seat.session if seat.machine is None else None)
-        view = view_of(number, seat.transport, remote)
-        with serving_metrics(seat.metrics, view):
-            yield Worker(seat, remote, seed)
+        remote.steps = SharedSteps(
+            number, workers, joined.session if joined.machine is None else None
+        )
+        view = view_of(number, joined.transport, remote)
+        with serving_metrics(joined.metrics, view):
+            yield Worker(joined, remote, seed)
