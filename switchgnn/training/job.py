@@ -38,7 +38,6 @@ from switchgnn.training.base.errors import DatasetError, JobError
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
 from switchgnn.training.data.partition import (
-    SHARED_FILE,
     Partition,
     machines_of,
     partition_file,
@@ -49,7 +48,7 @@ from switchgnn.training.data.partition import (
 from switchgnn.training.data.weights import told_cost
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 6
+FORMAT, VERSION = "switchgnn-job", 7
 _MOST_BYTES = 1 << 20
 _INPUTS = ("x", "edge_index")
 _LABELS = ("y", "train_mask", "val_mask", "test_mask")
@@ -79,7 +78,6 @@ class Job:
     test: int
     plan: str  # the digest of the plan
     parts: tuple[str, ...]  # SHA-256 in hex of each worker's part
-    shared: str  # SHA-256 in hex of what the parts share
     # SHA-256 in hex of the files of the rows that machines send each other, by name
     schedules: Mapping[str, str]
     auto: str  # the transport that is predicted to be the fastest, or empty
@@ -215,7 +213,6 @@ def write_job(
                     _digest(new / PARTS_FOLDER / partition_file(worker))
                     for worker in range(workers)
                 ),
-                shared=_digest(new / PARTS_FOLDER / SHARED_FILE),
                 schedules=schedules,
                 auto=auto,
                 why=" ".join(filter(None, (cost, why.strip()))),
@@ -294,7 +291,7 @@ def check_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = 
     if plan.digest != job.plan:
         raise JobError(f"The plan in {folder} is not the job's: copy the whole job again.")
     parts = Path(folder) / PARTS_FOLDER
-    files = {SHARED_FILE: job.shared, partition_file(worker): job.parts[worker]}
+    files = {partition_file(worker): job.parts[worker]}
     own = [each.name for each in _both(parts, kind, worker // job.workers_per_machine)]
     files |= {each: job.schedules[each] for each in own if each in job.schedules}
     for file, expected in files.items():
