@@ -82,7 +82,7 @@ def _ours(data: "Dataset", *, precompute: bool) -> Callable[[], object]:
     model = build_model(ModelOptions("gcn", 2, _HIDDEN), _FEATURES, data.classes)
     remote = RemoteSum(LocalTransport(data.vertices))
     distribute(model, part, remote, precompute=precompute)
-    endless = TrainOptions(epochs=1 << 40, learning_rate=_RATE, evaluate_every=1 << 40)
+    endless = TrainOptions(1 << 40, _RATE, weight_decay=0.0, evaluate_every=1 << 40)
     return Trainer(model, part, remote, endless).run().__next__
 
 

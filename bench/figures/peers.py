@@ -128,7 +128,7 @@ def _job(graph: str, layers: int, *, kept: bool) -> "TrainJob":
 
     setting = TrainingSetting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK)
     job = job_of(setting, SWITCH.name)
-    options = TrainOptions(_EPOCHS, evaluate_every=_EPOCHS, precompute=kept)
+    options = TrainOptions(_EPOCHS, weight_decay=0.0, evaluate_every=_EPOCHS, precompute=kept)
     training = Training(ModelOptions("sage", layers, _HIDDEN), options)
     task, request = replace(job.task, training=training), PlanRequest("best", "metis")
     return replace(job, task=task, workers=_WORKERS, request=request)

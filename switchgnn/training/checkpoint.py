@@ -8,7 +8,7 @@ Reading it executes nothing, unlike ``torch.distributed.checkpoint``, which read
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,35 +39,23 @@ class TrainingProgress:
     tries: int = 0  # evaluations since then
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The data set of a training, and the seed of splits, weights and dropout.
+# The data set of a training, and the seed of splits, weights and dropout. A checkpoint of others is
+# refused; the model is checked by its weights.
+Trained = Mapping[str, str | int]
 
-    A checkpoint of other data or another seed is refused; the model is checked by its weights.
-    """
 
-    data: str
-    vertices: int
-    features: int
-    classes: int
-    train: int
-    validation: int
-    test: int
-    seed: int
-
-    @classmethod
-    def of(cls, partition: Partition, seed: int) -> "Trained":
-        """Return the same on all workers."""
-        return cls(
-            data=partition.name,
-            vertices=partition.total_vertices,
-            features=partition.features.shape[1],
-            classes=partition.classes,
-            train=partition.total_train,
-            validation=partition.total_validation,
-            test=partition.total_test,
-            seed=seed,
-        )
+def what_is_trained(partition: Partition, seed: int) -> Trained:
+    """Return the same on all workers."""
+    return {
+        "data": partition.name,
+        "vertices": partition.total_vertices,
+        "features": partition.features.shape[1],
+        "classes": partition.classes,
+        "train": partition.total_train,
+        "validation": partition.total_validation,
+        "test": partition.total_test,
+        "seed": seed,
+    }
 
 
 @dataclass(frozen=True)
@@ -75,7 +63,7 @@ class _CheckpointFacts:
     format: str
     version: int
     progress: TrainingProgress
-    trained: Trained
+    trained: dict[str, str | int]
 
 
 class Checkpoint:
@@ -128,7 +116,7 @@ class Checkpoint:
 
     def _written(self, progress: TrainingProgress) -> str:
         """Write the file; return an error message or an empty text."""
-        facts = asdict(_CheckpointFacts(FORMAT, VERSION, progress, self._trained))
+        facts = asdict(_CheckpointFacts(FORMAT, VERSION, progress, dict(self._trained)))
         tensors = {_FACTS: torch.tensor([*json.dumps(facts).encode()], dtype=torch.uint8)}
         tensors |= {_weights(name): value for name, value in self._model.state_dict().items()}
         for number, values in self._optimizer.state_dict()["state"].items():
@@ -174,10 +162,9 @@ class Checkpoint:
         facts = _facts_of(found)
         if (facts.format, facts.version) != (FORMAT, VERSION):
             raise RecordError(f"it is not of the format {FORMAT}, version {VERSION}")
-        for field in fields(Trained):
-            before, now = (getattr(each, field.name) for each in (facts.trained, self._trained))
-            if before != now:
-                raise RecordError(f"there {field.name} was {before}, and here it is {now}")
+        for name, now in self._trained.items():
+            if (before := facts.trained.get(name)) != now:
+                raise RecordError(f"there {name} was {before}, and here it is {now}")
         shapes = {_FACTS: found[_FACTS].shape}
         shapes |= {_weights(name): value.shape for name, value in self._model.state_dict().items()}
         parameters = [each for group in self._optimizer.param_groups for each in group["params"]]

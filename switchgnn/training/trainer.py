@@ -24,7 +24,7 @@ from switchgnn.training.base.options import (
     own_device,
 )
 from switchgnn.training.base.steps import SharedSteps
-from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
+from switchgnn.training.checkpoint import Checkpoint, TrainingProgress, what_is_trained
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
@@ -143,7 +143,7 @@ class Trainer:
                 options.checkpoint,
                 model,
                 self._optimizer,
-                Trained.of(partition, options.seed),
+                what_is_trained(partition, options.seed),
                 self._sums,
                 own=partition.worker == 0,
             )

@@ -142,9 +142,6 @@ class Net(torch.nn.Module):
     def forward(self, called):
         return called()
 
-def deep(number, classes):
-    return deep(number + 1, classes)
-
 def broken(features, classes):
     {}["absent"]
 """
@@ -199,8 +196,8 @@ def build(file, name):
 
 def test_a_model_that_cannot_be_made(file):
     error = build(file, "broken")
-    assert str(error).endswith("failed, in line 15 (broken): KeyError: 'absent'.")
-    assert 'own.py", line 15, in broken' in error.details
+    assert str(error).endswith("failed, in line 12 (broken): KeyError: 'absent'.")
+    assert 'own.py", line 12, in broken' in error.details
 
 
 @pytest.mark.parametrize(
@@ -213,12 +210,6 @@ def test_a_file_or_name_that_cannot_be_loaded(file, text, name, kind, details):
     assert kind in str(error)
     assert details in error.details
     assert bool(details) == bool(error.details)
-
-
-def test_a_recursion_without_an_end_is_bounded(file):
-    error = build(file, "deep")
-    assert "RecursionError" in str(error)
-    assert len(error.details) < 21_000
 
 
 @pytest.mark.skipif(cuda_missing() is None, reason="there is a GPU")
@@ -236,9 +227,9 @@ def test_a_gpu_that_is_not_there(monkeypatch, capsys, tmp_path):
 class LateSum(RemoteSum):
     """Its results are noticed a second after they came, as where a thread starts late."""
 
-    def result(self, future):
+    def result(self, *what):
         self.clock.waiting += 1.0
-        return super().result(future)
+        return super().result(*what)
 
 
 @contextmanager
@@ -263,12 +254,12 @@ class LitteringSum(RemoteSum):
 
     collections = 0
 
-    def result(self, future):
+    def result(self, *what):
         gc.callbacks.append(self._count)
         litter = [[number] for number in range(100_000)]
         gc.callbacks.remove(self._count)
         assert len(litter) == 100_000
-        return super().result(future)
+        return super().result(*what)
 
     def _count(self, phase, _info):
         self.collections += phase == "start"

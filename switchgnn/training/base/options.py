@@ -82,7 +82,7 @@ class TrainOptions:
     epochs: int = 100  # the largest number of epochs
     # of Adam
     learning_rate: float = 0.01
-    weight_decay: float = 0.0
+    weight_decay: float = 5e-4
     input_dropout: float = 0.0  # the share of dropped features, as in Kipf and Welling (ICLR 2017)
     seed: int = 0  # of the weights and of dropout
     evaluate_every: int = 10  # epochs between two evaluations; the last epoch is always evaluated
@@ -166,11 +166,13 @@ class TrainingOptions:
         MODEL,
         "NAME",
         "Train gcn, sage, gin, or your own model: FILE.py:NAME.",
-        default="gcn",
+        default=ModelOptions.model,
         autocompletion=lambda: list(MODELS),
     )
-    layers: int = option(MODEL, "N", "Use N layers.", default=2, min=1, max=1000)
-    hidden: int = option(MODEL, "N", "Use N hidden units.", default=16, min=1, max=WIDEST)
+    layers: int = option(MODEL, "N", "Use N layers.", default=ModelOptions.layers, min=1, max=1000)
+    hidden: int = option(
+        MODEL, "N", "Use N hidden units.", default=ModelOptions.hidden, min=1, max=WIDEST
+    )
     dropout: float | None = option(
         MODEL,
         "SHARE",
@@ -192,7 +194,7 @@ class TrainingOptions:
         None,
         "Exchange the sums of features that do not change once, and keep them.",
         "--precompute/--no-precompute",
-        default=True,
+        default=TrainOptions.precompute,
     )
     unchecked: bool = option(
         MODEL,
@@ -209,14 +211,22 @@ class TrainingOptions:
         default=False,
         shown=False,
     )
-    epochs: int = option(TRAINING, "N", "Train for N epochs.", default=100, min=1)
-    lr: float = _rate_option("Learning rate of Adam.", 0.01)
-    weight_decay: float = _rate_option("Weight decay of Adam.", 5e-4)
+    epochs: int = option(TRAINING, "N", "Train for N epochs.", default=TrainOptions.epochs, min=1)
+    lr: float = _rate_option("Learning rate of Adam.", TrainOptions.learning_rate)
+    weight_decay: float = _rate_option("Weight decay of Adam.", TrainOptions.weight_decay)
     evaluate_every: int = option(
-        TRAINING, "EPOCHS", "Evaluate after this many epochs, again and again.", default=10, min=1
+        TRAINING,
+        "EPOCHS",
+        "Evaluate after this many epochs, again and again.",
+        default=TrainOptions.evaluate_every,
+        min=1,
     )
     patience: int = option(
-        TRAINING, "N", "Stop after N evaluations without a gain; 0: never.", default=0, min=0
+        TRAINING,
+        "N",
+        "Stop after N evaluations without a gain; 0: never.",
+        default=TrainOptions.patience,
+        min=0,
     )
     checkpoint: Path | None = option(
         TRAINING,

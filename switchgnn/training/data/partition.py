@@ -148,15 +148,9 @@ def partition_dataset(
 
     Args:
         data: the data set, with V vertices.
-        assignment: integers[V], the worker of each vertex; the largest is the last worker.
+        assignment: integers[V], the worker of each vertex; every worker needs one.
         per_machine: how many workers are on each machine.
         incoming: whether parts have the edges from other workers.
-
-    Yields:
-        The part of a worker.
-
-    Raises:
-        PlannerError: an assignment of another length, or that leaves a worker without vertices.
     """
     workers = int(assignment.max(initial=0)) + 1
     owner = check_assignment(data.graph, workers, assignment)
@@ -269,18 +263,11 @@ def write_partitions(
     *,
     incoming: bool = False,
 ) -> None:
-    """Write the part of each worker; a reader sees either all of them or none.
-
-    Args:
-        data: the data set.
-        assignment: as for `partition_dataset`.
-        folder: new, empty, or older partitions, which are replaced as a whole.
-        per_machine: as for `partition_dataset`.
-        incoming: as for `partition_dataset`.
+    """Write what `partition_dataset` yields; a reader sees either all parts or none.
 
     Raises:
-        DatasetError: `folder` holds something else, or cannot be written.
-        PlannerError: an assignment that does not fit; see partition_dataset.
+        DatasetError: the folder holds anything but older partitions, which are replaced as a whole,
+            or cannot be written.
     """
     target = Path(folder).resolve()
     with writing(target, "partitions ", DatasetError):

@@ -280,12 +280,9 @@ class NeighbourSum:
         self._against = against
 
     def __call__(self, rows: Tensor, tensor_id: int = 0, *, whole: bool = False) -> Tensor:
-        """Return [n, F], the sums of [n, F].
+        """Return the sums [n, F] of rows [n, F], one for each vertex of this worker.
 
-        Args:
-            rows: one for each vertex of this worker.
-            tensor_id: the number of the tensor, see `Transport.aggregate`.
-            whole: whether all columns are exchanged, even where only some are chosen.
+        `whole`: all columns are exchanged, even where only some are chosen.
         """
         columns = None if self._remote is None or whole else self._remote.columns
         scored = columns is not None and columns.scoring and torch.is_grad_enabled()

@@ -276,7 +276,7 @@ def distribute_in_bins(
     The arguments are as for ``distribute``; no normalisations are computed in bins.
     """
     if partition.edge_weights is not None:
-        raise UnsupportedLayerError("The transport g3 has no weights of edges: take another one.")
+        raise UnsupportedLayerError("Bins have no edge weights: take another transport.")
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     binned = _Binned(_check(model), partition, remote, precompute=precompute)
     object.__setattr__(model, "forward", binned.forward)
@@ -296,12 +296,12 @@ def _check(model: nn.Module) -> BasicGNN:
     if not isinstance(model, BasicGNN) or type(model).forward is not BasicGNN.forward:
         raise UnsupportedLayerError(
             f"{type(model).__name__} cannot be computed in bins: take PyG's GCN, GraphSAGE or "
-            "GIN, or another transport than g3."
+            "GIN, or another transport."
         )
     if model.jk_mode is not None or not all(isinstance(each, nn.Identity) for each in model.norms):
         raise UnsupportedLayerError(
             f"{type(model).__name__} has normalisation or jumping knowledge, which cannot be "
-            "computed in bins: leave it out, or take another transport than g3."
+            "computed in bins: leave it out, or take another transport."
         )
     return model
 

@@ -209,20 +209,6 @@ def test_the_least_important_rows_of_each_worker_are_skipped():
         assert importance[mine[resting]].max() < importance[mine[~resting]].min()
 
 
-def test_every_fourth_epoch_no_row_is_skipped():
-    told = []
-    skipped = SkippedRows(0.5, lambda *what: told.append(what))
-    rows = torch.tensor([[1.0], [4.0], [2.0], [3.0], [9.0]])
-    for epoch in range(1, 9):
-        skipped.begin_epoch(epoch)
-        # The exchange may have the number of the columns that are sent.
-        skipped.before(TENSOR_ID, 7)
-        skipped.note(TENSOR_ID, rows, torch.ones_like(rows))
-    assert [tensor_id for tensor_id, _ in told] == [7] * 8
-    resting = [None if mask is None else np.flatnonzero(mask).tolist() for _, mask in told]
-    assert resting == [None, [0, 2], [0, 2], None, [0, 2], [0, 2], [0, 2], None]
-
-
 def test_in_a_training_half_of_the_rows_are_skipped_but_for_every_fourth_epoch(karate):
     ends = []
     train_in_threads(karate, 2, model="gcn", compression=HALF, ends=ends)
