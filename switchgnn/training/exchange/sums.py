@@ -9,10 +9,11 @@ import time
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,30 @@ class RemoteSum:
         return sums
 
 
+Linear = Callable[[Tensor], Tensor]
+
+
+def with_adjoint(values: Tensor, there: Linear, back: Linear) -> Tensor:
+    """Return ``there(values)``, whose gradient is ``back`` of that of the results, and so on.
+
+    Each is the adjoint of the other: an exchange, of which autograd sees nothing.
+    """
+    found: Tensor = _Adjoint.apply(values, there, back)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Adjoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, there: Linear, back: Linear) -> Tensor:  # noqa: ANN401
+        ctx.ways = there, back
+        return there(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        (gradient,), (there, back) = gradients, ctx.ways
+        return with_adjoint(gradient, back, there), None, None
+
+
 class KeptSum:
     """The sums of an input that does not change, kept after the first exchange.
 
@@ -284,35 +309,46 @@ class NeighbourSum:
 
         `whole`: all columns are exchanged, even where only some are chosen.
         """
-        columns = None if self._remote is None or whole else self._remote.columns
+        remote = self._remote
+        columns = None if remote is None or whole else remote.columns
         scored = columns is not None and columns.scoring and torch.is_grad_enabled()
-        local = scored and not rows.requires_grad
-        if local:
-            rows = rows.detach().requires_grad_()
-        skipped = None if self._remote is None or local else self._remote.skipped
-        what = _Summed(tensor_id, columns, scored=scored, local=local, skipped=skipped)
-        sums: Tensor = _Sum.apply(rows, self, what, Direction.FORWARD)  # type: ignore[no-untyped-call]
-        return sums
+        there, back = (partial(self._directed, way, tensor_id, columns) for way in Direction)
+        skipped = None if remote is None else remote.skipped
+        if scored and not rows.requires_grad:
+            # They need a gradient for their scores alone, so it is not exchanged.
+            rows, skipped = rows.detach().requires_grad_(), None
+            back = partial(self._local.sums, direction=Direction.BACKWARD)
+        takers = [each for each in (columns if scored else None, skipped) if each is not None]
+        if takers and rows.requires_grad:
+            values, rows = rows.detach(), rows.view_as(rows)
 
-    def directed(self, rows: Tensor, direction: Direction, what: "_Summed") -> Tensor:
+            def note(gradient: Tensor) -> None:
+                for taker in takers:
+                    taker.note(tensor_id, values, gradient.detach())
+
+            rows.register_hook(note)  # type: ignore[no-untyped-call]
+        return with_adjoint(rows, there, back)
+
+    def _directed(
+        self, direction: Direction, tensor_id: int, columns: Columns | None, rows: Tensor
+    ) -> Tensor:
         """Return the sums over the neighbours of one direction, without autograd."""
+        local = partial(self._local.sums, rows, direction)
         if self._remote is None:
-            return self.local(rows, direction)
-        tensor_id = what.tensor_id
-        chosen = None if what.columns is None else what.columns.of(tensor_id, rows.shape[1])
-        if self._remote.skipped is not None and direction is Direction.FORWARD and what.first:
+            return local()
+        chosen = None if columns is None else columns.of(tensor_id, rows.shape[1])
+        if self._remote.skipped is not None and direction is Direction.FORWARD:
             self._remote.skipped.before(
                 tensor_id, tensor_id if chosen is None else chosen.tensor_id
             )
         way = direction.opposite if self._against else direction
         if chosen is None:
             exchange = self._remote.submit(self._to_send(rows, direction), way, tensor_id)
-            sums = self.local(rows, direction)
-            return sums.add_(self._received(exchange, rows, direction))
+            return local().add_(self._received(exchange, rows, direction))
         kept = chosen.columns.to(rows.device)
         sent = self._to_send(rows[:, kept], direction)
         exchange = self._remote.submit(sent, way, chosen.tensor_id, rows.shape[1])
-        sums = self.local(rows, direction)
+        sums = local()
         found = self._received(exchange, rows, direction)
         return sums.index_add_(1, kept, found.to(sums.dtype))
 
@@ -332,57 +368,3 @@ class NeighbourSum:
         if self._partial is None or direction is Direction.FORWARD:
             return found[: len(rows)]
         return self._partial.sums(found[len(rows) :], Direction.BACKWARD)
-
-    def local(self, rows: Tensor, direction: Direction) -> Tensor:
-        """Return the sums over the neighbours on this worker alone."""
-        return self._local.sums(rows, direction)
-
-
-@dataclass(frozen=True, eq=False)
-class _Summed:
-    """What is summed in a pass."""
-
-    tensor_id: int
-    columns: Columns | None  # those that are exchanged; None: all
-    scored: bool  # whether the importances of the columns are noted
-    local: bool  # whether the rows need no gradient but for these, so that it is not exchanged
-    skipped: SkippedRows | None  # takes the importances of the rows, if there is any
-    first: bool = True  # whether it is no gradient, or gradient of one
-
-    @property
-    def weighed(self) -> bool:
-        """Whether importances are computed in the pass backward."""
-        return self.scored or self.skipped is not None
-
-
-class _Sum(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401
-        rows: Tensor,
-        neighbours: NeighbourSum,
-        what: _Summed,
-        direction: Direction,
-    ) -> Tensor:
-        ctx.neighbours, ctx.what, ctx.direction = neighbours, what, direction
-        if what.weighed and what.first:
-            ctx.save_for_backward(rows)
-        return neighbours.directed(rows, direction, what)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:  # noqa: ANN401
-        what, neighbours, back = ctx.what, ctx.neighbours, ctx.direction.opposite
-        if what.local:
-            total = neighbours.local(gradient, back)
-        elif torch.is_grad_enabled():  # second derivatives are wanted
-            again = replace(what, first=False)
-            total = _Sum.apply(gradient, neighbours, again, back)  # type: ignore[no-untyped-call]
-        else:
-            total = neighbours.directed(gradient, back, what)
-        if what.weighed and what.first:
-            (rows,) = ctx.saved_tensors
-            if what.scored:
-                what.columns.note(what.tensor_id, rows, total)
-            if what.skipped is not None:
-                what.skipped.note(what.tensor_id, rows, total)
-        return None if what.local else total, None, None, None

@@ -18,8 +18,8 @@ from torch import Tensor
 from switchgnn.planner.base.direction import Direction
 from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.data.partition import Partition
-from switchgnn.training.exchange.sums import RemoteSum
-from switchgnn.training.layers.forward import Anywhere, Linear, with_adjoint
+from switchgnn.training.exchange.sums import Linear, RemoteSum, with_adjoint
+from switchgnn.training.layers.forward import Anywhere
 
 
 class PartEdges:
