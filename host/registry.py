@@ -113,6 +113,8 @@ class TransportKind:
     compresses: bool = False  # Whether rows may be sent in fewer bytes, see `Compression`.
     # Whether rows are sent bin by bin, which needs all rows of a bin, on the CPU.
     binned: bool = False
+    # Whether the fastest of some others takes its place, once data, model and network are known.
+    predicted: bool = False
 
     @property
     def in_switch(self) -> bool:
@@ -214,9 +216,11 @@ LOCAL = TransportKind(
 )
 
 TRANSPORTS = (SWITCH, SWITCH_PAPER, HOST, HOST_PARTIAL, G3, STRAWMAN, LOCAL)
-# What takes its place is known once data, model and network are.
 AUTO = replace(
-    SWITCH, name="auto", help="of switch, host-partial and host the one predicted to be the fastest"
+    SWITCH,
+    name="auto",
+    help="of switch, host-partial and host the one predicted to be the fastest",
+    predicted=True,
 )
 DEFAULT = AUTO
 # A job has one plan, `switch-paper` and the strawman have their own, and `local` one worker.

@@ -15,8 +15,8 @@ try:
         raise ImportError(
             f"switchgnn.dgl needs DGL 1.1.3, and {_found} is installed: {how_to_install('dgl')}."
         )
-    from switchgnn.training.join import Worker, join
     from switchgnn.training.layers.dgl_layers import data_of, graph_of
+    from switchgnn.training.script import Worker, join
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "switchgnn.dgl needs DGL 1.1.3, PyTorch and PyTorch Geometric, but "

@@ -14,7 +14,7 @@ from switchgnn.training.job import Job, read_job, write_job
 
 try:
     from switchgnn.training.exchange.process_group import SwitchHook, switch_hook
-    from switchgnn.training.join import Worker, join
+    from switchgnn.training.script import Worker, join
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"switchgnn.torch needs PyTorch and PyTorch Geometric, but {error.name} is missing: "

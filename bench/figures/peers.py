@@ -124,7 +124,7 @@ def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Ite
 def _job(graph: str, layers: int, *, kept: bool) -> "TrainJob":
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
     from switchgnn.training.base.options import ModelOptions, TrainOptions  # noqa: PLC0415
-    from switchgnn.training.worker import Training  # noqa: PLC0415
+    from switchgnn.training.trainer import Training  # noqa: PLC0415
 
     setting = TrainingSetting(graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK)
     job = job_of(setting, SWITCH.name)

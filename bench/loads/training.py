@@ -122,7 +122,8 @@ def job_of(setting: TrainingSetting, transport: str) -> "TrainJob":
     from switchgnn.jobs.train import TrainJob  # noqa: PLC0415
     from switchgnn.planner.presets import PlanRequest  # noqa: PLC0415
     from switchgnn.training.base.options import ModelOptions, TrainOptions  # noqa: PLC0415
-    from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
+    from switchgnn.training.train_worker import TrainTask  # noqa: PLC0415
+    from switchgnn.training.trainer import Training  # noqa: PLC0415
 
     shaped = setting.bandwidth is not None
     limits = usual_limits(setting.target, shaped=shaped)

@@ -17,7 +17,7 @@ _PIPE_CLOSED = 141  # the same of SIGPIPE
 _WORKERS = {
     "worker": "switchgnn.host.worker:run",
     "reduce-worker": "switchgnn.host.reduce.worker:run",
-    "train-worker": "switchgnn.training.worker:run",
+    "train-worker": "switchgnn.training.train_worker:run",
 }
 
 

@@ -77,7 +77,7 @@ from switchgnn.training.data.weights import told_cost
 from switchgnn.training.exchange.gradients import TCP_PAYLOAD
 from switchgnn.training.layers.models import build_model, exchanged_widths
 from switchgnn.training.layers.pyg_layers import templates_removed
-from switchgnn.training.worker import TrainTask
+from switchgnn.training.train_worker import TrainTask
 
 # The longest time in seconds between workers. The command itself notices dead or stuck processes.
 SKEW = 180.0

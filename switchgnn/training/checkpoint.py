@@ -1,40 +1,31 @@
-"""The state of a training on disk: one file, for any number of workers.
-
-It is an archive of plain arrays (``.npz``): weights, the optimizer's state, and facts in JSON.
-Reading it executes nothing and takes no more memory than the model, unlike ``torch.load`` and
-``torch.distributed.checkpoint``, which read pickles.
+"""The state of a training on disk: one safetensors file, for any number of workers.
 
 All workers have the same weights, and the random numbers of an epoch follow from the seed, the
 epoch and the worker (``layers/dropout.py``). Worker 0 writes the file, and reads it for all.
+Reading it executes nothing, unlike ``torch.distributed.checkpoint``, which reads pickles.
 """
 
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from switchgnn.base.arrays import ArrayKind, ArraysError, read_npz
-from switchgnn.base.files import UnpackLimit, whole_file
+from switchgnn.base.files import read_regular, whole_file
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.training.base.errors import TrainingError
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.gradients import GradientSums
 
-FORMAT, VERSION = "switchgnn-checkpoint", 3
-_REMEDY = "train with the same options as before, or name another file"
+FORMAT, VERSION = "switchgnn-checkpoint", 4
 _FACTS, _MODEL, _OPTIMIZER = "facts", "model", "optimizer"
-_FACTS_KIND = ArrayKind(("|u1",))
-_MOST_FACTS = 1 << 16
-# The header of an array in the archive.
-_HEADER_BYTES = 2048
 # Adam's state of each parameter, which is empty before its first gradient.
 _OF_PARAMETER = ("step", "exp_avg", "exp_avg_sq")
 
@@ -48,35 +39,23 @@ class TrainingProgress:
     tries: int = 0  # evaluations since then
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The data set of a training, and the seed of splits, weights and dropout.
+# The data set of a training, and the seed of splits, weights and dropout. A checkpoint of others is
+# refused; the model is checked by its weights.
+Trained = Mapping[str, str | int]
 
-    A checkpoint of other data or another seed is refused; the model is checked by its weights.
-    """
 
-    data: str
-    vertices: int
-    features: int
-    classes: int
-    train: int
-    validation: int
-    test: int
-    seed: int
-
-    @classmethod
-    def of(cls, partition: Partition, seed: int) -> "Trained":
-        """Return the same on all workers."""
-        return cls(
-            data=partition.name,
-            vertices=partition.total_vertices,
-            features=partition.features.shape[1],
-            classes=partition.classes,
-            train=partition.total_train,
-            validation=partition.total_validation,
-            test=partition.total_test,
-            seed=seed,
-        )
+def what_is_trained(partition: Partition, seed: int) -> Trained:
+    """Return the same on all workers."""
+    return {
+        "data": partition.name,
+        "vertices": partition.total_vertices,
+        "features": partition.features.shape[1],
+        "classes": partition.classes,
+        "train": partition.total_train,
+        "validation": partition.total_validation,
+        "test": partition.total_test,
+        "seed": seed,
+    }
 
 
 @dataclass(frozen=True)
@@ -84,7 +63,7 @@ class _CheckpointFacts:
     format: str
     version: int
     progress: TrainingProgress
-    trained: Trained
+    trained: dict[str, str | int]
 
 
 class Checkpoint:
@@ -101,12 +80,18 @@ class Checkpoint:
         own: bool,
     ) -> None:
         self._path = path
+        self._previous = path.with_name(f"{path.name}.before")
         self._model = model
         self._optimizer = optimizer
         self._trained = trained
         self._sums = sums
         self._own = own
-        self._templates = _templates(model, optimizer)
+        for name, value in model.state_dict().items():
+            if not isinstance(value, Tensor) or value.layout is not torch.strided:
+                raise TrainingError(
+                    f"The model's {name} cannot be saved: a checkpoint holds dense tensors. Train "
+                    "without --checkpoint, or change the model."
+                )
 
     def save(self, progress: TrainingProgress) -> None:
         """Write the file atomically, and keep the previous one (``.before``)."""
@@ -114,28 +99,33 @@ class Checkpoint:
 
     def restore(self) -> TrainingProgress:
         """Continue from the file, if there is one."""
-        progress, arrays, problem = TrainingProgress(), dict[str, Tensor](), ""
+        data, problem = b"", ""
         if self._own:
             try:
                 self._try_to_write()
-                progress, arrays = self._read()
+                data = self._read()
             except TrainingError as error:
                 problem = str(error)
         self._agree(problem)
-        return self._shared(progress, arrays)
+        data = self._sums.spread_bytes(data)
+        return self._restored(load(data)) if data else TrainingProgress()
 
     def _agree(self, problem: str) -> None:
-        if problem := self._sums.spread_text(problem):
+        if problem := self._sums.spread_bytes(problem.encode()).decode():
             raise TrainingError(problem)
 
     def _written(self, progress: TrainingProgress) -> str:
         """Write the file; return an error message or an empty text."""
-        facts = asdict(_CheckpointFacts(FORMAT, VERSION, progress, self._trained))
-        arrays = {_FACTS: np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
-        arrays |= {name: _array(value) for name, value in self._state().items()}
+        facts = asdict(_CheckpointFacts(FORMAT, VERSION, progress, dict(self._trained)))
+        tensors = {_FACTS: torch.tensor([*json.dumps(facts).encode()], dtype=torch.uint8)}
+        tensors |= {_weights(name): value for name, value in self._model.state_dict().items()}
+        for number, values in self._optimizer.state_dict()["state"].items():
+            tensors |= {_state(number, what): values[what] for what in _OF_PARAMETER}
+        # Weights may share memory, which safetensors refuses.
+        tensors = {name: each.detach().cpu().clone().contiguous() for name, each in tensors.items()}
         try:
-            with whole_file(self._path, older=_previous(self._path)) as file:
-                np.savez(file, **arrays)  # type: ignore[arg-type]
+            with whole_file(self._path, older=self._previous) as file:
+                file.write(save(tensors))
         except OSError as error:
             return self._not_written(error)
         return ""
@@ -151,134 +141,70 @@ class Checkpoint:
         why = why_not_written(error, self._path)
         return f"Cannot write the checkpoint {self._path}: {why}."
 
-    def _state(self) -> dict[str, Tensor]:
-        state = {f"{_MODEL}/{name}": value for name, value in self._model.state_dict().items()}
-        for number, values in self._optimizer.state_dict()["state"].items():
-            state |= {_name(number, what): values[what] for what in _OF_PARAMETER}
-        return state
-
-    def _read(self) -> tuple[TrainingProgress, dict[str, Tensor]]:
+    def _read(self) -> bytes:
+        """Return the content of the file if it is of this training; nothing without a file."""
         # A writer that was killed between two renames leaves only the previous file.
-        files = [path for path in (self._path, _previous(self._path)) if path.exists()]
+        files = [path for path in (self._path, self._previous) if path.exists()]
         if not files:
-            return TrainingProgress(), {}
+            return b""
         try:
-            facts = self._read_facts(files[0])
-            kinds, size = {_FACTS: _FACTS_KIND}, _MOST_FACTS
-            for name, like in self._templates.items():
-                dtype = _array(torch.empty(0, dtype=like.dtype)).dtype.str
-                kinds[name] = ArrayKind((dtype,), (like.dim(),), name.startswith(_OPTIMIZER))
-                size += like.numel() * like.element_size() + _HEADER_BYTES
-            # The size of this training's arrays bounds the memory that a file can take.
-            limit = UnpackLimit(size, 0)
-            found = read_npz(files[0], kinds, remedy=_REMEDY, limit=limit)
-        except ArraysError as error:
-            raise TrainingError(f"No checkpoint of this training: {error}") from error
-        del found[_FACTS]
-        return facts.progress, self._fitting(found, files[0])
+            data = read_regular(files[0])
+            self._check(load(data))
+        except (OSError, SafetensorError, RecordError) as error:
+            raise TrainingError(
+                f"{files[0]} is no checkpoint of this training: {error}; train with the same "
+                "options as before, or name another file."
+            ) from error
+        return data
 
-    def _read_facts(self, path: Path) -> _CheckpointFacts:
-        limit = UnpackLimit(_MOST_FACTS, 0)
-        found = read_npz(path, {_FACTS: _FACTS_KIND}, remedy=_REMEDY, limit=limit, others=".*")
-        try:
-            read = parse_json(found[_FACTS].tobytes())
-            if not isinstance(read, dict) or [read.get("format"), read.get("version")] != [
-                *(FORMAT, VERSION)
-            ]:
-                raise RecordError(f"it is not of the format {FORMAT}, version {VERSION}")
-            facts = make_record(_CheckpointFacts, read)
-            if facts.progress.epoch < 1:
-                raise RecordError("it is of no epoch")
-        except RecordError as error:
-            raise TrainingError(f"{path} is no checkpoint: {error}; {_REMEDY}.") from error
-        for field in fields(Trained):
-            before, now = (getattr(each, field.name) for each in (facts.trained, self._trained))
-            if before != now:
-                raise TrainingError(
-                    f"{path} is the checkpoint of another training: there {field.name} was "
-                    f"{before}, and here it is {now}; {_REMEDY}."
+    def _check(self, found: Mapping[str, Tensor]) -> None:
+        """Raise RecordError if tensors are not those of this training."""
+        facts = _facts_of(found)
+        if (facts.format, facts.version) != (FORMAT, VERSION):
+            raise RecordError(f"it is not of the format {FORMAT}, version {VERSION}")
+        for name, now in self._trained.items():
+            if (before := facts.trained.get(name)) != now:
+                raise RecordError(f"there {name} was {before}, and here it is {now}")
+        shapes = {_FACTS: found[_FACTS].shape}
+        shapes |= {_weights(name): value.shape for name, value in self._model.state_dict().items()}
+        parameters = [each for group in self._optimizer.param_groups for each in group["params"]]
+        for number, parameter in enumerate(parameters):
+            own = {_state(number, what): parameter.shape for what in _OF_PARAMETER}
+            own[_state(number, "step")] = torch.Size()
+            shapes |= own if own.keys() & found.keys() else {}
+        if strange := sorted(found.keys() ^ shapes.keys()):
+            verb = "holds" if strange[0] in found else "lacks"
+            raise RecordError(f"it {verb} {strange[0]}, unlike this model")
+        for name, shape in shapes.items():
+            if (there := found[name].shape) != shape:
+                raise RecordError(
+                    f"{name} has the shape {tuple(there)} there, and {tuple(shape)} here"
                 )
-        return facts
 
-    def _fitting(self, found: Mapping[str, NDArray[Any]], path: Path) -> dict[str, Tensor]:
-        for name, array in found.items():
-            shape = tuple(self._templates[name].shape)
-            if array.shape != shape:
-                raise TrainingError(
-                    f"{path} is no checkpoint of this model: {name} has the shape {array.shape} "
-                    f"there, and {shape} here; {_REMEDY}."
-                )
-        for number in _numbers(self._templates):
-            there = [_name(number, what) in found for what in _OF_PARAMETER]
-            if any(there) and not all(there):
-                raise TrainingError(
-                    f"{path} is no checkpoint: the state of parameter {number} is not whole; "
-                    f"{_REMEDY}."
-                )
-        return {name: torch.from_numpy(array) for name, array in found.items()}
-
-    def _shared(self, progress: TrainingProgress, arrays: dict[str, Tensor]) -> TrainingProgress:
-        shared = torch.tensor([progress.epoch, progress.best, progress.tries], dtype=torch.float64)
-        epoch, best, tries = self._sums.spread(shared).tolist()
-        if not epoch:
-            return TrainingProgress()
-        there = torch.tensor([name in arrays for name in self._templates], dtype=torch.uint8)
-        self._sums.spread(there)
-        state = {}
-        for (name, like), is_there in zip(self._templates.items(), there.tolist(), strict=True):
-            if is_there:
-                value = arrays[name] if self._own else torch.zeros(like.shape, dtype=like.dtype)
-                state[name] = self._sums.spread(value)
-        self._model.load_state_dict(
-            {name: state[f"{_MODEL}/{name}"] for name in self._model.state_dict()}
-        )
-        of_parameters = {
-            number: {what: state[_name(number, what)] for what in _OF_PARAMETER}
-            for number in _numbers(self._templates)
-            if _name(number, _OF_PARAMETER[0]) in state
-        }
+    def _restored(self, found: Mapping[str, Tensor]) -> TrainingProgress:
+        names = self._model.state_dict()
+        self._model.load_state_dict({name: found[_weights(name)] for name in names})
         options = self._optimizer.state_dict()["param_groups"]
+        numbers = [number for group in options for number in group["params"]]
+        of_parameters = {
+            number: {what: found[_state(number, what)] for what in _OF_PARAMETER}
+            for number in numbers
+            if _state(number, _OF_PARAMETER[0]) in found
+        }
         self._optimizer.load_state_dict({"state": of_parameters, "param_groups": options})
-        return TrainingProgress(int(epoch), best, int(tries))
+        return _facts_of(found).progress
 
 
-def _previous(path: Path) -> Path:
-    return path.with_name(f"{path.name}.before")
+def _weights(name: str) -> str:
+    return f"{_MODEL}/{name}"
 
 
-def _name(number: int, what: str) -> str:
+def _state(number: int, what: str) -> str:
     return f"{_OPTIMIZER}/{number}/{what}"
 
 
-def _numbers(templates: Mapping[str, Tensor]) -> list[int]:
-    named = (name.split("/") for name in templates if name.startswith(f"{_OPTIMIZER}/"))
-    return sorted({int(parts[1]) for parts in named})
-
-
-def _templates(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return the arrays of a checkpoint by name, as tensors without memory."""
-    templates = {}
-    for name, value in model.state_dict().items():
-        try:
-            _array(value[:0] if value.dim() else value)
-        except (AttributeError, TypeError) as error:
-            raise TrainingError(
-                f"The model's {name} cannot be saved: a checkpoint holds arrays of numbers, of "
-                "types that NumPy has. Train without --checkpoint, or change the model."
-            ) from error
-        templates[f"{_MODEL}/{name}"] = _like(value)
-    parameters = [each for group in optimizer.param_groups for each in group["params"]]
-    for number, parameter in enumerate(parameters):
-        for what in _OF_PARAMETER:
-            alone = torch.empty((), dtype=torch.float32, device="meta")
-            templates[_name(number, what)] = alone if what == "step" else _like(parameter)
-    return templates
-
-
-def _like(value: Tensor) -> Tensor:
-    return torch.empty(value.shape, dtype=value.dtype, device="meta")
-
-
-def _array(value: Tensor) -> NDArray[Any]:
-    array: NDArray[Any] = value.detach().cpu().numpy()
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+def _facts_of(found: Mapping[str, Tensor]) -> _CheckpointFacts:
+    if _FACTS not in found:
+        raise RecordError("it has no facts")
+    read: Any = parse_json(found[_FACTS].numpy().tobytes())
+    return make_record(_CheckpointFacts, read)

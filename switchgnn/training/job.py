@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from switchgnn.base.files import open_regular, reason_to_keep, replacing
+from switchgnn.base.files import read_bounded, read_regular, reason_to_keep, replacing
 from switchgnn.base.full_disk import why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json, record_digest
 from switchgnn.host.direct.kinds import backward_file
-from switchgnn.host.registry import AUTO, OF_JOBS, SWITCH, TransportKind, transport_kind
+from switchgnn.host.registry import OF_JOBS, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import USUAL_WIDTH
@@ -38,7 +38,6 @@ from switchgnn.training.base.errors import DatasetError, JobError
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
 from switchgnn.training.data.partition import (
-    SHARED_FILE,
     Partition,
     machines_of,
     partition_file,
@@ -49,7 +48,7 @@ from switchgnn.training.data.partition import (
 from switchgnn.training.data.weights import told_cost
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 6
+FORMAT, VERSION = "switchgnn-job", 7
 _MOST_BYTES = 1 << 20
 _INPUTS = ("x", "edge_index")
 _LABELS = ("y", "train_mask", "val_mask", "test_mask")
@@ -79,7 +78,6 @@ class Job:
     test: int
     plan: str  # the digest of the plan
     parts: tuple[str, ...]  # SHA-256 in hex of each worker's part
-    shared: str  # SHA-256 in hex of what the parts share
     # SHA-256 in hex of the files of the rows that machines send each other, by name
     schedules: Mapping[str, str]
     auto: str  # the transport that is predicted to be the fastest, or empty
@@ -150,7 +148,8 @@ def write_job(
     known = {JOB_FILE, PLAN_FOLDER, PARTS_FOLDER} if (target / JOB_FILE).exists() else set()
     if reason := reason_to_keep(target, "a job", known.__contains__):
         raise JobError(reason)
-    taken = {SWITCH.name, *(transport_kind(each, OF_JOBS).name for each in transports)}
+    asked = [transport_kind(each, OF_JOBS) for each in transports]
+    taken = {SWITCH.name, *(each.name for each in asked if not each.predicted)}
     dataset = _dataset_of(data, name)
     request = request or PlanRequest()
     program = load_program()
@@ -177,14 +176,14 @@ def write_job(
         why = ""
         plan = build_resolved(graph, choice, context, left=left, **made)
     auto = ""
-    if AUTO.name in taken:
+    if any(each.predicted for each in asked):
         edges = boundary_edges(graph, plan.assignment)
         ways = {} if leaf_spine else predict_ways(plan, edges, forecast)
         auto = min(ways, key=ways.__getitem__, default=SWITCH.name)
         told = ", ".join(f"{told_seconds(ways[way])} ({way})" for way in ways)
         told = f"predicted to take {told}" if told else "not predicted over leaves and spines"
         why += f" The transport auto is {auto}: exchanges of both directions are {told}."
-        taken = taken - {AUTO.name} | {auto}
+        taken.add(auto)
     try:
         of_vertices = plan.assignment[: dataset.vertices]
         cost = told_cost(dataset.graph, of_vertices, dataset.factors)
@@ -215,7 +214,6 @@ def write_job(
                     _digest(new / PARTS_FOLDER / partition_file(worker))
                     for worker in range(workers)
                 ),
-                shared=_digest(new / PARTS_FOLDER / SHARED_FILE),
                 schedules=schedules,
                 auto=auto,
                 why=" ".join(filter(None, (cost, why.strip()))),
@@ -268,8 +266,7 @@ def read_job(folder: str | Path) -> Job:
     """
     path = Path(folder) / JOB_FILE
     try:
-        with open_regular(path) as file:
-            data = file.read(_MOST_BYTES)
+        data = read_bounded(path, _MOST_BYTES)
     except OSError as error:
         raise JobError(f"{folder} holds no job: cannot read {path}: {error.strerror}.") from error
     try:
@@ -294,7 +291,7 @@ def check_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = 
     if plan.digest != job.plan:
         raise JobError(f"The plan in {folder} is not the job's: copy the whole job again.")
     parts = Path(folder) / PARTS_FOLDER
-    files = {SHARED_FILE: job.shared, partition_file(worker): job.parts[worker]}
+    files = {partition_file(worker): job.parts[worker]}
     own = [each.name for each in _both(parts, kind, worker // job.workers_per_machine)]
     files |= {each: job.schedules[each] for each in own if each in job.schedules}
     for file, expected in files.items():
@@ -322,8 +319,10 @@ def job_transport(folder: str | Path, job: Job, name: str) -> TransportKind:
         TransportError: there is no such transport.
         JobError: the job was not written for it.
     """
-    kind = transport_kind(job.auto or name if name == AUTO.name else name, OF_JOBS)
-    if kind is AUTO or (kind.between_hosts and job_schedule(folder, job, 0, kind) is None):
+    kind = transport_kind(name, OF_JOBS)
+    if kind.predicted and job.auto:
+        kind = transport_kind(job.auto)
+    if kind.predicted or (kind.between_hosts and job_schedule(folder, job, 0, kind) is None):
         raise JobError(
             f"The job {folder} was not written for the transport {name}: write it again with "
             f"`switchgnn plan --parts --transport {name}` or write_job(..., transports=[{name!r}])."
@@ -354,8 +353,4 @@ def _both(parts: Path, kind: TransportKind, machine: int) -> tuple[Path, Path]:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open_regular(path) as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+    return hashlib.sha256(read_regular(path)).hexdigest()

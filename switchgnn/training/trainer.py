@@ -2,25 +2,44 @@
 
 import gc
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from switchgnn.host.links.transport import Transport
+from switchgnn.host.metrics import WorkerView
+from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.training.base.compression import CompressionOptions
 from switchgnn.training.base.errors import TrainingError
-from switchgnn.training.base.options import TrainOptions, device_of
-from switchgnn.training.bins import BinnedSum
-from switchgnn.training.checkpoint import Checkpoint, Trained, TrainingProgress
+from switchgnn.training.base.options import (
+    DeviceName,
+    ModelOptions,
+    TrainOptions,
+    device_of,
+    own_device,
+)
+from switchgnn.training.base.steps import SharedSteps
+from switchgnn.training.checkpoint import Checkpoint, TrainingProgress, what_is_trained
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
-from switchgnn.training.exchange.sums import RemoteSum
+from switchgnn.training.exchange.machine import Machine
+from switchgnn.training.exchange.sums import Ledger
+from switchgnn.training.layers.bins import (
+    BinOptions,
+    RemoteSums,
+    distribute_over,
+    sums_over,
+)
 from switchgnn.training.layers.dropout import Draws, VertexDropout, begin_epoch
+from switchgnn.training.layers.models import build_model
+from switchgnn.training.layers.norms import VertexSums
+from switchgnn.training.layers.pyg_layers import own_code, templates_removed
 
 
 @dataclass(frozen=True)
@@ -77,7 +96,7 @@ class Trainer:
         self,
         model: nn.Module,
         partition: Partition,
-        remote: RemoteSum | BinnedSum,
+        remote: RemoteSums,
         options: TrainOptions,
         *,
         sums: GradientSums | None = None,
@@ -124,7 +143,7 @@ class Trainer:
                 options.checkpoint,
                 model,
                 self._optimizer,
-                Trained.of(partition, options.seed),
+                what_is_trained(partition, options.seed),
                 self._sums,
                 own=partition.worker == 0,
             )
@@ -237,3 +256,68 @@ class Trainer:
         if self._partition.multilabel:
             return ((outputs > 0) == (self._labels > 0)).float().mean(dim=1)
         return (outputs.argmax(dim=1) == self._labels).float()
+
+
+@dataclass(frozen=True)
+class Training:
+    """The model and the options of all workers; ``bins`` are for ``g3``."""
+
+    model: ModelOptions
+    options: TrainOptions
+    bins: BinOptions = field(default_factory=BinOptions)
+    device: DeviceName = DeviceName.CPU
+    compression: CompressionOptions = field(default_factory=CompressionOptions)
+
+
+def train_as_worker(
+    partition: Partition,
+    transport: Transport,
+    training: Training,
+    on_epoch: Callable[[EpochReport], None],
+    *,
+    first: int = 0,
+    seen: Callable[[WorkerView], AbstractContextManager[object]] = nullcontext,
+    reducer: Reducer | None = None,
+    binned: bool = False,
+    machine: Machine | None = None,
+) -> Ledger:
+    """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
+
+    ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
+    ``machine``: as for ``GradientSums``.
+    """
+    with own_code(training.model.model):
+        torch.manual_seed(training.options.seed)
+        with templates_removed():
+            model = build_model(training.model, partition.features.shape[1], partition.classes)
+        model.to(own_device(training.device))
+        # Of several on a machine, only one knows whether the switch adds up.
+        steps = SharedSteps(partition.worker, partition.workers) if machine is None else None
+        with sums_over(
+            transport, binned=binned, bins=training.bins, keep=training.compression.keep
+        ) as remote:
+            sums = GradientSums(first, remote.attending, reducer, machine, steps)
+            distribute_over(
+                *(model, partition, remote),
+                seed=training.options.seed,
+                precompute=training.options.precompute,
+                vertex_sums=VertexSums(sums.add),
+            )
+            sums.spread_model(model)
+            trainer = Trainer(
+                *(model, partition, remote, training.options),
+                sums=sums,
+                compression=training.compression,
+            )
+            with seen(view_of(partition.worker, transport, remote)):
+                for _ in range(trainer.resume()):
+                    transport.next_epoch()
+                for report in trainer.run():
+                    transport.next_epoch()
+                    on_epoch(report)
+        return replace(remote.ledger, gradients=sums.gradients)
+
+
+def view_of(worker: int, transport: Transport, remote: RemoteSums) -> WorkerView:
+    """Return a training worker's metrics."""
+    return WorkerView(worker, transport, lambda: (remote.clock.exchanging, remote.clock.waiting))

@@ -26,7 +26,8 @@ from switchgnn.training.base.compression import CompressionOptions
 from switchgnn.training.base.options import TrainOptions
 from switchgnn.training.data.load import load_dataset
 from switchgnn.training.layers.models import ModelOptions
-from switchgnn.training.worker import Training, TrainTask
+from switchgnn.training.train_worker import TrainTask
+from switchgnn.training.trainer import Training
 
 WORKERS = 8
 SLOW = 20.0

@@ -19,7 +19,7 @@ from switchgnn.controller.base.errors import PlanRefusedError, SwitchUnreachable
 from switchgnn.controller.target import client_of
 from switchgnn.planner.base.direction import Direction
 from switchgnn.training import load_dataset
-from switchgnn.training.seat import open_session
+from switchgnn.training.joining import open_session
 from tests.network.usual import described_leaf_spine, described_star
 from tests.support.speed import seconds_here
 from tests.torch.machines import one_machine
@@ -77,7 +77,7 @@ def test_local_workers_without_a_network_file_that_has_them(folder, monkeypatch)
     write(folder, star)
     (own, _) = star.workers
     here = (SimpleNamespace(name=own.interface, mac=own.mac),)
-    monkeypatch.setattr("switchgnn.training.seat.interfaces", lambda: here)
+    monkeypatch.setattr("switchgnn.training.joining.interfaces", lambda: here)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     assert "torchrun has started 2 processes here, and worker 0 of the" in refused(folder)
 
@@ -102,7 +102,7 @@ def test_a_switch_that_is_not_there(folder, karate, monkeypatch):
     link = replace(network.workers[0], interface="", link="udp:127.0.0.1:1:127.0.0.1:2")
     write(folder, replace(network, workers=(link,)))
     monkeypatch.setenv("WORLD_SIZE", "1")
-    monkeypatch.setattr("switchgnn.training.seat.client_of", partial(client_of, deadline=0.5))
+    monkeypatch.setattr("switchgnn.training.joining.client_of", partial(client_of, deadline=0.5))
     assert "nobody" in refused(folder, SwitchUnreachableError)
 
 

@@ -23,7 +23,9 @@ from switchgnn.host.direct.stream import Stream
 from switchgnn.host.wire.header import KIND_AT, Kind
 from switchgnn.training.base.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.base.options import TrainOptions
-from switchgnn.training.bins import (
+from switchgnn.training.data.load import load_dataset
+from switchgnn.training.data.partition import partition_dataset
+from switchgnn.training.layers.bins import (
     PIPELINES,
     BinnedSum,
     BinOptions,
@@ -32,8 +34,6 @@ from switchgnn.training.bins import (
     pack_bins,
     vertices_per_bin,
 )
-from switchgnn.training.data.load import load_dataset
-from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.layers.models import ModelOptions, build_model
 from tests.host.direct.crew import Hub, binned_on_hub, together
 from tests.training.layers.test_layers import LAYERS, make_data, on_one

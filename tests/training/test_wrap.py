@@ -16,8 +16,8 @@ from torch_geometric.nn import GCNConv
 from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.exchange.sums import RemoteSum
-from switchgnn.training.join import Worker
-from switchgnn.training.seat import Seat
+from switchgnn.training.joining import Joined
+from switchgnn.training.script import Worker
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering, in_threads
 from tests.training.layers.test_layers import NARROW, WIDE, make_data, whole_edges
@@ -49,8 +49,8 @@ def workers_run(data, work, transports=None):
 
     def run(number):
         with RemoteSum(transports[number]) as remote:
-            seat = Seat(job, Path(), parts[number], remote.transport, first=0, session=0)
-            worker = Worker(seat, remote, seed=0)
+            joined = Joined(job, Path(), parts[number], remote.transport, first=0, session=0)
+            worker = Worker(joined, remote, seed=0)
             worker._sums = ThreadSums(shared, own=number == 0)
             worker._vertices.add = worker._sums.add
             return work(worker)

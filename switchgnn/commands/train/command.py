@@ -120,7 +120,8 @@ def _load(asked: TrainCommandOptions, network: NetworkJob) -> "Dataset":
 
 def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
     from switchgnn.jobs.train import SKEW, TrainJob  # noqa: PLC0415
-    from switchgnn.training.worker import Training, TrainTask  # noqa: PLC0415
+    from switchgnn.training.train_worker import TrainTask  # noqa: PLC0415
+    from switchgnn.training.trainer import Training  # noqa: PLC0415
 
     training, over = asked.training, asked.over
     shape = training.shape()

@@ -28,7 +28,7 @@ from switchgnn.training import Dataset, load_dataset, load_files
 from switchgnn.training.base.options import DeviceName, ReduceBy, TrainingOptions
 
 if TYPE_CHECKING:
-    from switchgnn.training.bins import BinOptions
+    from switchgnn.training.layers.bins import BinOptions
 
 # The options that `train --help` shows; `--help-all` shows the others, too.
 COMMON = (
@@ -173,7 +173,7 @@ class TransportOptions:
 
     def bins(self) -> "BinOptions":
         """Return the size of bins and what overlaps."""
-        from switchgnn.training.bins import PIPELINES, BinOptions  # noqa: PLC0415
+        from switchgnn.training.layers.bins import PIPELINES, BinOptions  # noqa: PLC0415
 
         return BinOptions(self.bin_memory, *PIPELINES[self.pipeline.value])
 

@@ -33,6 +33,12 @@ class OutOfStepError(TrainingError):
         self.workers = tuple(workers)
 
 
+def first_line(error: BaseException) -> str:
+    """Return the type of an error and the first line of its message, without the full stop."""
+    text = str(error).strip().partition("\n")[0].rstrip(".")[:200]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 @contextmanager
 def collective() -> Iterator[None]:
     """Raise LostWorkerError if the others cannot be reached in the block, as when one has ended."""

@@ -281,9 +281,9 @@ def _check_masks(data: Dataset) -> None:
 
 # The arrays with a row for each vertex; labels may be whole numbers, or zeros and ones.
 OF_VERTICES: Mapping[str, ArrayKind] = {
-    "features": ArrayKind(("<f4",), (2,)),
-    "labels": ArrayKind(("<i8", "<f4", "|b1"), (1, 2)),
-    "train": ArrayKind(("|b1",)),
-    "validation": ArrayKind(("|b1",)),
-    "test": ArrayKind(("|b1",)),
+    "features": ArrayKind(("<f4",), (2,), shape="n,F"),
+    "labels": ArrayKind(("<i8", "<f4", "|b1"), (1, 2), shape="n,C"),
+    "train": ArrayKind(("|b1",), shape="n"),
+    "validation": ArrayKind(("|b1",), shape="n"),
+    "test": ArrayKind(("|b1",), shape="n"),
 }

@@ -20,7 +20,7 @@ from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 from switchgnn.planner.graphs.load import REDDIT, SAINT, SUFFIXES, graph_file, load_graph
 from switchgnn.planner.graphs.shaped import RANDOM, load_random
-from switchgnn.training.base.errors import DatasetError
+from switchgnn.training.base.errors import DatasetError, first_line
 from switchgnn.training.data.dataset import (
     Dataset,
     Split,
@@ -299,21 +299,15 @@ def _outside(name: str, folder: Path, *, files: str, package: str, extra: str) -
             yield
     except ImportError as error:
         raise DatasetError(
-            f"Data set {name} needs {package}, which cannot be imported ({_line(error)}): "
+            f"Data set {name} needs {package}, which cannot be imported ({first_line(error)}): "
             f"{how_to_install(extra)}."
         ) from error
     except (Exception, SystemExit) as error:
         # Damaged files can raise any error, and OGB exits when the user declines the download.
         raise DatasetError(
-            f"Data set {name} can neither be read from {folder} nor downloaded ({_line(error)}): "
-            f"put {files} there, or try again with a network."
+            f"Data set {name} can neither be read from {folder} nor downloaded "
+            f"({first_line(error)}): put {files} there, or try again with a network."
         ) from error
-
-
-def _line(error: BaseException) -> str:
-    """Return the type of an error and the first line of its message."""
-    text = str(error).strip().partition("\n")[0][:200]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 DATASETS: Mapping[str, Callable[[str, Path, int], Dataset]] = {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import read_bounded, reason_to_keep, replacing
+from switchgnn.base.files import reason_to_keep, replacing
 from switchgnn.base.full_disk import writing
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.graphs.graph import Graph
@@ -23,7 +23,7 @@ from switchgnn.training.data.weights import partial_sums
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionedData:
-    """The facts of a data set that all of its parts have."""
+    """The facts of a data set that each of its parts repeats."""
 
     workers: int  # the number of parts
     name: str  # the name of the data set
@@ -41,11 +41,7 @@ class PartitionedData:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Partition(PartitionedData):
-    """One worker's vertices, and what it knows of the other workers; a row is a local vertex.
-
-    Raises:
-        DatasetError: the arrays do not belong together.
-    """
+    """One worker's vertices, and what it knows of the other workers; a row is a local vertex."""
 
     worker: int  # the number of the worker
     # int64[n], ids in the whole graph, ascending; the position is the row, as in a WorkerPart of a
@@ -84,45 +80,6 @@ class Partition(PartitionedData):
     # int64[2, B], the edges with one end here and the other at another worker of the machine, as
     # positions in `machine`
     beside: NDArray[np.int64] = field(default_factory=lambda: np.empty((2, 0), np.int64))
-
-    def __post_init__(self) -> None:
-        rows, each = len(self.vertices), self.workers_per_machine
-        per_vertex = (self.self_loop, self.in_degree, self.out_degree, self.features, self.labels)
-        masks = (self.train, self.validation, self.test)
-        fits = (
-            all(len(array) == rows for array in (*per_vertex, *masks))
-            and self.features.ndim == 2
-            and self.edges.ndim == 2
-            and len(self.edges) == 2
-            and self.edges.min(initial=0) >= 0
-            and self.edges.max(initial=-1) < rows
-            and self.labels.shape[1:] == ((self.classes,) if self.multilabel else ())
-            and self._weights_fit()
-            and self.beside.min(initial=0) >= 0
-            and self.beside.max(initial=-1) < len(self.machine)
-            and (each == 1 or (each > 1 and len(self.place) == rows))
-            and (self.incoming is None or self._incoming_fits(self.incoming))
-        )
-        if not fits:
-            raise DatasetError(
-                f"The arrays of worker {self.worker}'s part of data set {self.name} "
-                "do not belong together; write the partitions again."
-            )
-
-    def _incoming_fits(self, incoming: NDArray[np.int64]) -> bool:
-        bounds = np.array([[self.total_vertices], [len(self.vertices)]])
-        return len(incoming) == 2 and bool(((incoming >= 0) & (incoming < bounds)).all())
-
-    def _weights_fit(self) -> bool:
-        rows, partial = len(self.vertices), self.partial
-        sums = () if partial is None else partial.shape[1:]
-        arrays = (self.edge_weights, self.in_weight, self.factors, self.partial_weights)
-        found = [None if each is None else each.shape for each in arrays]
-        factors = (2, rows) if self.workers > 1 and partial is None else None
-        known = [self.edges.shape[1:], (rows,), factors, sums or None]
-        bounds = np.array([[rows], *([each] for each in sums)])
-        fits = partial is None or bool(((partial >= 0) & (partial < bounds)).all())
-        return fits and found in ([None] * len(arrays), known)
 
     def without_weights(self) -> "Partition":
         """Return it for layers that add up rows as they are."""
@@ -191,15 +148,9 @@ def partition_dataset(
 
     Args:
         data: the data set, with V vertices.
-        assignment: integers[V], the worker of each vertex; the largest is the last worker.
+        assignment: integers[V], the worker of each vertex; every worker needs one.
         per_machine: how many workers are on each machine.
         incoming: whether parts have the edges from other workers.
-
-    Yields:
-        The part of a worker.
-
-    Raises:
-        PlannerError: an assignment of another length, or that leaves a worker without vertices.
     """
     workers = int(assignment.max(initial=0)) + 1
     owner = check_assignment(data.graph, workers, assignment)
@@ -276,25 +227,25 @@ def _edges_with_self_loops(data: Dataset) -> tuple[NDArray[np.int32], NDArray[np
     return edges[:, order], weights
 
 
-SHARED_FILE = "partitions.json"
-FORMAT, VERSION = "switchgnn-partitions", 3
-_MOST_BYTES = 1 << 20
+FORMAT, VERSION = "switchgnn-partition", 4
+_FACTS, _REMEDY = "facts", "write the partitions again"
 
-# The arrays of a worker's file, little-endian.
+# The arrays of a worker's file, little-endian, besides its facts in JSON.
 ARRAYS: Mapping[str, ArrayKind] = {
-    "vertices": ArrayKind(("<i8",)),
-    "edges": ArrayKind(("<i8",), (2,)),
-    "self_loop": ArrayKind(("|b1",)),
-    "in_degree": ArrayKind(("<i8",)),
-    "out_degree": ArrayKind(("<i8",)),
+    "vertices": ArrayKind(("<i8",), shape="n"),
+    "edges": ArrayKind(("<i8",), (2,), shape="2,E", below="n"),
+    "self_loop": ArrayKind(("|b1",), shape="n"),
+    "in_degree": ArrayKind(("<i8",), shape="n"),
+    "out_degree": ArrayKind(("<i8",), shape="n"),
     **OF_VERTICES,
-    **dict.fromkeys(("edge_weights", "in_weight"), ArrayKind(("<f4",), optional=True)),
-    "factors": ArrayKind(("<f4",), (2,), optional=True),
-    "partial": ArrayKind(("<i8",), (2,), optional=True),
-    "partial_weights": ArrayKind(("<f4",), optional=True),
-    "incoming": ArrayKind(("<i8",), (2,), optional=True),
-    "machine": ArrayKind(("<i8",), optional=True),
-    "beside": ArrayKind(("<i8",), (2,), optional=True),
+    "edge_weights": ArrayKind(("<f4",), optional=True, shape="E"),
+    "in_weight": ArrayKind(("<f4",), optional=True, shape="n"),
+    "factors": ArrayKind(("<f4",), (2,), optional=True, shape="2,n"),
+    "partial": ArrayKind(("<i8",), (2,), optional=True, shape="2,X"),
+    "partial_weights": ArrayKind(("<f4",), optional=True, shape="X"),
+    "incoming": ArrayKind(("<i8",), (2,), optional=True, shape="2,I"),
+    "machine": ArrayKind(("<i8",), optional=True, shape="m"),
+    "beside": ArrayKind(("<i8",), (2,), optional=True, shape="2,B", below="m"),
 }
 SHARED = tuple(field.name for field in fields(PartitionedData))
 
@@ -312,18 +263,11 @@ def write_partitions(
     *,
     incoming: bool = False,
 ) -> None:
-    """Write the part of each worker; a reader sees either all of them or none.
-
-    Args:
-        data: the data set.
-        assignment: as for `partition_dataset`.
-        folder: new, empty, or older partitions, which are replaced as a whole.
-        per_machine: as for `partition_dataset`.
-        incoming: as for `partition_dataset`.
+    """Write what `partition_dataset` yields; a reader sees either all parts or none.
 
     Raises:
-        DatasetError: `folder` holds something else, or cannot be written.
-        PlannerError: an assignment that does not fit; see partition_dataset.
+        DatasetError: the folder holds anything but older partitions, which are replaced as a whole,
+            or cannot be written.
     """
     target = Path(folder).resolve()
     with writing(target, "partitions ", DatasetError):
@@ -338,46 +282,31 @@ def read_partition(folder: str | Path, worker: int) -> Partition:
     """Read one worker's part; the files of other workers are not touched.
 
     Raises:
-        DatasetError: no partitions, no such worker, or a missing or damaged file.
+        DatasetError: no such part, or a damaged one.
     """
-    shared = _read_shared(Path(folder) / SHARED_FILE)
-    if not 0 <= worker < shared.workers:
-        raise DatasetError(
-            f"Partitions {folder} are for the workers 0 to {shared.workers - 1}, but not {worker}."
-        )
     path = Path(folder) / partition_file(worker)
+    kinds = {_FACTS: ArrayKind(("|u1",)), **ARRAYS}
     try:
-        arrays: dict[str, Any] = read_arrays(path, ARRAYS, remedy="write the partitions again")
+        arrays: dict[str, Any] = read_arrays(path, kinds, remedy=_REMEDY)
+        facts = parse_json(arrays.pop(_FACTS).tobytes())
+        if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
+            raise RecordError("it is no partition")
+        if facts.pop("version", None) != VERSION:
+            raise RecordError(f"it has another version than {VERSION}")
+        return Partition(worker=worker, **arrays, **vars(make_record(PartitionedData, facts)))
     except ArraysError as error:
         raise DatasetError(str(error)) from error
-    return Partition(worker=worker, **arrays, **vars(shared))
+    except RecordError as error:
+        raise DatasetError(f"{path} cannot be used: {error}; {_REMEDY}.") from error
 
 
 def _is_ours(name: str) -> bool:
     digits = name.removeprefix("partition-").removesuffix(".safetensors")
-    return name == SHARED_FILE or (digits.isdecimal() and name == partition_file(int(digits)))
+    return digits.isdecimal() and name == partition_file(int(digits))
 
 
 def _write(part: Partition, folder: Path) -> None:
-    arrays = {name: getattr(part, name) for name in ARRAYS if getattr(part, name) is not None}
+    facts = {"format": FORMAT, "version": VERSION} | {name: getattr(part, name) for name in SHARED}
+    arrays = {_FACTS: np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
+    arrays |= {name: getattr(part, name) for name in ARRAYS if getattr(part, name) is not None}
     (folder / partition_file(part.worker)).write_bytes(pack_arrays(arrays))
-    shared = {"format": FORMAT, "version": VERSION} | {name: getattr(part, name) for name in SHARED}
-    (folder / SHARED_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")
-
-
-def _read_shared(path: Path) -> PartitionedData:
-    try:
-        shared = parse_json(read_bounded(path, _MOST_BYTES))
-        if not isinstance(shared, dict) or shared.pop("format", None) != FORMAT:
-            raise DatasetError(f"{path} does not describe partitions; write them again.")
-        if shared.pop("version", None) != VERSION:
-            raise DatasetError(
-                f"{path} has another version than {VERSION}; write the partitions again."
-            )
-        return make_record(PartitionedData, shared)
-    except FileNotFoundError:
-        raise DatasetError(f"{path.parent} holds no partitions: it has no {SHARED_FILE}.") from None
-    except OSError as error:
-        raise DatasetError(f"Cannot read {path}: {error.strerror}.") from error
-    except RecordError as error:
-        raise DatasetError(f"{path} is damaged; write the partitions again.") from error

@@ -71,12 +71,8 @@ class SkippedRows:
     """The rows of one worker that are sent less often (the importance of nodes in DGS).
 
     A row is as important as the sum of |gradient * value| over its columns: to first order, the
-    change of the loss without it. Each worker decides by itself which of its rows are skipped: for
-    the others they have not changed.
-
-    Args:
-        share: of the worker's vertices those that are skipped, 0 < share < 1, rounded down.
-        tell: the transport's `skip`, called before each forward exchange.
+    change of the loss without it. Each worker skips a share of its own rows, rounded down: for the
+    others they have not changed. `tell`: the transport's `skip`.
     """
 
     def __init__(self, share: float, tell: Callable[[int, NDArray[np.bool_] | None], None]) -> None:
@@ -90,18 +86,11 @@ class SkippedRows:
         self._all_are_due = epoch % EVERY == 0
 
     def before(self, tensor_id: int, sent_as: int) -> None:
-        """Tell which rows are skipped in the next forward exchange of a tensor.
-
-        `sent_as`: the id of its rows in the exchange, where only some columns are sent.
-        """
+        """Skip rows in the next forward exchange of a tensor, which is `sent_as` another."""
         self._tell(sent_as, None if self._all_are_due else self._skipped.get(tensor_id))
 
     def note(self, tensor_id: int, rows: Tensor, gradient: Tensor) -> None:
-        """Choose the rows of a tensor that are skipped from now on.
-
-        `rows`, `gradient`: [n, F], those that go into the sum. Rows of the same importance are
-        skipped in their order.
-        """
+        """Choose the rows to skip from now on, by a tensor's rows and their gradients, [n, F]."""
         importance = (rows * gradient).abs().sum(dim=1, dtype=torch.float64).cpu().numpy()
         least = np.argsort(importance, kind="stable")[: int(self._share * len(importance))]
         skipped = np.zeros(len(importance), dtype=np.bool_)

@@ -42,12 +42,7 @@ def number_kept(keep: float, width: int) -> int:
 
 
 class Columns:
-    """The columns that one worker exchanges; those of all workers are the same.
-
-    Args:
-        keep: the share of columns that is exchanged, 0 < keep <= 1.
-        new_tensor_id: returns the number of a tensor that was never exchanged before.
-    """
+    """The columns that one worker exchanges, a share of them; those of all workers are the same."""
 
     def __init__(self, keep: float, new_tensor_id: Callable[[], int]) -> None:
         self.scoring = False  # whether this pass collects the importances of columns

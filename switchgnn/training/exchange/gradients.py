@@ -237,15 +237,13 @@ class GradientSums:
         for tensor in (*model.parameters(), *model.buffers()):
             self.spread(tensor)
 
-    def spread_text(self, text: str) -> str:
-        """Return the text of worker 0."""
-        data = text.encode()
+    def spread_bytes(self, data: bytes) -> bytes:
+        """Return the bytes of worker 0."""
         length = int(self.spread(torch.tensor([len(data)])))
         if not length:
-            return ""
-        message = torch.zeros(length, dtype=torch.uint8)
-        message[: len(data)] = torch.tensor(list(data[:length]), dtype=torch.uint8)
-        return bytes(self.spread(message).tolist()).decode()
+            return b""
+        shared = torch.frombuffer(bytearray(data or bytes(length)), dtype=torch.uint8)
+        return self.spread(shared).numpy().tobytes()
 
     def _reduce_in_switch(self, values: Tensor) -> None:
         if self._reducer is None or values.dtype != torch.float32:

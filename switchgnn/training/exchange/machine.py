@@ -23,7 +23,6 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import private_folder
 from switchgnn.host.base.compression import Compression
 from switchgnn.host.base.errors import HostError
 from switchgnn.host.base.pace import Pace
@@ -41,7 +40,6 @@ _MOST_BYTES = 1 << 13
 _FILES = 2  # they take turns, as others may still read the last results
 _SIGNS = 4  # signs of life in the time in which one must come
 _LONG = 0.05  # seconds after which workers of other machines may miss an answer
-_SHORT_FOLDER = "/tmp"  # noqa: S108 - paths of sockets are short, unlike some of TMPDIR
 
 
 class Machine:
@@ -187,23 +185,18 @@ def local_processes(
     if each == 1:
         yield None
         return
-    leader, limit = worker - worker % each, pace.timeout + pace.skew
-    folder = private_folder("switchgnn-", _SHORT_FOLDER) if worker == leader else nullcontext()
-    door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    door.settimeout(limit)
-    with folder as own:
-        found: list[Any] = [None] * partition.workers
-        if own is not None:
-            door.bind(str(own / "machine"))
-            door.listen(each)
-        with collective():
-            dist.all_gather_object(found, own)
-            leaders = dist.new_group(
-                list(ranks[::each]), timeout=timedelta(seconds=limit), backend="gloo"
-            )
-            if own is None:
-                door.connect(str(found[ranks[leader]] / "machine"))
-            peers, files = _met(door, worker, each)
+    limit = pace.timeout + pace.skew
+
+    def agree(number: int) -> int:
+        largest = torch.tensor([number])
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        return int(largest)
+
+    with collective():
+        peers, files = _meet(worker, each, agree, limit)
+        leaders = dist.new_group(
+            list(ranks[::each]), timeout=timedelta(seconds=limit), backend="gloo"
+        )
     failed: BaseException | None = None
     machine = Machine(*(worker, each, peers, files), limit=limit, leaders=leaders)
     try:
@@ -215,13 +208,24 @@ def local_processes(
         machine.close(failed)
 
 
-def _met(door: socket.socket, worker: int, each: int) -> tuple[dict[int, socket.socket], list[int]]:
-    """Return the sockets and the memory of a `Machine`, whose leader's socket listens."""
+def _meet(
+    worker: int, each: int, agree: Callable[[int], int], limit: float
+) -> tuple[dict[int, socket.socket], list[int]]:
+    """Return the sockets and the memory of a `Machine`; `agree` returns the largest of numbers."""
+    # A name without a file, which nobody can guess before.
+    name = f"\0switchgnn-{agree(secrets.randbits(62))}-{worker // each}"
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    door.settimeout(limit)
     if worker % each:
+        agree(0)
+        door.connect(name)
         door.send(str(worker).encode())
         return {worker - worker % each: door}, socket.recv_fds(door, 1, _FILES)[1]
-    files = [os.memfd_create("switchgnn") for _ in range(_FILES)]
     with door:
+        door.bind(name)
+        door.listen(each)
+        agree(0)
+        files = [os.memfd_create("switchgnn") for _ in range(_FILES)]
         return dict(sorted(_accepted(door, files) for _ in range(each - 1))), files
 
 
@@ -245,18 +249,11 @@ class SharedConnection:
     def open(self, agree: Callable[[int], int]) -> None:
         """Meet the others of the machine; its leader connects to the switch."""
         worker, each = self._connection.rank, self._connection.per_machine
-        # A name without a file, which nobody can guess before.
-        name = f"\0switchgnn-{agree(secrets.randbits(62))}-{worker // each}"
-        door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        door.settimeout(self._limit)
+        peers, files = _meet(worker, each, agree, self._limit)
         if worker % each:
             agree(0)
-            door.connect(name)
         else:
-            door.bind(name)
-            door.listen(each)
             self._connection.open(agree)
-        peers, files = _met(door, worker, each)
         self._workers = agree(worker) + 1
         self._machine = Machine(worker, each, peers, files, limit=self._limit)
 
@@ -300,10 +297,7 @@ def _forwarded(name: str) -> Any:  # noqa: ANN401 - methods and properties
 class MachineTransport(Transport):
     """Sums over the neighbours outside this worker, on its machine and on others.
 
-    Args:
-        machine: the processes of the machine.
-        partition: the worker's part, with its place in the machine.
-        between: at the leader, sums over the neighbours on other machines for all rows of this one.
+    `between`: at the leader, sums over the neighbours on other machines for all rows of this one.
     """
 
     attend, next_epoch, close = map(_forwarded, ("attend", "next_epoch", "close"))

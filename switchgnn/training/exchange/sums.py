@@ -1,6 +1,6 @@
 """Sums over remote neighbours, exchanged in a thread while the worker computes.
 
-Rows may be on any device; the sums are copied back to it.
+Rows may be on any device: they are exchanged from the CPU, and the sums are copied back.
 """
 
 import itertools
@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,88 +66,6 @@ class Ledger:
         }
 
 
-class CudaLane:
-    """Asynchronous copies from and to a GPU, by way of pinned memory, which PyTorch keeps."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        # Two streams: finished sums must not wait for rows that are not computed yet.
-        self._down = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        self._up = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-
-    def down(self, rows: Tensor) -> tuple[Tensor, torch.cuda.Event]:
-        """Begin to copy rows to the host, after the work that the caller has queued."""
-        self._down.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(self._down):
-            pinned = rows.to("cpu", non_blocking=True)
-            event = self._down.record_event()
-        # The allocator may reuse their memory only after the copy.
-        rows.record_stream(self._down)
-        return pinned, event
-
-    def up(self, values: Tensor) -> tuple[Tensor, torch.cuda.Event]:
-        """Begin to copy values to the device; return the tensor that will hold them."""
-        pinned = values.pin_memory()
-        with torch.cuda.stream(self._up):
-            rows = pinned.to(self._device, non_blocking=True)
-            return rows, self._up.record_event()
-
-    def need(self, rows: Tensor, event: torch.cuda.Event) -> None:
-        """Make work that the caller queues from now on wait for a copy to the device."""
-        current = torch.cuda.current_stream(self._device)
-        current.wait_event(event)
-        # Their memory belongs to the other stream, which must not reuse it before.
-        rows.record_stream(current)
-
-
-class Staging:
-    """Copies rows between devices and the host; threads may share it."""
-
-    def __init__(self, lane: Callable[[torch.device], CudaLane] = CudaLane) -> None:
-        self._make = lane
-        self._lanes: dict[torch.device, CudaLane] = {}
-        self._lock = threading.Lock()
-
-    def to_host(self, rows: Tensor) -> Callable[[], NDArray[np.float32]]:
-        """Begin to copy rows [n, F] to the host; return what waits for them, as float32[n, F].
-
-        The rows must not change until then.
-        """
-        rows = rows.detach().to(torch.float32).contiguous()
-        if rows.device.type == "cpu":
-            return rows.numpy
-        pinned, event = self._lane(rows.device).down(rows)
-
-        def wait() -> NDArray[np.float32]:
-            event.synchronize()
-            return pinned.numpy()
-
-        return wait
-
-    def to_device(self, rows: NDArray[np.float32], device: torch.device) -> Callable[[], Tensor]:
-        """Begin to copy rows, float32[n, F], to a device; return what makes the caller need them.
-
-        The work that the caller queues afterwards waits for the copy.
-        """
-        values = torch.from_numpy(rows)
-        if device.type == "cpu":
-            return lambda: values
-        lane = self._lane(device)
-        there, event = lane.up(values)
-
-        def need() -> Tensor:
-            lane.need(there, event)
-            return there
-
-        return need
-
-    def _lane(self, device: torch.device) -> CudaLane:
-        with self._lock:
-            if device not in self._lanes:
-                self._lanes[device] = self._make(device)
-            return self._lanes[device]
-
-
 # Seconds after which other workers may miss an answer.
 _LONG = 0.05
 
@@ -165,9 +84,7 @@ class RemoteSum:
     All workers must launch the same exchanges in the same order. Use it as a context manager.
     """
 
-    def __init__(
-        self, transport: Transport, staging: Staging | None = None, *, keep: float = 1.0
-    ) -> None:
+    def __init__(self, transport: Transport, *, keep: float = 1.0) -> None:
         self.clock = ExchangeClock()
         self.ledger = Ledger()
         self.new_tensor_id = itertools.count().__next__  # returns another such number at each call
@@ -179,7 +96,6 @@ class RemoteSum:
         self.skipped: SkippedRows | None = None  # the rows that are sent less often; None: none
         self.transport = transport  # carries the rows
         self.steps = SharedSteps()  # has the exchanges among the operations of all workers
-        self._staging = staging or Staging()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
     def __enter__(self) -> "RemoteSum":
@@ -212,7 +128,7 @@ class RemoteSum:
         direction: Direction,
         tensor_id: int | None = 0,
         whole: int | None = None,
-    ) -> "Future[Callable[[], Tensor]]":
+    ) -> "Future[NDArray[np.float32]]":
         """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
 
         `tensor_id`: None: not sums are wanted but the rows, see `Transport.copies`. `whole`: all
@@ -221,13 +137,13 @@ class RemoteSum:
         what = f"layer {self.names[tensor_id]}" if tensor_id in self.names else "rows"
         words = f"the exchange of {what} ({direction.value}, {rows.shape[1]} columns)"
         self.steps.enter(words, self.attending)
-        on_host = self._staging.to_host(rows)
-        return self._thread.submit(
-            self._exchange, on_host, direction, rows.device, tensor_id, whole
-        )
+        values = rows.detach().to("cpu", torch.float32).contiguous().numpy()
+        return self._thread.submit(self._exchange, values, direction, tensor_id, whole)
 
-    def result(self, future: "Future[Callable[[], Tensor]]") -> Tensor:
-        """Wait for an exchange and return its sums, float32[n, F]."""
+    def result(
+        self, future: "Future[NDArray[np.float32]]", device: torch.device | str = "cpu"
+    ) -> Tensor:
+        """Wait for an exchange and return its sums on a device, float32[n, F]."""
         started = time.perf_counter()
         try:
             sums = self.steps.result(future)
@@ -235,27 +151,49 @@ class RemoteSum:
             if not future.done():
                 self.transport.stop()
         self.clock.waiting += time.perf_counter() - started
-        return sums()
+        return torch.from_numpy(sums).to(device)
 
     def _exchange(
         self,
-        rows: Callable[[], NDArray[np.float32]],
+        rows: NDArray[np.float32],
         direction: Direction,
-        device: torch.device,
         tensor_id: int | None,
         whole: int | None,
-    ) -> Callable[[], Tensor]:
-        values = rows()
+    ) -> NDArray[np.float32]:
         started = time.perf_counter()
         try:
             if tensor_id is None:
-                sums = self.transport.copies(values, direction)
+                sums = self.transport.copies(rows, direction)
             else:
-                sums = self.transport.aggregate(values, direction, tensor_id)
+                sums = self.transport.aggregate(rows, direction, tensor_id)
         finally:
             self.clock.exchanging += time.perf_counter() - started
-        self.ledger.enter(self.transport, values.shape[1], direction, whole)
-        return self._staging.to_device(sums, device)
+        self.ledger.enter(self.transport, rows.shape[1], direction, whole)
+        return sums
+
+
+Linear = Callable[[Tensor], Tensor]
+
+
+def with_adjoint(values: Tensor, there: Linear, back: Linear) -> Tensor:
+    """Return ``there(values)``, whose gradient is ``back`` of that of the results, and so on.
+
+    Each is the adjoint of the other: an exchange, of which autograd sees nothing.
+    """
+    found: Tensor = _Adjoint.apply(values, there, back)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Adjoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, there: Linear, back: Linear) -> Tensor:  # noqa: ANN401
+        ctx.ways = there, back
+        return there(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        (gradient,), (there, back) = gradients, ctx.ways
+        return with_adjoint(gradient, back, there), None, None
 
 
 class KeptSum:
@@ -367,43 +305,51 @@ class NeighbourSum:
         self._against = against
 
     def __call__(self, rows: Tensor, tensor_id: int = 0, *, whole: bool = False) -> Tensor:
-        """Return [n, F], the sums of [n, F].
+        """Return the sums [n, F] of rows [n, F], one for each vertex of this worker.
 
-        Args:
-            rows: one for each vertex of this worker.
-            tensor_id: the number of the tensor, see `Transport.aggregate`.
-            whole: whether all columns are exchanged, even where only some are chosen.
+        `whole`: all columns are exchanged, even where only some are chosen.
         """
-        columns = None if self._remote is None or whole else self._remote.columns
+        remote = self._remote
+        columns = None if remote is None or whole else remote.columns
         scored = columns is not None and columns.scoring and torch.is_grad_enabled()
-        local = scored and not rows.requires_grad
-        if local:
-            rows = rows.detach().requires_grad_()
-        skipped = None if self._remote is None or local else self._remote.skipped
-        what = _Summed(tensor_id, columns, scored=scored, local=local, skipped=skipped)
-        sums: Tensor = _Sum.apply(rows, self, what, Direction.FORWARD)  # type: ignore[no-untyped-call]
-        return sums
+        there, back = (partial(self._directed, way, tensor_id, columns) for way in Direction)
+        skipped = None if remote is None else remote.skipped
+        if scored and not rows.requires_grad:
+            # They need a gradient for their scores alone, so it is not exchanged.
+            rows, skipped = rows.detach().requires_grad_(), None
+            back = partial(self._local.sums, direction=Direction.BACKWARD)
+        takers = [each for each in (columns if scored else None, skipped) if each is not None]
+        if takers and rows.requires_grad:
+            values, rows = rows.detach(), rows.view_as(rows)
 
-    def directed(self, rows: Tensor, direction: Direction, what: "_Summed") -> Tensor:
+            def note(gradient: Tensor) -> None:
+                for taker in takers:
+                    taker.note(tensor_id, values, gradient.detach())
+
+            rows.register_hook(note)  # type: ignore[no-untyped-call]
+        return with_adjoint(rows, there, back)
+
+    def _directed(
+        self, direction: Direction, tensor_id: int, columns: Columns | None, rows: Tensor
+    ) -> Tensor:
         """Return the sums over the neighbours of one direction, without autograd."""
+        local = partial(self._local.sums, rows, direction)
         if self._remote is None:
-            return self.local(rows, direction)
-        tensor_id = what.tensor_id
-        chosen = None if what.columns is None else what.columns.of(tensor_id, rows.shape[1])
-        if self._remote.skipped is not None and direction is Direction.FORWARD and what.first:
+            return local()
+        chosen = None if columns is None else columns.of(tensor_id, rows.shape[1])
+        if self._remote.skipped is not None and direction is Direction.FORWARD:
             self._remote.skipped.before(
                 tensor_id, tensor_id if chosen is None else chosen.tensor_id
             )
         way = direction.opposite if self._against else direction
         if chosen is None:
             exchange = self._remote.submit(self._to_send(rows, direction), way, tensor_id)
-            sums = self.local(rows, direction)
-            return sums.add_(self._received(self._remote.result(exchange), len(rows), direction))
+            return local().add_(self._received(exchange, rows, direction))
         kept = chosen.columns.to(rows.device)
         sent = self._to_send(rows[:, kept], direction)
         exchange = self._remote.submit(sent, way, chosen.tensor_id, rows.shape[1])
-        sums = self.local(rows, direction)
-        found = self._received(self._remote.result(exchange), len(rows), direction)
+        sums = local()
+        found = self._received(exchange, rows, direction)
         return sums.index_add_(1, kept, found.to(sums.dtype))
 
     def _to_send(self, rows: Tensor, direction: Direction) -> Tensor:
@@ -414,61 +360,11 @@ class NeighbourSum:
         # Backward no partial sum has a remote neighbour that needs it.
         return torch.cat([rows, rows.new_zeros(self._partial.destinations, rows.shape[1])])
 
-    def _received(self, found: Tensor, rows: int, direction: Direction) -> Tensor:
-        if self._partial is None or direction is Direction.FORWARD:
-            return found[:rows]
-        return self._partial.sums(found[rows:], Direction.BACKWARD)
-
-    def local(self, rows: Tensor, direction: Direction) -> Tensor:
-        """Return the sums over the neighbours on this worker alone."""
-        return self._local.sums(rows, direction)
-
-
-@dataclass(frozen=True, eq=False)
-class _Summed:
-    """What is summed in a pass."""
-
-    tensor_id: int
-    columns: Columns | None  # those that are exchanged; None: all
-    scored: bool  # whether the importances of the columns are noted
-    local: bool  # whether the rows need no gradient but for these, so that it is not exchanged
-    skipped: SkippedRows | None  # takes the importances of the rows, if there is any
-    first: bool = True  # whether it is no gradient, or gradient of one
-
-    @property
-    def weighed(self) -> bool:
-        """Whether importances are computed in the pass backward."""
-        return self.scored or self.skipped is not None
-
-
-class _Sum(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401
-        rows: Tensor,
-        neighbours: NeighbourSum,
-        what: _Summed,
-        direction: Direction,
+    def _received(
+        self, exchange: "Future[NDArray[np.float32]]", rows: Tensor, direction: Direction
     ) -> Tensor:
-        ctx.neighbours, ctx.what, ctx.direction = neighbours, what, direction
-        if what.weighed and what.first:
-            ctx.save_for_backward(rows)
-        return neighbours.directed(rows, direction, what)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:  # noqa: ANN401
-        what, neighbours, back = ctx.what, ctx.neighbours, ctx.direction.opposite
-        if what.local:
-            total = neighbours.local(gradient, back)
-        elif torch.is_grad_enabled():  # second derivatives are wanted
-            again = replace(what, first=False)
-            total = _Sum.apply(gradient, neighbours, again, back)  # type: ignore[no-untyped-call]
-        else:
-            total = neighbours.directed(gradient, back, what)
-        if what.weighed and what.first:
-            (rows,) = ctx.saved_tensors
-            if what.scored:
-                what.columns.note(what.tensor_id, rows, total)
-            if what.skipped is not None:
-                what.skipped.note(what.tensor_id, rows, total)
-        return None if what.local else total, None, None, None
+        assert self._remote is not None  # noqa: S101 - the exchange is one of its own
+        found = self._remote.result(exchange, rows.device)
+        if self._partial is None or direction is Direction.FORWARD:
+            return found[: len(rows)]
+        return self._partial.sums(found[len(rows) :], Direction.BACKWARD)

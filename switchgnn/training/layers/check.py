@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_flatten
 from switchgnn.host.links.transport import NO_TRAFFIC, Transport
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.training.base.errors import UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError, first_line
 from switchgnn.training.base.options import ModelOptions
 from switchgnn.training.data.dataset import dataset_from_graph, split_vertices
 from switchgnn.training.data.partition import Partition, partition_dataset
@@ -97,7 +97,7 @@ def check_model(
     except _CallError as error:
         reason = reason or str(error)
     except Exception as error:
-        raise _refusal(name, f"the check itself raised {_said(error)}") from error
+        raise _refusal(name, f"the check itself raised {first_line(error)}") from error
     finally:
         sums.add = add
     return reason and f"Whether {name} mixes vertices was not checked, because {reason}."
@@ -121,11 +121,6 @@ def _refusal(name: str, why: str) -> UnsupportedLayerError:
     return UnsupportedLayerError(
         f"Whether {name} mixes vertices cannot be checked, because {why}; {_SKIP}"
     )
-
-
-def _said(error: Exception) -> str:
-    words = str(error).strip().partition("\n")[0].rstrip(".")[:200]
-    return f"{type(error).__name__}: {words}"
 
 
 def _alone(values: Tensor) -> Tensor:
@@ -208,7 +203,7 @@ def _user_code(function: Callable[..., Any], *arguments: object) -> Any:  # noqa
     except (UnsupportedLayerError, _OutOfStepError):
         raise
     except Exception as error:
-        raise _CallError(f"a copy of it raised {_said(error)}") from error
+        raise _CallError(f"a copy of it raised {first_line(error)}") from error
 
 
 class _Trial:
@@ -281,7 +276,7 @@ class _Trial:
                             made = called.get_submodule(name)
                             module.__class__, module.__dict__ = type(made), vars(made)
                     return call, x
-        raise _CallError(f"a copy of it raised {_said(errors[0])}")
+        raise _CallError(f"a copy of it raised {first_line(errors[0])}")
 
     def difference(self) -> str | None:
         """Return what differs between the parts and the whole, or None."""

@@ -31,13 +31,8 @@ _OF_EDGES = ("edge_", "neg_", "size", "batch")
 class CopiedForward(Replaced):
     """The forward pass of a layer over a worker's vertices and copies of their neighbours.
 
-    Args:
-        module: the layer.
-        called: its name in messages.
-        edges: those of the part, with which it must be called.
-        halo: fetches the copies.
-        draws: of the layer's own dropout.
-        kept: keeps the copies of inputs that do not change; None: they are fetched each time.
+    `draws`: of the layer's own dropout. `kept`: keeps the copies of inputs that do not change;
+    None: they are fetched each time.
     """
 
     def __init__(
@@ -65,11 +60,7 @@ class CopiedForward(Replaced):
             inner.halo = halo
 
     def compute(self, *arguments: object, **named: object) -> object:
-        """Return what the layer returns for this worker's vertices.
-
-        Of values of edges, as attention weights, those into own vertices; copies are numbered from
-        n on.
-        """
+        """Return what the layer returns for this worker's vertices, and for edges into these."""
         layer = self.module
         bound = list(self._signature.bind(layer, *arguments, **named).arguments.items())
         given = {name: value for name, value in bound[1:] if value is not None}

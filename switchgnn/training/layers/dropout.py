@@ -37,11 +37,8 @@ class Draws:
 
     A call is numbered by a token from PyTorch's generator. Recomputation (`torch.utils.checkpoint`)
     restores the generator, so the same token comes again, and the same units are drawn, as a
-    dropout of PyTorch would.
-
-    Args:
-        vertices: int64[n], the id of each row in the whole graph.
-        seed: the same on every worker, but different for each module of a model.
+    dropout of PyTorch would. `vertices`: int64[n], the id of each row in the whole graph. `seed`:
+    the same on every worker, but different for each module of a model.
     """
 
     def __init__(self, vertices: Tensor, seed: int) -> None:

@@ -1,13 +1,10 @@
 """Forward passes that replace those of a model's modules, which keep their types and names."""
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-Linear = Callable[[Tensor], Tensor]
 
 
 class Replaced:
@@ -47,27 +44,6 @@ class Replaced:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (self.module, "forward")
-
-
-def with_adjoint(values: Tensor, there: Linear, back: Linear) -> Tensor:
-    """Return ``there(values)``, whose gradient is ``back`` of that of the results, and so on.
-
-    Each is the adjoint of the other: an exchange, of which autograd sees nothing.
-    """
-    found: Tensor = _Adjoint.apply(values, there, back)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Adjoint(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, there: Linear, back: Linear) -> Tensor:  # noqa: ANN401
-        ctx.ways = there, back
-        return there(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        (gradient,), (there, back) = gradients, ctx.ways
-        return with_adjoint(gradient, back, there), None, None
 
 
 class Anywhere:

@@ -18,8 +18,8 @@ from torch import Tensor
 from switchgnn.planner.base.direction import Direction
 from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.data.partition import Partition
-from switchgnn.training.exchange.sums import RemoteSum
-from switchgnn.training.layers.forward import Anywhere, Linear, with_adjoint
+from switchgnn.training.exchange.sums import Linear, RemoteSum, with_adjoint
+from switchgnn.training.layers.forward import Anywhere
 
 
 class PartEdges:
@@ -115,7 +115,7 @@ def copies_over(remote: RemoteSum) -> Copying | None:
         return None
 
     def exchanged(direction: Direction, rows: Tensor) -> Tensor:
-        return remote.result(remote.submit(rows, direction, None)).to(rows.dtype)
+        return remote.result(remote.submit(rows, direction, None), rows.device).to(rows.dtype)
 
     return Copying(between, *(partial(exchanged, direction) for direction in Direction))
 

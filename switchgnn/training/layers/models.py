@@ -221,15 +221,10 @@ def _maker(
 
 
 class SummedForward(Replaced):
-    """The forward pass over the whole graph of a layer that is a sum over neighbours.
+    """The forward pass of a layer that is a sum over neighbours, those of other workers too.
 
-    Args:
-        module: the layer.
-        make: returns the layer as a sum.
-        rows: from the layer, the part's edges and the arguments of a call to the inputs.
-        sums: those of the part.
-        keep: makes what keeps sums of inputs that do not change; None: they are made each time.
-        tensor_id: the number of the tensor, see `Transport.aggregate`.
+    `make`: returns the layer as a sum. `rows`: see ``Framework``. `keep`: makes what keeps the sums
+    of inputs that do not change; None: they are made each time.
     """
 
     def __init__(

@@ -8,7 +8,8 @@ import torch_geometric.nn as pyg
 from torch import Tensor, nn
 
 from switchgnn.training.base.errors import UnsupportedLayerError
-from switchgnn.training.layers.forward import Replaced, with_adjoint
+from switchgnn.training.exchange.sums import with_adjoint
+from switchgnn.training.layers.forward import Replaced
 from switchgnn.training.layers.halo import Halo
 from switchgnn.training.layers.summed import called_by
 
@@ -25,39 +26,22 @@ class VertexSums:
         Gradients are those of one process. `rows`: [n, ...], those of this worker. The results are
         float64[], [...] and [...], as the mean and the variance of float32 need more digits.
         """
-        count, sums, squares = _Moments.apply(rows, self)  # type: ignore[no-untyped-call]
-        return count, sums, squares
+        exact = rows.double()
+        both = torch.stack([exact.sum(0), exact.square().sum(0)])
+        flat = torch.cat([both.flatten(), both.new_full((1,), len(rows))])
+        # The adjoint of a sum over all workers is such a sum.
+        total = with_adjoint(flat, self._added, self._added)
+        sums, squares = total[:-1].view_as(both).unbind()
+        return total[-1].detach(), sums, squares
+
+    def _added(self, values: Tensor) -> Tensor:
+        return self.add(values.clone())
 
     def mean_and_variance(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the number of rows, their mean, and their biased variance, as `moments` does."""
         count, sums, squares = self.moments(rows)
         mean = sums / count
         return count, mean, (squares / count - mean.square()).clamp(min=0)
-
-
-class _Moments(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401
-        rows: Tensor,
-        sums: VertexSums,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        ctx.sums = sums
-        ctx.save_for_backward(rows)
-        exact = rows.double()
-        both = torch.stack([exact.sum(0), exact.square().sum(0)])
-        total = sums.add(torch.cat([both.flatten(), both.new_full((1,), len(rows))]))
-        count, (first, second) = total[-1].clone(), total[:-1].view_as(both).unbind()
-        ctx.mark_non_differentiable(count)
-        return count, first.clone(), second.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
-        (rows,) = ctx.saved_tensors
-        # The adjoint of a sum over all workers is such a sum.
-        ways = [lambda values: ctx.sums.add(values.clone())] * 2
-        by_sums, by_squares = with_adjoint(torch.stack(gradients[1:]), *ways).unbind()
-        return (by_sums + 2 * rows.double() * by_squares).to(rows.dtype), None
 
 
 # Of a norm and its inputs [n, F]: what is subtracted from these, and what they are divided by.

@@ -15,7 +15,7 @@ from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGE
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
-from switchgnn.training.base.errors import ModelError, UnsupportedLayerError
+from switchgnn.training.base.errors import ModelError, UnsupportedLayerError, first_line
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.layers.attention import SourceAttentionConv, sum_source_attention
 from switchgnn.training.layers.forward import Anywhere
@@ -211,10 +211,6 @@ def templates_removed() -> Iterator[None]:
             tempfile.tempdir = before
 
 
-# The traceback of an endless recursion would be as long.
-_MOST_BYTES = 20_000
-
-
 @contextmanager
 def own_code(model: str, *, loading: bool = False) -> Iterator[None]:
     """Raise exceptions that passed through the user's file as ModelError, except our own.
@@ -233,10 +229,8 @@ def own_code(model: str, *, loading: bool = False) -> Iterator[None]:
             raise
         own = [frame for frame in traceback.extract_tb(begin) if frame.filename == file]
         where = f", in line {own[-1].lineno} ({own[-1].name})" if own else ""
-        words = str(error).strip().partition("\n")[0].rstrip(".")
-        reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
-        details = _details(error, begin)
-        raise ModelError(f"The model {model} failed{where}: {reason}.", details) from error
+        why = f"The model {model} failed{where}: {first_line(error)}."
+        raise ModelError(why, _details(error, begin)) from error
 
 
 def _first_in(file: str, error: Exception) -> TracebackType | None:
@@ -251,8 +245,4 @@ def _details(error: Exception, begin: TracebackType | None) -> str:
     """Return the traceback; an empty text if it has no line of the user's."""
     if begin is None and not isinstance(error, SyntaxError):
         return ""
-    text = "".join(traceback.format_exception(type(error), error, begin, chain=False))
-    if len(text) > _MOST_BYTES:
-        half = _MOST_BYTES // 2
-        text = f"{text[:half]}\n[...]\n{text[-half:]}"
-    return text
+    return "".join(traceback.format_exception(type(error), error, begin, chain=False))

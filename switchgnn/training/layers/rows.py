@@ -13,7 +13,7 @@ from torch.nn import functional
 from switchgnn.training.base.errors import TrainingError, collective
 from switchgnn.training.base.steps import SharedSteps
 from switchgnn.training.data.partition import Partition
-from switchgnn.training.layers.forward import with_adjoint
+from switchgnn.training.exchange.sums import with_adjoint
 from switchgnn.training.layers.halo import Copying
 
 # Sends rows of a CPU tensor and returns those that arrive. The first list has the number of rows to

@@ -17,8 +17,8 @@ from switchgnn.training.base.options import TrainingOptions
 from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.exchange.cache import LEAST, MOST, FollowingEpsilon, SkippedRows
 from switchgnn.training.exchange.sums import RemoteSum
-from switchgnn.training.join import Worker
-from switchgnn.training.seat import Seat
+from switchgnn.training.joining import Joined
+from switchgnn.training.script import Worker
 from tests.training.exchange.test_columns import WORKERS as GRAPH_WORKERS
 from tests.training.exchange.test_columns import Graph
 from tests.training.gathering import Gathering, in_threads
@@ -159,7 +159,7 @@ def worker(karate):
     gathering = Gathering(karate.graph, assignment, compression=Compression(cache=True))
     (part,) = partition_dataset(karate, assignment)
     with RemoteSum(gathering.transports[0]) as remote:
-        yield Worker(Seat(None, None, part, remote.transport, 0, 0), remote, seed=5)
+        yield Worker(Joined(None, None, part, remote.transport, 0, 0), remote, seed=5)
 
 
 def test_a_script_sets_bits_and_epsilon(karate, worker):
@@ -207,20 +207,6 @@ def test_the_least_important_rows_of_each_worker_are_skipped():
         tensor_id, resting = told[1]
         assert (len(told), tensor_id, resting.sum()) == (2, TENSOR_ID, int(0.45 * len(mine)))
         assert importance[mine[resting]].max() < importance[mine[~resting]].min()
-
-
-def test_every_fourth_epoch_no_row_is_skipped():
-    told = []
-    skipped = SkippedRows(0.5, lambda *what: told.append(what))
-    rows = torch.tensor([[1.0], [4.0], [2.0], [3.0], [9.0]])
-    for epoch in range(1, 9):
-        skipped.begin_epoch(epoch)
-        # The exchange may have the number of the columns that are sent.
-        skipped.before(TENSOR_ID, 7)
-        skipped.note(TENSOR_ID, rows, torch.ones_like(rows))
-    assert [tensor_id for tensor_id, _ in told] == [7] * 8
-    resting = [None if mask is None else np.flatnonzero(mask).tolist() for _, mask in told]
-    assert resting == [None, [0, 2], [0, 2], None, [0, 2], [0, 2], [0, 2], None]
 
 
 def test_in_a_training_half_of_the_rows_are_skipped_but_for_every_fourth_epoch(karate):

@@ -229,21 +229,6 @@ def test_each_kind_of_layer_is_compared():
 
 
 @pytest.mark.parametrize(
-    ("name", "width"),
-    [
-        ("sage mean, narrower", NARROW),
-        ("sage mean, wider", WIDE),
-        ("gcn", NARROW),
-        ("gcn wider", WIDE),
-        ("gin", WIDE),
-    ],
-)
-def test_the_narrower_rows_travel(name, width):
-    _, ends = compare(name, 2, directed=True)
-    assert ends[0].calls == [(Direction.FORWARD, width), (Direction.BACKWARD, width)]
-
-
-@pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: pyg.GATConv(4, 2), "attention"),

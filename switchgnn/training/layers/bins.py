@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,14 +22,23 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.stream import Driver, Stream
 from switchgnn.host.direct.transport import DirectTransport
+from switchgnn.host.links.transport import Transport
 from switchgnn.planner.base.direction import Direction
 from switchgnn.training.base.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.base.steps import SharedSteps
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.cache import SkippedRows
 from switchgnn.training.exchange.columns import Columns
-from switchgnn.training.exchange.sums import ExchangeClock, KeptSum, Ledger, LocalSum, NeighbourSum
+from switchgnn.training.exchange.sums import (
+    ExchangeClock,
+    KeptSum,
+    Ledger,
+    LocalSum,
+    NeighbourSum,
+    RemoteSum,
+)
 from switchgnn.training.layers.dropout import drop_by_vertex
+from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.pyg_layers import PYG
 from switchgnn.training.layers.summed import local_edges, require_sum
 
@@ -129,6 +138,31 @@ class BinnedSum:
             self._clock.waiting += time.perf_counter() - started
 
 
+# What exchanges rows for a model: as a whole, or bin by bin.
+RemoteSums = RemoteSum | BinnedSum
+
+
+def sums_over(
+    transport: Transport, *, binned: bool, bins: BinOptions | None = None, keep: float = 1.0
+) -> RemoteSums:
+    """Return what exchanges rows over a transport; ``binned``: see ``TransportKind``."""
+    if binned:
+        return BinnedSum(cast("DirectTransport", transport), bins or BinOptions())
+    return RemoteSum(transport, keep=keep)
+
+
+def distribute_over(
+    model: nn.Module,
+    partition: Partition,
+    remote: RemoteSums,
+    **options: Any,  # noqa: ANN401
+) -> nn.Module:
+    """Make a model compute on a partition what it does on the whole graph; see ``distribute``."""
+    if isinstance(remote, BinnedSum):
+        return distribute_in_bins(model, partition, remote, **options)
+    return distribute(model, partition, remote, **options)
+
+
 class _OneRound:
     """One round of a layer, which begins with the first rows."""
 
@@ -179,55 +213,6 @@ class _OneRound:
         return self._stream
 
 
-class LayerRounds:
-    """The exchanges of a layer: one in the forward pass and one in the backward pass.
-
-    `order`: int64[n], the worker's rows in the order in which they are computed.
-    """
-
-    def __init__(self, remote: BinnedSum, order: NDArray[np.int64]) -> None:
-        self.there = _OneRound(remote, Direction.FORWARD, order)
-        self.back = _OneRound(remote, Direction.BACKWARD, order)
-
-    def feed(self, rows: Tensor, span: slice) -> Tensor:
-        """Send a bin's rows; return them as a tensor that the sums can depend on."""
-        fed: Tensor = _BinFeed.apply(rows, self, span)  # type: ignore[no-untyped-call]
-        return fed
-
-    def first(self, spans: Sequence[slice]) -> int:
-        """Wait until one of several bins is ready; return its index."""
-        return self.there.first(spans)
-
-    def add_remote(self, local: Tensor, span: slice) -> Tensor:
-        """Return a bin's sums over all neighbours, given those over the local ones."""
-        sums: Tensor = _AddRemote.apply(local, self, span)  # type: ignore[no-untyped-call]
-        return sums
-
-
-class _BinFeed(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, rounds: LayerRounds, span: slice) -> Tensor:  # noqa: ANN401
-        ctx.rounds, ctx.span = rounds, span
-        rounds.there.feed(rows, span)
-        return rows.view_as(rows)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        return gradient + ctx.rounds.back.sums(ctx.span), None, None
-
-
-class _AddRemote(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, local: Tensor, rounds: LayerRounds, span: slice) -> Tensor:  # noqa: ANN401
-        ctx.rounds, ctx.span = rounds, span
-        return local + rounds.there.sums(span)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        ctx.rounds.back.feed(gradient, ctx.span)
-        return gradient, None, None
-
-
 def distribute_in_bins(
     model: nn.Module,
     partition: Partition,
@@ -242,7 +227,7 @@ def distribute_in_bins(
     The arguments are as for ``distribute``; no normalisations are computed in bins.
     """
     if partition.edge_weights is not None:
-        raise UnsupportedLayerError("The transport g3 has no weights of edges: take another one.")
+        raise UnsupportedLayerError("Bins have no edge weights: take another transport.")
     drop_by_vertex(model, torch.from_numpy(partition.vertices), seed)
     binned = _Binned(_check(model), partition, remote, precompute=precompute)
     object.__setattr__(model, "forward", binned.forward)
@@ -262,12 +247,12 @@ def _check(model: nn.Module) -> BasicGNN:
     if not isinstance(model, BasicGNN) or type(model).forward is not BasicGNN.forward:
         raise UnsupportedLayerError(
             f"{type(model).__name__} cannot be computed in bins: take PyG's GCN, GraphSAGE or "
-            "GIN, or another transport than g3."
+            "GIN, or another transport."
         )
     if model.jk_mode is not None or not all(isinstance(each, nn.Identity) for each in model.norms):
         raise UnsupportedLayerError(
             f"{type(model).__name__} has normalisation or jumping knowledge, which cannot be "
-            "computed in bins: leave it out, or take another transport than g3."
+            "computed in bins: leave it out, or take another transport."
         )
     return model
 
@@ -281,28 +266,49 @@ class _Bin:
 
 
 class _Pieces:
-    """A layer's inputs and the rows to sum, bin by bin."""
+    """A layer's inputs and the rows to sum, bin by bin, with their rounds forward and backward.
 
-    def __init__(self, rounds: LayerRounds) -> None:
-        self.rounds = rounds  # the exchange of the rows
+    `order`: int64[n], the worker's rows in the order in which they are computed.
+    """
+
+    def __init__(self, remote: BinnedSum, order: NDArray[np.int64]) -> None:
         self.sums_first = False  # whether rows are summed before the layer's linear map
         self.kept: Tensor | None = None  # [n, F], the kept sums over all neighbours, if any
+        self._there = _OneRound(remote, Direction.FORWARD, order)
+        self._back = _OneRound(remote, Direction.BACKWARD, order)
         self._pieces: list[tuple[int, Tensor, Tensor]] = []
 
     def take(self, inputs: Tensor, rows: Tensor, span: slice) -> None:
         self._pieces.append((span.start, inputs, rows))
+
+    def send(self, inputs: Tensor, rows: Tensor, span: slice) -> None:
+        """Send a bin's rows, and take them as a tensor that the sums can depend on."""
+        self._there.feed(rows, span)
+        fed = rows.view_as(rows)
+        if fed.requires_grad:
+            fed.register_hook(  # type: ignore[no-untyped-call]
+                lambda gradient: gradient + self._back.sums(span)
+            )
+        self.take(inputs, fed, span)
 
     def whole(self) -> tuple[Tensor, Tensor]:
         _, inputs, rows = zip(*sorted(self._pieces, key=itemgetter(0)), strict=True)
         return torch.cat(inputs), torch.cat(rows)
 
     def first(self, bins: list[_Bin]) -> int:
-        return 0 if self.kept is not None else self.rounds.first([each.span for each in bins])
+        """Wait until one of several bins is ready; return its index."""
+        return 0 if self.kept is not None else self._there.first([each.span for each in bins])
 
     def sums(self, each: _Bin, rows: Tensor) -> Tensor:
+        """Return a bin's sums over all neighbours."""
         if self.kept is not None:
             return self.kept[each.span]
-        return self.rounds.add_remote(each.local(rows), each.span)
+        sums = each.local(rows) + self._there.sums(each.span)
+        if sums.requires_grad:
+            sums.register_hook(  # type: ignore[no-untyped-call]
+                lambda gradient: self._back.feed(gradient, each.span)
+            )
+        return sums
 
 
 class _Binned:
@@ -343,7 +349,7 @@ class _Binned:
         return bins
 
     def _pieces(self) -> _Pieces:
-        return _Pieces(LayerRounds(self._remote, self._order.numpy()))
+        return _Pieces(self._remote, self._order.numpy())
 
     def _first_rows(self, features: Tensor) -> _Pieces:
         """Make and send the first layer's rows, unless their sums were kept."""
@@ -390,7 +396,7 @@ class _Binned:
         pieces.sums_first = layer.sums_first(rows)
         if not pieces.sums_first:
             rows = layer.map(rows)
-        pieces.take(inputs, pieces.rounds.feed(rows, span), span)
+        pieces.send(inputs, rows, span)
 
     def _kept_units(self, width: int) -> Tensor | None:
         """Draw the units of a layer that dropout keeps, independently of the bins."""

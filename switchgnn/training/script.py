@@ -1,7 +1,7 @@
 """What your own script uses: `join` a job, and the `Worker` that it yields."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,49 +18,44 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.training.base.compression import OFF, CompressionOptions
 from switchgnn.training.base.errors import TrainingError, told_in_a_sentence
 from switchgnn.training.base.steps import SharedSteps
-from switchgnn.training.bins import BinnedSum, distribute_in_bins
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
-from switchgnn.training.exchange.sums import RemoteSum
+from switchgnn.training.joining import Joined, join_job
+from switchgnn.training.layers.bins import RemoteSums, distribute_over, sums_over
 from switchgnn.training.layers.check import check_model
-from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from switchgnn.training.layers.rows import VertexRows, over_gloo
-from switchgnn.training.seat import Seat, take_seat
-from switchgnn.training.worker import view_of
+from switchgnn.training.trainer import view_of
 
 
 class Worker:
-    """A worker that has joined its job; made by ``join``.
-
-    Args:
-        seat: its part in the job.
-        remote: the sums over remote neighbours; has the clock and the ledger of the exchanges.
-        seed: of dropout.
+    """A worker of a job, which ``join`` yields.
 
     Attributes:
-        job, folder, partition, session: those of its seat.
-        number: its number.
-        data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, the edges
-            within the worker as ``edge_index``, their weights, if the data set has any, as
-            ``edge_weight``, ``train_mask``, ``val_mask``, ``test_mask``, and in ``n_id`` the ids of
-            its vertices in the whole graph. In a job without labels it has no `y` and no masks.
+        job, folder, session: what all workers share; see ``Job``.
+        number: the number of this worker.
+        data: its part of the graph, a ``Data`` of PyTorch Geometric: ``x``, ``y``, ``edge_index``
+            with the edges within the worker, ``edge_weight`` if the data set has weights,
+            ``train_mask``, ``val_mask``, ``test_mask``, and ``n_id``, the ids of its vertices in
+            the whole graph. A job without labels has no `y` and no masks.
         classes: the number of classes; 0 without labels.
+        remote: the sums over remote neighbours, with the clock and the ledger of the exchanges.
     """
 
-    def __init__(self, seat: Seat, remote: RemoteSum | BinnedSum, seed: int) -> None:
-        self.job, self.folder, self.session = seat.job, seat.folder, seat.session
-        self.partition = seat.partition
-        self.number = seat.partition.worker
-        self.classes = seat.partition.classes
-        self.data = _data_of(seat.partition)
+    def __init__(self, joined: Joined, remote: RemoteSums, seed: int) -> None:
+        self.job, self.folder, self.session = joined.job, joined.folder, joined.session
+        self.partition = joined.partition
+        self.number = joined.partition.worker
+        self.classes = joined.partition.classes
+        self.data = _data_of(joined.partition)
         self.remote = remote
-        self._first = seat.first
         self._seed = seed
-        self._sums = GradientSums(seat.first, remote.attending, None, seat.machine, remote.steps)
+        self._sums = GradientSums(
+            joined.first, remote.attending, None, joined.machine, remote.steps
+        )
         self._vertices = VertexSums(self._sums.add)
-        self._rows = VertexRows(seat.partition, over_gloo(remote.attending, remote.steps))
+        self._rows = VertexRows(joined.partition, over_gloo(remote.attending, remote.steps))
         self._cache: CacheControl | None = None
 
     def __deepcopy__(self, _: object) -> "Worker":
@@ -69,7 +64,7 @@ class Worker:
 
     @property
     def workers(self) -> int:
-        """Number of workers."""
+        """The number of workers."""
         return self.partition.workers
 
     def wrap(
@@ -83,23 +78,22 @@ class Worker:
     ) -> nn.Module:
         """Make a model of PyG or DGL layers compute on this part what it does on the whole graph.
 
-        All workers get the weights of worker 0. Call the model with ``data.x`` and
-        ``data.edge_index``, and maybe ``data.edge_weight``, on any device, on all workers the same
-        number of times. A copy of the
-        model is run on a small graph and its parts first; a warning says if that is not possible.
+        All workers get the weights of worker 0. Call the model with ``data.x``,
+        ``data.edge_index`` and, if you like, ``data.edge_weight``, on any device, equally often on
+        all workers. Compression applies to all models of this worker, and must be the same on all
+        workers.
 
         Args:
             model: built with the layers of docs/models.md or docs/training.md; changed in place.
-            precompute: whether the sums of inputs that do not change are exchanged once and kept.
-            bits: of a number in exchanges: 32, 16, or 8. With fewer than 32, what rounding takes
-                away is added to the row of the next exchange.
-            cache: send rows as changes, and only those that have changed by more than this share
-                of their largest number, or of that of an average row if that is larger, 0 <= cache
-                < 1; "auto": it follows the accuracies that `note_accuracy` is given; None: send all
-                rows. Use no dropout with a cache.
-            unchecked: take the model without running a copy of it.
-
-        Compression is for all models of this worker, and must be the same on all workers.
+            precompute: exchange the sums of inputs that do not change once, and keep them.
+            bits: of a number in exchanges: 32, 16 or 8. Below 32, the next exchange of a row makes
+                up for what rounding took away.
+            cache: send only rows that have changed by more than this share of their largest
+                number, or of an average row's if that is larger, 0 <= cache < 1. With "auto", the
+                share follows the accuracies that you pass to `note_accuracy`; with None, all rows
+                are sent. Use no dropout with a cache.
+            unchecked: skip the check that runs a copy of the model on a small graph and its parts.
+                Worker 0 warns if the copy cannot be run.
 
         Returns:
             The same model.
@@ -107,7 +101,7 @@ class Worker:
         Raises:
             UnsupportedLayerError: a layer needs more than one sum of per-source rows, or the copy
                 computes something else on parts of a graph than on the whole, or fails on them.
-            TrainingError: `bits` or `cache` is none of these.
+            TrainingError: `bits` or `cache` has none of these values.
             TransportError: the plan leaves sums to the hosts, or rows were exchanged before.
         """
         options = CompressionOptions(OFF if cache is None else str(cache), bits)
@@ -123,8 +117,7 @@ class Worker:
             why = check_model(model, features, **facts, sums=sums)
             if why is not None and self.number == 0:
                 warnings.warn(why, stacklevel=2)
-        divide = distribute_in_bins if isinstance(self.remote, BinnedSum) else distribute
-        cast("Callable[..., nn.Module]", divide)(
+        distribute_over(
             *(model, self.partition, self.remote),
             seed=self._seed,
             precompute=precompute,
@@ -140,9 +133,9 @@ class Worker:
 
     @property
     def epsilon(self) -> float:
-        """The change of a cached row, as for ``wrap``, that is not sent.
+        """The largest change of a cached row that is not sent, as for ``wrap``.
 
-        It may be set between two calls of the model, and differ between workers.
+        You may set it between two calls of the model, on each worker to a value of its own.
         """
         return self._compressing.epsilon
 
@@ -151,7 +144,7 @@ class Worker:
         self._compressing.epsilon = epsilon
 
     def note_accuracy(self, share: float) -> None:
-        """Take the accuracy of an epoch's training, 0 to 1, for ``wrap(..., cache="auto")``."""
+        """Pass on an epoch's training accuracy, 0 to 1, for ``wrap(..., cache="auto")``."""
         if self._cache is not None:
             self._cache.note(share)
 
@@ -163,8 +156,8 @@ class Worker:
         Args:
             total: [] or [1], a sum over this worker's vertices, or their labels; with `dim`, [n,
                 ...], one row per vertex of this worker.
-            count: the divisor, the same on all workers; None: the training vertices of the whole
-                graph, times the classes if the data set is multi-label; needed without labels.
+            count: the divisor, the same on all workers; None: the number of training vertices,
+                times the classes if the data set is multi-label. A job without labels needs it.
             dim: 0, for what ``total.mean(0)`` is in one process.
 
         Returns:
@@ -279,16 +272,16 @@ def join(
     timeout: float | None = None,
     transport: str = SWITCH.name,
 ) -> Iterator[Worker]:
-    """Take part in a job.
+    """Join a job as one of its workers; torchrun starts the processes.
 
-    The process is the only worker of the network file whose interface, with its MAC, is on this
-    machine, or of its processes the one of torchrun's local rank. If none or several workers are,
-    the worker's number is the process's rank. Worker 0 opens a new session on the switches, so its
-    machine must reach their P4Runtime. The worker serves metrics if the network file has an address
-    for them.
+    The process becomes the worker whose interface in the network file, with its MAC, is on this
+    machine; of several processes there, torchrun's local rank decides. If no worker or several have
+    an interface here, the rank is the worker's number. Worker 0 opens a new session on the
+    switches, so its machine must reach their P4Runtime. The worker serves metrics if the network
+    file has an address for them.
 
-    An error of SwitchGNN that the script does not catch ends it with a sentence, and with a
-    traceback only if SWITCHGNN_TRACEBACK is set.
+    An error of SwitchGNN that the script does not catch ends it with one sentence; set
+    SWITCHGNN_TRACEBACK to see the traceback.
 
     Args:
         job: its folder, as written by ``write_job`` or `switchgnn plan --parts`.
@@ -297,8 +290,8 @@ def join(
         pace: the limits of sending and waiting.
         faults: faults to inject on this worker's link, as for `--faults`.
         seed: of dropout, the same on all workers.
-        timeout: seconds that a worker waits for others that compute; None: those of `pace`, by
-            default 200. Others that make different calls, or have left, are found within seconds.
+        timeout: how many seconds a worker waits for others that compute; None: those of `pace`, by
+            default 200. Workers that make different calls, or leave, are found within seconds.
         transport: `switch`, or one of the `transports` that the job was written with, the same on
             all workers.
 
@@ -307,8 +300,8 @@ def join(
 
     Raises:
         JobError: the job does not exist, was not written for the transport, or does not fit the
-            number of workers or the leaves and spines of the network; RANK or WORLD_SIZE is
-            missing; two processes are the same worker.
+            number of workers or the network's leaves and spines; RANK or WORLD_SIZE is missing; or
+            two processes are the same worker.
         NetworkError: the network file cannot be used.
         SwitchGNNError: any other failure of the worker.
     """
@@ -319,12 +312,14 @@ def join(
     options: dict[str, Any] = {"pace": pace, "faults": faults, "seed": seed, "session": session}
     with (
         told_in_a_sentence(),
-        take_seat(job, network=network, transport=transport, **options) as seat,
-        seat.sums() as remote,
+        join_job(job, network=network, transport=transport, **options) as joined,
+        sums_over(joined.transport, binned=joined.binned) as remote,
     ):
-        number, workers = seat.partition.worker, seat.partition.workers
+        number, workers = joined.partition.worker, joined.partition.workers
         # The processes of a machine compare their calls themselves.
-        remote.steps = SharedSteps(number, workers, seat.session if seat.machine is None else None)
-        view = view_of(number, seat.transport, remote)
-        with serving_metrics(seat.metrics, view):
-            yield Worker(seat, remote, seed)
+        remote.steps = SharedSteps(
+            number, workers, joined.session if joined.machine is None else None
+        )
+        view = view_of(number, joined.transport, remote)
+        with serving_metrics(joined.metrics, view):
+            yield Worker(joined, remote, seed)

@@ -1,6 +1,6 @@
-"""A worker's seat in a job: which worker a process is, its part, its session and its transport.
+"""How a process of torchrun joins a job: which worker it is, its part, session and transport.
 
-torchrun gives rank, size and meeting point.
+The built-in trainer and your own scripts join in the same way.
 """
 
 import hashlib
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import torch
 import torch.distributed as dist
@@ -22,17 +21,14 @@ from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.base.pace import Pace
-from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.links.transport import Transport, WorkerEnd
 from switchgnn.host.registry import SWITCH
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
 from switchgnn.training.base.errors import JobError, collective
-from switchgnn.training.bins import BinnedSum, BinOptions
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.gradients import share_cores, timeout_of, together
 from switchgnn.training.exchange.machine import Machine, local_processes, opened
-from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.job import (
     PLAN_FOLDER,
     Job,
@@ -44,8 +40,8 @@ from switchgnn.training.job import (
 
 
 @dataclass(frozen=True)
-class Seat:
-    """A worker's part in a job."""
+class Joined:
+    """A process that has joined a job as a worker."""
 
     job: Job  # what all workers share
     folder: Path  # of the job
@@ -56,12 +52,6 @@ class Seat:
     metrics: str = ""  # `HOST:PORT` of its metrics, as in the network file; empty for none
     machine: Machine | None = None  # the processes of its machine, if there are others
     binned: bool = False  # as in ``TransportKind``
-
-    def sums(self) -> RemoteSum | BinnedSum:
-        """Return what exchanges rows over the transport."""
-        if self.binned:
-            return BinnedSum(cast("DirectTransport", self.transport), BinOptions())
-        return RemoteSum(self.transport)
 
 
 def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1) -> int:
@@ -80,7 +70,7 @@ _SKEW = 180.0
 
 
 @contextmanager
-def take_seat(
+def join_job(
     job: str | Path,
     *,
     network: str | Path,
@@ -90,8 +80,8 @@ def take_seat(
     seed: int = 0,
     compression: Compression = NO_COMPRESSION,
     transport: str = SWITCH.name,
-) -> Iterator[Seat]:
-    """Take part in a job, and leave the sums to the caller; see ``join`` of `join.py`."""
+) -> Iterator[Joined]:
+    """Join a job, and leave the sums to the caller; see ``join`` of `script.py`."""
     folder, pace = Path(job), pace or Pace(skew=_SKEW)
     facts = read_job(folder)
     described = read_network(Path(os.environ.get(NETWORK) or network))
@@ -129,7 +119,7 @@ def take_seat(
             opened(kind.open, end, partition, machine) as exchange,
         ):
             place = (first, session, metrics, machine, kind.binned)
-            yield Seat(facts, folder, partition, exchange, *place)
+            yield Joined(facts, folder, partition, exchange, *place)
             exchange.close()
 
 

@@ -1,4 +1,4 @@
-"""The options of `python -m switchgnn.train`."""
+"""`python -m switchgnn.train`: the built-in trainer as a program that torchrun starts."""
 
 import json
 import os
@@ -61,18 +61,18 @@ def train(
         )
     read_network(network)
     # These import PyTorch, which takes seconds.
+    from switchgnn.training.joining import join_job  # noqa: PLC0415
     from switchgnn.training.layers.check import check_own_model  # noqa: PLC0415
-    from switchgnn.training.seat import take_seat  # noqa: PLC0415
-    from switchgnn.training.worker import Training, train_as_worker  # noqa: PLC0415
+    from switchgnn.training.trainer import Training, train_as_worker  # noqa: PLC0415
 
     check_device(asked.device)
     options, compression = asked.options(shape, seed), asked.compression
     training = Training(shape, options, device=asked.device, compression=compression)
     where: dict[str, Any] = {"network": network, "transport": transport}
-    with take_seat(
+    with join_job(
         job, **where, faults=faults, seed=seed, compression=compression.of_rows(seed)
-    ) as seat:
-        worker, last, part = seat.partition.worker, None, seat.partition
+    ) as joined:
+        worker, last, part = joined.partition.worker, None, joined.partition
         weighted = part.edge_weights is not None
         shape.check_weights(weighted=weighted)
         if part.workers > 1 and not asked.unchecked:
@@ -88,14 +88,14 @@ def train(
                 typer.echo(_line(report, asked.epochs))
 
         train_as_worker(
-            *(part, seat.transport, training, tell),
-            first=seat.first,
-            machine=seat.machine,
-            binned=seat.binned,
-            seen=partial(serving_metrics, address or seat.metrics),
+            *(part, joined.transport, training, tell),
+            first=joined.first,
+            machine=joined.machine,
+            binned=joined.binned,
+            seen=partial(serving_metrics, address or joined.metrics),
         )
     if as_json and worker == 0:
-        facts = {"data": seat.job.data, "workers": seat.job.workers, "session": seat.session}
+        facts = {"data": joined.job.data, "workers": joined.job.workers, "session": joined.session}
         typer.echo(json.dumps({"worker": worker, **facts, "last": last}))
 
 

@@ -1,23 +1,20 @@
-"""Training as one worker, and the worker processes of `switchgnn train`."""
+"""A worker process of `switchgnn train`, which gets its task as a line of JSON."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 import torch
 import torch.distributed as dist
-from torch import nn
 
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.links.split import kinds_from, split_link
-from switchgnn.host.links.transport import LinkConfig, Transport, WorkerEnd
+from switchgnn.host.links.transport import LinkConfig, WorkerEnd
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.reduce.connection import reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
@@ -25,102 +22,12 @@ from switchgnn.host.registry import transport_kind
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.training.base.compression import CompressionOptions
 from switchgnn.training.base.errors import TrainingError, collective
-from switchgnn.training.base.options import (
-    DeviceName,
-    ModelOptions,
-    ReduceBy,
-    TrainOptions,
-    own_device,
-)
-from switchgnn.training.base.steps import SharedSteps
-from switchgnn.training.bins import BinnedSum, BinOptions, distribute_in_bins
+from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.partition import Partition, read_partition
-from switchgnn.training.exchange.gradients import (
-    GradientSums,
-    pace_gloo,
-    share_cores,
-    together_in_file,
-)
-from switchgnn.training.exchange.machine import Machine, local_processes, opened
-from switchgnn.training.exchange.sums import Ledger, RemoteSum
-from switchgnn.training.layers.models import build_model, distribute
-from switchgnn.training.layers.norms import VertexSums
-from switchgnn.training.layers.pyg_layers import own_code, templates_removed
-from switchgnn.training.trainer import EpochReport, Trainer
-
-EpochListener = Callable[[EpochReport], None]
-
-
-@dataclass(frozen=True)
-class Training:
-    """The model and the options of all workers; ``bins`` are for ``g3``."""
-
-    model: ModelOptions
-    options: TrainOptions
-    bins: BinOptions = field(default_factory=BinOptions)
-    device: DeviceName = DeviceName.CPU
-    compression: CompressionOptions = field(default_factory=CompressionOptions)
-
-
-def train_as_worker(
-    partition: Partition,
-    transport: Transport,
-    training: Training,
-    on_epoch: EpochListener,
-    *,
-    first: int = 0,
-    seen: Callable[[WorkerView], AbstractContextManager[object]] = nullcontext,
-    reducer: Reducer | None = None,
-    binned: bool = False,
-    machine: Machine | None = None,
-) -> Ledger:
-    """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
-
-    ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
-    ``machine``: as for ``GradientSums``.
-    """
-    with own_code(training.model.model):
-        torch.manual_seed(training.options.seed)
-        with templates_removed():
-            model = build_model(training.model, partition.features.shape[1], partition.classes)
-        model.to(own_device(training.device))
-        remote: RemoteSum | BinnedSum
-        if binned:
-            remote = BinnedSum(cast("DirectTransport", transport), training.bins)
-        else:
-            remote = RemoteSum(transport, keep=training.compression.keep)
-        # Of several on a machine, only one knows whether the switch adds up.
-        steps = SharedSteps(partition.worker, partition.workers) if machine is None else None
-        with remote:
-            sums = GradientSums(first, remote.attending, reducer, machine, steps)
-            divide = distribute_in_bins if binned else distribute
-            cast("Callable[..., nn.Module]", divide)(
-                *(model, partition, remote),
-                seed=training.options.seed,
-                precompute=training.options.precompute,
-                vertex_sums=VertexSums(sums.add),
-            )
-            sums.spread_model(model)
-            trainer = Trainer(
-                *(model, partition, remote, training.options),
-                sums=sums,
-                compression=training.compression,
-            )
-            with seen(view_of(partition.worker, transport, remote)):
-                for _ in range(trainer.resume()):
-                    transport.next_epoch()
-                for report in trainer.run():
-                    transport.next_epoch()
-                    on_epoch(report)
-        return replace(remote.ledger, gradients=sums.gradients)
-
-
-def view_of(worker: int, transport: Transport, remote: RemoteSum | BinnedSum) -> WorkerView:
-    """Return the metrics of a worker that trains."""
-    return WorkerView(worker, transport, lambda: (remote.clock.exchanging, remote.clock.waiting))
-
+from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
+from switchgnn.training.exchange.machine import local_processes, opened
+from switchgnn.training.trainer import EpochReport, Training, train_as_worker
 
 # The link of a worker before it has one, and of one without a network.
 _NOBODY = Station("00:00:00:00:00:00", "0.0.0.0")  # noqa: S104
