@@ -1,6 +1,5 @@
 """Compilation, its cache, and the memory of a native engine."""
 
-import json
 import platform
 import re
 import shutil
@@ -21,7 +20,6 @@ from tests.support.processes import run_program
 from tests.test_structure import read_tree
 
 PACKAGE = "switchgnn.softswitch"
-NO_NUMBERS = {"type": "parameters_vector", "value": []}
 ROOT = Path(__file__).parents[3]
 
 
@@ -68,7 +66,7 @@ def test_another_one_compiles_again(what, cache, monkeypatch):
         text = (cache / "compiler").read_text()
         (cache / "compiler").write_text(text.replace("echo 1", "echo 2"))
     else:
-        changed, read = build.SOFTSWITCH / "program.py", Path.read_bytes
+        changed, read = build.SOFTSWITCH / "base/program.py", Path.read_bytes
         monkeypatch.setattr(
             Path, "read_bytes", lambda path: read(path) + b"# another\n" * (path == changed)
         )
@@ -80,7 +78,7 @@ def test_another_one_compiles_again(what, cache, monkeypatch):
 def test_the_translator_is_all_that_translating_imports():
     tree = read_tree(ROOT)
     known = set(build.translator_files())
-    wanted = [f"{PACKAGE}.loader", f"{PACKAGE}.native.source"]
+    wanted = [f"{PACKAGE}.lowering.loader", f"{PACKAGE}.native.source"]
     seen = set()
     while wanted:
         module = wanted.pop()
@@ -90,22 +88,6 @@ def test_the_translator_is_all_that_translating_imports():
     missing = {each for each in seen if tree.files[each].resolve() not in known}
     assert {each for each in missing if tree.files[each].name != "__init__.py"} == set()
     assert len(seen) > 15
-
-
-@pytest.mark.whole
-@needs_compiler
-def test_messages_are_in_the_library(tmp_path):
-    messages = ['"; #error\n', "é\\x22 ??/ */ %s {}", ""]
-    document = json.loads(config_bytes("fates"))
-    logs = [
-        {"op": "log_msg", "parameters": [{"type": "string", "value": each}, NO_NUMBERS]}
-        for each in messages
-    ]
-    action = next(each for each in document["actions"] if each["primitives"])
-    action["primitives"] += logs
-    given = GivenProgram(json.dumps(document).encode())
-    native = engine.load_native(given)
-    assert set(native.library.messages()) == set(messages)
 
 
 def test_more_frames_leave_than_are_moved_at_once():

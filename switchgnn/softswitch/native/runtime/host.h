@@ -1,4 +1,4 @@
-// The switch as a program sees it: hashes, cells of registers and counters, the log.
+// The switch as a program sees it: hashes, cells of registers and counters.
 #pragma once
 
 #include "crc32.h"
@@ -6,7 +6,6 @@
 #include "wide.h"
 
 #include <new>
-#include <string>
 #include <sys/mman.h>
 #include <sys/random.h>
 
@@ -83,10 +82,6 @@ struct Bits {
         if constexpr (top != 0) small<top>(b, word(x, B / 64) >> (B % 64 - top) & ((1ull << top) - 1));
         for (int i = B / 32 - 1; i >= 0; i--) small<32>(b, word(x, i / 2) >> (i % 2 * 32) & 0xFFFFFFFF);
     }
-    // The n least significant bytes of x.
-    template <class X> void some(const X& x, u64 n) {
-        for (u64 i = n; i-- > 0;) small<8>(*this, word(x, (int)(i / 8)) >> (i % 8 * 8) & 255);
-    }
     void bytes(const u8* from, size_t n) {
         memcpy(p, from, n);
         p += n;
@@ -146,20 +141,8 @@ struct Cells {
     }
 };
 
-// Numbers for the log: a sign byte, a count of words, and the words of each.
-struct LogValues {
-    std::string bytes;
-    template <bool S, class X> INLINE void add(LogValues& values, const X& x) {
-        const u8 head[2] = {(u8)S, (u8)words_of<X>};
-        values.bytes.append((const char*)head, 2);
-        values.bytes.append((const char*)&x, sizeof x);
-    }
-};
-
 struct Host {
     u8* scratch = nullptr;  // for the input of hashes
-    virtual ~Host() {}
-    virtual void log(u32 message, const LogValues& values) = 0;
 };
 
 // The results of ingress and egress, except their variables.

@@ -243,23 +243,6 @@ template <class X> static Division<X> divided(const X& a, const X& b) {
         return r;
     }
 }
-// As above for two's complements: the quotient is rounded down, as Python does.
-template <class X> static Division<X> divided_down(const X& a, const X& b) {
-    if (!nonzero(b)) return {X{}, X{}};
-    const bool na = is_negative(a), nb = is_negative(b);
-    Division<X> r = divided<X>(na ? X{} - a : a, nb ? X{} - b : b);
-    if (na != nb) {
-        if (nonzero(r.remainder)) {
-            r.quotient = ~r.quotient;  // minus the quotient, less one
-            r.remainder = (nb ? X{} - b : b) - r.remainder;
-        } else {
-            r.quotient = X{} - r.quotient;
-        }
-    }
-    if (nb) r.remainder = X{} - r.remainder;
-    return r;
-}
-
 // The same bytes from the last to the first.
 INLINE Bytes32 reversed(Bytes32 x) {
     const Bytes32 order = {31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
@@ -305,22 +288,6 @@ template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
         u64 top = word(x, B / 8);
         for (int i = rest - 1; i >= 0; i--, top >>= 8) p[i] = (u8)top;
     }
-}
-
-// As above, with a number of bytes given at run time, at most those of N words or of x.
-template <int N> INLINE T<N> load_some(const u8* p, u64 bytes) {
-    u64 words[N] = {};
-    for (u64 i = 0; i < bytes; i++) words[i / 8] |= (u64)p[bytes - 1 - i] << (i % 8 * 8);
-    if constexpr (N == 1) return words[0];
-    else if constexpr (N == 2) return pair(words[1], words[0]);
-    else {
-        W<N> r;
-        memcpy(r.w, words, sizeof r.w);
-        return r;
-    }
-}
-template <class X> INLINE void store_some(u8* p, const X& x, u64 bytes) {
-    for (u64 i = 0; i < bytes; i++) p[bytes - 1 - i] = (u8)(word(x, (int)(i / 8)) >> (i % 8 * 8));
 }
 
 // Numbers of B bytes in native byte order.
