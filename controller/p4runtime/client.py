@@ -97,14 +97,15 @@ class P4RuntimeClient:
         """Connect, and become the primary if that was asked for; does nothing when open.
 
         Raises:
-            SwitchUnreachableError: nobody answers at the address, or certificates are not believed.
+            SwitchUnreachableError: nobody answers at the address, or believes the certificates.
             ControllerError: a TLS file is not in order, or its socket belongs to another user.
             NotPrimaryError: another controller is the primary.
         """
         if self._opened is not None:
             return
         connection.check_owner(self.address)
-        self._check_certificates()
+        if self._tls is not None:
+            self._tls.check()
         self._opened = self._connect(self.address, self._tls)
         try:
             self._wait_ready()
@@ -229,7 +230,7 @@ class P4RuntimeClient:
         return written
 
     def read(self, entities: Iterable[p4r.Entity]) -> list[p4r.Entity]:
-        """Return what the switch has of ``entities``; ReadRefusedError if it refuses."""
+        """Return what the switch has of ``entities``."""
         responses = map(p4r.ReadResponse.FromString, self.read_responses(entities))
         return [entity for response in responses for entity in response.entities]
 
@@ -277,16 +278,19 @@ class P4RuntimeClient:
         except grpc.RpcError as error:
             if error.code() not in _NOBODY_ANSWERED:
                 return
-            self._check_certificates()
-            how = "with TLS" if self._tls is not None else "without TLS"
+            how = "without TLS" if self._tls is None else f"with TLS; {self._why_not_ready()}"
             raise SwitchUnreachableError(
                 f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: "
                 f"{connection.advice(self.address)}."
             ) from error
 
-    def _check_certificates(self) -> None:
-        if self._tls is not None:
-            connection.check_handshake(self.address, self._tls)
+    def _why_not_ready(self) -> str:
+        """Return gRPC's reason, such as a certificate that is not believed."""
+        try:
+            self._connection.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=self._deadline)
+        except grpc.RpcError as error:
+            return error.details() or "no reason given"
+        return "it answers only now"
 
     def _finish(
         self,
