@@ -81,10 +81,8 @@ def watch(
         clock: of the reports.
         pool: makes what works on all switches at once.
 
-    Raises:
-        NotPrimaryError: a switch has a primary controller already.
-        OtherPlanError: a switch serves another plan.
-        ControllerError: the first install failed.
+    Raises ControllerError if the first install fails; NotPrimaryError if a switch has a primary
+    controller already, or OtherPlanError if it serves another plan.
     """
     clients = [
         share.switch

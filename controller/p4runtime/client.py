@@ -41,12 +41,6 @@ def program_cookie(program: Program) -> int:
 class P4RuntimeClient:
     """A connection to one switch, as its primary controller or as an observer.
 
-    Example::
-
-        with P4RuntimeClient("127.0.0.1:9559") as client:
-            client.set_pipeline(program, program_cookie(program))
-            client.write([update])
-
     Args:
         address: of the P4Runtime server, ``HOST:PORT`` or ``unix:PATH``.
         device_id: of the switch.
@@ -96,10 +90,7 @@ class P4RuntimeClient:
     def open(self) -> None:
         """Connect, and become the primary if that was asked for; does nothing when open.
 
-        Raises:
-            SwitchUnreachableError: nobody answers at the address, or believes the certificates.
-            ControllerError: a TLS file is not in order, or its socket belongs to another user.
-            NotPrimaryError: another controller is the primary.
+        Raises SwitchUnreachableError if nobody answers, or NotPrimaryError.
         """
         if self._opened is not None:
             return
@@ -155,10 +146,7 @@ class P4RuntimeClient:
         return self._stream is not None and self._stream.alive
 
     def set_pipeline(self, program: Program, cookie: int) -> None:
-        """Make the switch run ``program``, with no entries.
-
-        ControllerError: the switch refuses it or went away.
-        """
+        """Make the switch run ``program``, with no entries."""
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id,
             election_id=connection.election_message(self.election_id),
@@ -198,9 +186,8 @@ class P4RuntimeClient:
     def write(self, updates: list[p4r.Update], batch: int = BATCH) -> int:
         """Send updates in requests of at most ``batch``; return how many.
 
-        Raises:
-            WriteRefusedError: the switch refused some; the requests after that
-                one are not sent, other updates of that one may be in place.
+        WriteRefusedError: some were refused; other updates of their request may be in place, and
+        later requests were not sent.
         """
         return self.write_requests(encode_messages(updates, batch))
 

@@ -96,7 +96,7 @@ EXPIRED, ANOTHER, ELSEWHERE = "expired", "of another authority", "for another na
 OF_A_SWITCH = {
     EXPIRED: "certificate has expired",
     ANOTHER: "unable to get local issuer certificate",
-    ELSEWHERE: "is not in peer certificate",
+    ELSEWHERE: "Hostname Verification Check failed",
 }
 OF_A_CONTROLLER = (EXPIRED, ANOTHER)
 
