@@ -251,9 +251,13 @@ class Renderer:
     def _division(self, of: Expr, _need: int | None) -> Code:
         left, right = of.args
         words = words_for(0, max(left.high, right.high))
+        if words > 2:
+            raise UnsupportedProgramError(
+                "dividing numbers of more than 128 bits", "an expression", "use --backend python"
+            )
         part = "quotient" if of.op == "/" else "remainder"
         one, other = self.unsigned(left, words), self.unsigned(right, words)
-        text = f"divided<{type_of(words)}>({one}, {other}).{part}"
+        text = f"{part}<{type_of(words)}>({one}, {other})"
         return _shaped(text, words, _fitting(of, None))
 
     def _choice(self, of: Expr, need: int | None) -> Code:

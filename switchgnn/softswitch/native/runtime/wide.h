@@ -221,28 +221,10 @@ template <bool S, int N> INLINE bool less(const W<N>& a, const W<N>& b) {
     return false;
 }
 
-// Quotient and remainder of numbers without signs; a division by zero gives zero.
-template <class X> struct Division { X quotient, remainder; };
-template <class X> static Division<X> divided(const X& a, const X& b) {
-    if constexpr (words_of<X> <= 2) {
-        if (b == 0) return {0, 0};
-        return {(X)(a / b), (X)(a % b)};
-    } else {
-        constexpr int N = words_of<X>;
-        Division<X> r = {};
-        if (!nonzero(b)) return r;
-        for (int i = 64 * N - 1; i >= 0; i--) {
-            const bool over = r.remainder.w[N - 1] >> 63;
-            r.remainder = shl(r.remainder, 1);
-            r.remainder.w[0] |= a.w[i / 64] >> (i % 64) & 1;
-            if (over || !less<false>(r.remainder, b)) {
-                r.remainder = r.remainder - b;
-                r.quotient.w[i / 64] |= 1ull << (i % 64);
-            }
-        }
-        return r;
-    }
-}
+// Quotient and remainder of unsigned numbers; a division by zero gives zero.
+template <class X> INLINE X quotient(X a, X b) { return b ? a / b : 0; }
+template <class X> INLINE X remainder(X a, X b) { return b ? a % b : 0; }
+
 // The same bytes from the last to the first.
 INLINE Bytes32 reversed(Bytes32 x) {
     const Bytes32 order = {31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
