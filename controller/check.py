@@ -1,6 +1,6 @@
 """What a plan needs of a switch, and whether it fits, before anything is sent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,35 +130,26 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
             f"The plan is for another P4 program ({plan.manifest.program[:12]}; this one is "
             f"{program.digest[:12]}): make the plan again."
         )
-    _check_workers(plan, layout, network)
-    _check_network(network)
-    _check_slots(plan, layout)
-    _check_sources(plan, layout)
-    for table in memory_of(plan, layout, network).tables:
-        if not table.fits:
+    _check_network(plan, network)
+    planned, banks = plan.switch.entry_slot.shape[1], Fanout(layout).banks
+    if planned != banks:
+        raise PlanRefusedError(
+            f"The plan uses {planned} banks, the P4 program has {banks}: make the plan again."
+        )
+    for needed, room, what, fix in _needs(plan, layout, network):
+        if needed > room:
             raise PlanRefusedError(
-                f"The plan has {table.number:,} entries for table {table.name}, which holds "
-                f"{table.room:,}: make a plan with fewer, or compile the P4 program with a larger "
-                "table."
+                f"The plan has {needed:,} {what}, but the P4 program has room for {room:,}: {fix}."
             )
 
 
-def _check_workers(plan: SwitchPlan, layout: Layout, network: Network) -> None:
-    workers, ports = plan.manifest.workers, len(network.neighbours)
-    if plan.neighbours > ports:
-        raise PlanRefusedError(
-            f"The plan has {plan.neighbours} workers, but the network has {ports} ports: plan for "
-            "fewer workers, or connect more."
-        )
-    room = Session(layout).max_workers
-    if workers > room:
-        raise PlanRefusedError(
-            f"The plan has {workers} workers; the P4 program knows at most {room}: plan for fewer."
-        )
-
-
-def _check_network(network: Network) -> None:
+def _check_network(plan: SwitchPlan, network: Network) -> None:
     ports = [each.port for each in network.neighbours]
+    if plan.neighbours > len(ports):
+        raise PlanRefusedError(
+            f"The plan has {plan.neighbours} workers, but the network has {len(ports)} ports: plan "
+            "for fewer workers, or connect more."
+        )
     if len(set(ports)) < len(ports):
         raise PlanRefusedError("Two workers of the network are on the same port of the switch.")
     if any(not 0 < port < FIRST_LOOP_PORT for port in ports):
@@ -168,39 +159,27 @@ def _check_network(network: Network) -> None:
         )
 
 
-def _check_slots(plan: SwitchPlan, layout: Layout) -> None:
-    banks = Banks(layout)
-    planned = plan.switch.entry_slot.shape[1]
-    if planned != banks.banks or planned != Fanout(layout).banks:
-        raise PlanRefusedError(
-            f"The plan uses {planned} banks, the P4 program has {banks.banks}: make the plan again."
-        )
-    used = np.where(plan.switch.entry_expected > 0, plan.switch.entry_slot, 0)
-    highest = max(int(used.max(initial=0)), int(plan.switch.result_slot.max(initial=0)))
-    needed = plan.manifest.slots_per_bank
+def _needs(
+    plan: SwitchPlan, layout: Layout, network: Network
+) -> Iterator[tuple[int, int, str, str]]:
+    """Yield how much a plan needs of what, how much there is, and the remedy."""
+    yield plan.manifest.workers, Session(layout).max_workers, "workers", "plan for fewer"
+    switch = plan.switch
+    used = np.where(switch.entry_expected > 0, switch.entry_slot, 0)
+    slots = max(int(used.max(initial=0)), int(switch.result_slot.max(initial=0))) + 1
+    smaller = "partition the graph with a smaller boundary, or compile the program with more"
     if hands_out_slots(layout):
         room = SlotLimits(layout).destinations_per_bank
-        if highest >= room:
-            raise PlanRefusedError(
-                f"The plan has {highest + 1:,} destinations in one bank, the P4 program tells "
-                f"{room:,} apart: partition the graph with a smaller boundary, or compile the "
-                "program with more."
-            )
-    else:
-        needed = max(needed, plan.manifest.pools * (highest + 1))
-    if needed > banks.slots_per_bank:
-        raise PlanRefusedError(
-            f"The plan needs {needed:,} slots in each bank, the P4 program has "
-            f"{banks.slots_per_bank:,}: plan for less memory, or compile the program with more."
-        )
-
-
-def _check_sources(plan: SwitchPlan, layout: Layout) -> None:
-    sources, last_tags = len(plan.switch.source_vertex), layout.registers.get(LAST_TAGS_REGISTER)
-    room = sources if last_tags is None else last_tags.size // Session(layout).max_pools
-    if sources > room:
-        raise PlanRefusedError(
-            f"The plan has {sources:,} sources, the P4 program remembers {room:,}: "
-            "partition the graph with a smaller boundary, send without partial sums, or compile "
-            "the program with more."
-        )
+        yield slots, room, "destinations in one bank", smaller
+        slots = 0
+    slots = max(plan.manifest.slots_per_bank, plan.manifest.pools * slots)
+    fix = "plan for less memory, or compile the program with more"
+    yield slots, Banks(layout).slots_per_bank, "slots in each bank", fix
+    last_tags = layout.registers.get(LAST_TAGS_REGISTER)
+    if last_tags is not None:
+        room = last_tags.size // Session(layout).max_pools
+        yield len(switch.source_vertex), room, "sources", f"send without partial sums, {smaller}"
+    for use in memory_of(plan, layout, network).tables:
+        if use.room is not None:
+            fix = "make a plan with fewer, or compile the program with a larger table"
+            yield use.number, use.room, f"entries for table {use.name}", fix

@@ -293,10 +293,7 @@ def watch(
         float, _option(SWITCHES, "Between looks.", min=0.1, metavar="SECONDS")
     ] = 1.0,
 ) -> None:
-    """Keep a plan installed, also when switches restart, until Ctrl-C.
-
-    Prints what moves.
-    """
+    """Keep a plan installed, also when switches restart, until Ctrl-C."""
     clients = access.clients(address, election_id=election_id, deadline=WATCH_DEADLINE)
     shares = access.shares(trusted_plan(plan, _warn, check=installed.check), installed, clients)
     try:

@@ -120,11 +120,10 @@ class DesiredStates:
 
     Args:
         program: what the switches shall run.
-        ecn_threshold: queue length, in packets, from which on packets are marked beside ordinary
-            traffic. Without such traffic the sums of a block may wait if they fit, see `marking`.
+        ecn_threshold: packets in a queue from which on packets are marked; see `marking`.
         queue: packets that a queue of the switches holds.
-        largest_feature: the largest magnitude of a feature that a worker may report; None: any
-            of which no sum overflows float32.
+        largest_feature: the largest magnitude that a worker may report; None: any of which no sum
+            overflows float32.
     """
 
     def __init__(
@@ -168,17 +167,12 @@ def install_each(
     Args:
         shares: one per switch, all of the same plan.
         desired: what switches shall hold; several installs of a plan may have the same.
-        new_session: take a new session number even if the plan is installed: restarted
-            workers need one.
-        session: the session of this plan's workers, which a restarted switch gets again; None:
-            that of the switches.
+        new_session: take a new session number even if the plan is installed, for restarted workers.
+        session: the session that a restarted switch gets again; None: that of the switches.
         replace_others: whether to replace another plan that a switch serves.
         progress: called with an address, updates written, and all updates.
         clock: of the report.
         pool: makes the executor for all switches.
-
-    Returns:
-        What was written to each switch, and how long it took.
 
     Raises:
         PlanRefusedError: the plan does not fit; nothing was sent.
@@ -326,11 +320,6 @@ def clear(client: P4RuntimeClient) -> ChangeCounts:
 
     The registers keep their contents, but their session is forgotten: the next install loads
     the program again.
-
-    Raises:
-        PipelineMissingError: the switch runs no program.
-        WriteRefusedError: it refuses.
-        VerificationError: something is still there.
     """
     layout = client.get_layout()
     empty = empty_state(layout)

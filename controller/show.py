@@ -80,10 +80,6 @@ def show(client: P4RuntimeClient, counted: TablesInUse | None = None) -> SwitchS
     """Return a summary of a switch.
 
     `counted`: its tables, if they are known; None: counts them, which reads them whole.
-
-    Raises:
-        PipelineMissingError: it runs no program.
-        OtherProgramError: it runs a program that is not SwitchGNN's.
     """
     layout = client.get_layout()
     session, congestion, reduce = Session(layout), Congestion(layout), Reduce(layout)
@@ -112,18 +108,9 @@ def count_tables(client: P4RuntimeClient) -> TablesInUse:
 
 
 def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -> list[Record]:
-    """Read the entries of one table, sorted by key.
+    """Return a record for each entry of a table, or of `groups`, sorted by key.
 
-    Args:
-        client: the switch.
-        name: of the table, or `groups`.
-        limit: the most entries; None: all of them.
-
-    Returns:
-        One record per entry.
-
-    Raises:
-        ControllerError: there is no such table.
+    `limit`: the most entries; None: all of them.
     """
     layout = client.get_layout()
     controls = {control.name: control for control in KEYED}

@@ -1,9 +1,9 @@
 """Keeps a plan installed on switches that restart, except those with another plan."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
@@ -19,7 +19,6 @@ from switchgnn.controller.base.errors import (
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.change import InstallReport
 from switchgnn.controller.controls.session import Session
-from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.target import refuse_other_plan, served_plan
@@ -47,7 +46,6 @@ class WatchEventKind(Enum):
     INSTALLED = "installed"
     LOST = "lost"
     WAITING = "waiting"
-    COUNTED = "counted"
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,6 @@ class WatchEvent:
     kind: WatchEventKind
     address: str
     message: str  # a sentence
-    # for COUNTED, the growth of each counter that moved
-    counters: Mapping[str, int] = field(default_factory=dict)
 
 
 def watch(
@@ -85,10 +81,8 @@ def watch(
         clock: of the reports.
         pool: makes what works on all switches at once.
 
-    Raises:
-        NotPrimaryError: a switch has a primary controller already.
-        OtherPlanError: a switch serves another plan.
-        ControllerError: the first install failed.
+    Raises ControllerError if the first install fails; NotPrimaryError if a switch has a primary
+    controller already, or OtherPlanError if it serves another plan.
     """
     clients = [
         share.switch
@@ -143,15 +137,12 @@ class _Watcher:
     interval: float
     bring: Callable[[int | None], InstallReport]
     _session: int | None = None
-    _counted: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def run(self) -> None:
         self._install()
         while not self.stop.wait(self.interval):
             try:
                 lost = [client for client in self.clients if not self._serves(client)]
-                if not lost:
-                    self._count()
             except OtherPlanError:
                 raise
             except ControllerError:
@@ -171,14 +162,7 @@ class _Watcher:
         # Its workers are in that session: a restarted switch must return to it.
         self._session = report.session
         for client, sentence in zip(self.clients, report.sentences(), strict=True):
-            self._start_counting(client)
             self._tell(WatchEventKind.INSTALLED, client, sentence)
-
-    def _start_counting(self, client: P4RuntimeClient) -> None:
-        # Without a reading, it has restarted again and counts from zero.
-        self._counted.pop(client.address, None)
-        with suppress(ControllerError):
-            self._counted[client.address] = read_counters(client).named()
 
     def _serves(self, client: P4RuntimeClient) -> bool:
         if not client.alive or client.get_pipeline_cookie() != program_cookie(self.program):
@@ -214,27 +198,5 @@ class _Watcher:
             with suppress(SwitchUnreachableError), client.another() as observer:
                 refuse_other_plan(client.address, served_plan(observer), self.plan.number)
 
-    def _count(self) -> None:
-        for client in self.clients:
-            now = read_counters(client).named()
-            before = self._counted.get(client.address, {})
-            grown = {
-                name: value - before.get(name, 0)
-                for name, value in now.items()
-                if value != before.get(name, 0)
-            }
-            self._counted[client.address] = now
-            if grown:
-                words = ", ".join(f"{name} +{value:,}" for name, value in grown.items())
-                self._tell(
-                    WatchEventKind.COUNTED, client, f"Switch {client.address}: {words}.", grown
-                )
-
-    def _tell(
-        self,
-        kind: WatchEventKind,
-        client: P4RuntimeClient,
-        message: str,
-        counters: Mapping[str, int] | None = None,
-    ) -> None:
-        self.on_event(WatchEvent(kind, client.address, message, counters or {}))
+    def _tell(self, kind: WatchEventKind, client: P4RuntimeClient, message: str) -> None:
+        self.on_event(WatchEvent(kind, client.address, message))

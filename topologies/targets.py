@@ -64,7 +64,7 @@ class TlsFolder:
             if not self[name].is_file():
                 raise FabricError(f"There is no {self[name]}: --tls needs all five PEM files.")
         for name in ("switch", "controller"):
-            TlsOptions(self["ca"], self[name], self[f"{name}-key"]).context()
+            TlsOptions(self["ca"], self[name], self[f"{name}-key"]).check()
 
 
 def bmv2_installed() -> bool:

@@ -37,10 +37,6 @@ class OtherProgramError(ControllerError):
     """The switch runs a P4 program that is not SwitchGNN's."""
 
 
-class ReadRefusedError(ControllerError):
-    """The switch refused to be read."""
-
-
 @dataclass(frozen=True)
 class UpdateFailure:
     """One update that a switch refused."""
@@ -54,11 +50,9 @@ class UpdateFailure:
 class WriteRefusedError(ControllerError):
     """The switch refused updates; those before and after them may be in place."""
 
-    def __init__(self, message: str, failures: tuple[UpdateFailure, ...] = ()) -> None:
+    def __init__(self, message: str, failures: tuple[UpdateFailure, ...]) -> None:
         super().__init__(message)
-        # the refused updates of the first request that had any; empty when the switch gave a reason
-        # for the whole request only
-        self.failures = failures
+        self.failures = failures  # of the first request that had any
 
 
 class VerificationError(ControllerError):

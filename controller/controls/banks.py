@@ -56,11 +56,6 @@ class Banks:
         self.event_counters = [f"bank{bank}.events" for bank in range(len(self._values))]
 
     @property
-    def banks(self) -> int:
-        """Number of banks."""
-        return len(self._values)
-
-    @property
     def slots_per_bank(self) -> int:
         """Slots of the smallest bank that a plan may use."""
         return min(value.size for value in self._values) - self._reserved

@@ -41,12 +41,6 @@ def program_cookie(program: Program) -> int:
 class P4RuntimeClient:
     """A connection to one switch, as its primary controller or as an observer.
 
-    Example::
-
-        with P4RuntimeClient("127.0.0.1:9559") as client:
-            client.set_pipeline(program, program_cookie(program))
-            client.write([update])
-
     Args:
         address: of the P4Runtime server, ``HOST:PORT`` or ``unix:PATH``.
         device_id: of the switch.
@@ -96,15 +90,13 @@ class P4RuntimeClient:
     def open(self) -> None:
         """Connect, and become the primary if that was asked for; does nothing when open.
 
-        Raises:
-            SwitchUnreachableError: nobody answers at the address, or certificates are not believed.
-            ControllerError: a TLS file is not in order, or its socket belongs to another user.
-            NotPrimaryError: another controller is the primary.
+        Raises SwitchUnreachableError if nobody answers, or NotPrimaryError.
         """
         if self._opened is not None:
             return
         connection.check_owner(self.address)
-        self._check_certificates()
+        if self._tls is not None:
+            self._tls.check()
         self._opened = self._connect(self.address, self._tls)
         try:
             self._wait_ready()
@@ -154,10 +146,7 @@ class P4RuntimeClient:
         return self._stream is not None and self._stream.alive
 
     def set_pipeline(self, program: Program, cookie: int) -> None:
-        """Make the switch run ``program``, with no entries.
-
-        ControllerError: the switch refuses it or went away.
-        """
+        """Make the switch run ``program``, with no entries."""
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id,
             election_id=connection.election_message(self.election_id),
@@ -197,9 +186,8 @@ class P4RuntimeClient:
     def write(self, updates: list[p4r.Update], batch: int = BATCH) -> int:
         """Send updates in requests of at most ``batch``; return how many.
 
-        Raises:
-            WriteRefusedError: the switch refused some; the requests after that
-                one are not sent, other updates of that one may be in place.
+        WriteRefusedError: some were refused; other updates of their request may be in place, and
+        later requests were not sent.
         """
         return self.write_requests(encode_messages(updates, batch))
 
@@ -229,7 +217,7 @@ class P4RuntimeClient:
         return written
 
     def read(self, entities: Iterable[p4r.Entity]) -> list[p4r.Entity]:
-        """Return what the switch has of ``entities``; ReadRefusedError if it refuses."""
+        """Return what the switch has of ``entities``."""
         responses = map(p4r.ReadResponse.FromString, self.read_responses(entities))
         return [entity for response in responses for entity in response.entities]
 
@@ -277,16 +265,19 @@ class P4RuntimeClient:
         except grpc.RpcError as error:
             if error.code() not in _NOBODY_ANSWERED:
                 return
-            self._check_certificates()
-            how = "with TLS" if self._tls is not None else "without TLS"
+            how = "without TLS" if self._tls is None else f"with TLS; {self._why_not_ready()}"
             raise SwitchUnreachableError(
                 f"No switch answers at {self.address} ({how}) within {self._deadline:g} s: "
                 f"{connection.advice(self.address)}."
             ) from error
 
-    def _check_certificates(self) -> None:
-        if self._tls is not None:
-            connection.check_handshake(self.address, self._tls)
+    def _why_not_ready(self) -> str:
+        """Return gRPC's reason, such as a certificate that is not believed."""
+        try:
+            self._connection.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=self._deadline)
+        except grpc.RpcError as error:
+            return error.details() or "no reason given"
+        return "it answers only now"
 
     def _finish(
         self,

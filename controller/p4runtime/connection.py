@@ -186,47 +186,34 @@ class TlsOptions:
     certificate: Path | None = None  # the client's own, when the switch asks for one
     key: Path | None = None  # the private key of ``certificate``
 
-    def credentials(self) -> Any:  # noqa: ANN401
-        """Return gRPC's credentials of files that `context` has read; a certificate needs a key."""
-        if (self.certificate is None) != (self.key is None):
+    def check(self) -> None:
+        """Check that the files are what they should be, as gRPC does not say what is wrong."""
+        root, certificate, key = self.root_certificate, self.certificate, self.key
+        if (certificate is None) != (key is None):
             raise ControllerError("A TLS client certificate needs its key: give both or neither.")
+        context, tried = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), str(root)
+        # gRPC decides on the strength of keys.
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        try:
+            if root is not None:
+                context.load_verify_locations(root)
+            if certificate is not None:
+                tried = f"{certificate} with the key {key}"
+                # Without a password OpenSSL would ask at the terminal.
+                context.load_cert_chain(certificate, key, password="")
+        except OSError as error:
+            why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+            raise ControllerError(
+                f"The TLS file {tried} cannot be used ({why}): give the paths of PEM files that "
+                "belong together."
+            ) from error
+
+    def credentials(self) -> Any:  # noqa: ANN401
+        """Return gRPC's credentials."""
         return grpc.ssl_channel_credentials(
             *(path and path.read_bytes() for path in (self.root_certificate, self.key)),
             certificate_chain=self.certificate and self.certificate.read_bytes(),
         )
-
-    def context(self) -> ssl.SSLContext:
-        """Return a context for a handshake; a certificate without a key is left out."""
-        root, certificate, key = self.root_certificate, self.certificate, self.key
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        # gRPC decides on the strength of keys.
-        context.set_ciphers("DEFAULT:@SECLEVEL=0")
-        context.set_alpn_protocols(["h2"])
-        try:
-            if root is None:
-                context.load_default_certs()
-            else:
-                context.load_verify_locations(root)
-        except ssl.SSLError as error:
-            raise ControllerError(
-                f"The TLS file {root} holds no certificate of an authority ({_reason(error)}): "
-                "give the path of a PEM file."
-            ) from error
-        except OSError as error:
-            raise _unreadable(root, error) from error
-        if certificate is not None and key is not None:
-            try:
-                # Without a password OpenSSL would ask at the terminal.
-                context.load_cert_chain(certificate, key, password="")
-            except ssl.SSLError as error:
-                raise ControllerError(
-                    f"The TLS files {certificate} and {key} are not a certificate and its private "
-                    f"key ({_reason(error)}): give the paths of PEM files that belong together."
-                ) from error
-            except OSError as error:
-                missing = certificate if not certificate.exists() else key
-                raise _unreadable(missing, error) from error
-        return context
 
 
 class Connection:
@@ -263,67 +250,3 @@ class Connection:
 
 
 Connect = Callable[[str, TlsOptions | None], Connection]
-
-
-_SECONDS = 2.0
-# HTTP/2's connection preface with empty settings (RFC 9113, 3.4): the server answers if it accepts
-# the client's certificate, and ends the connection otherwise.
-_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-
-
-def check_handshake(address: str, tls: TlsOptions) -> None:
-    """Check that a switch and its controller accept each other's certificates, if it answers."""
-    context = tls.context()
-    if socket_path(address) is not None:
-        return
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    try:
-        with (
-            socket.create_connection((host, int(port)), _SECONDS) as sock,
-            context.wrap_socket(sock, server_hostname=host) as wrapped,
-        ):
-            taken = _is_taken(wrapped)
-    except ssl.SSLCertVerificationError as error:
-        message = error.verify_message.rstrip(".")
-        raise SwitchUnreachableError(
-            f"The certificate of the switch at {address} is not believed: {message}. Give the "
-            "switch one for this address, of the authority that the controller trusts."
-        ) from error
-    except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
-        # The switch ends, or has not started yet.
-        return
-    except ssl.SSLError as error:
-        raise SwitchUnreachableError(
-            f"What listens at {address} does not speak TLS as a switch does: {_reason(error)}. "
-            "Give the address of its P4Runtime server, or leave out the certificates."
-        ) from error
-    except OSError:
-        return
-    if not taken:
-        own = f"the certificate {tls.certificate}" if tls.certificate else "no certificate"
-        raise SwitchUnreachableError(
-            f"The switch at {address} ends the connection: it does not believe a controller with "
-            f"{own}. Give one of the authority that the switch trusts, which has not expired."
-        )
-
-
-def _is_taken(wrapped: ssl.SSLSocket) -> bool:
-    """Tell whether a server continues after the client's certificate, or has no answer yet."""
-    try:
-        wrapped.sendall(_GREETING)
-        return wrapped.recv(1) != b""
-    except TimeoutError:
-        return True
-    except OSError:
-        return False
-
-
-def _unreadable(path: Path | None, error: OSError) -> ControllerError:
-    return ControllerError(
-        f"Cannot read the TLS file {path}: {error.strerror}: give the path of a PEM file."
-    )
-
-
-def _reason(error: ssl.SSLError) -> str:
-    return (error.reason or "something else than expected").lower().replace("_", " ")

@@ -71,7 +71,7 @@ def explain(address: str, doing: str, error: Any) -> errors.ControllerError:  # 
             f"Switch {address} has no device of that id ({words}): give the id that it was "
             "started with (--device-id)."
         )
-    return errors.ReadRefusedError(f"Switch {address} failed {doing}: {code.name}: {words}.")
+    return errors.ControllerError(f"Switch {address} failed {doing}: {code.name}: {words}.")
 
 
 def not_primary(address: str, words: str) -> errors.NotPrimaryError:
@@ -98,42 +98,17 @@ def explain_write(
 ) -> errors.ControllerError:
     """Explain why a write request failed, wholly or in part."""
     failures = _failures(request, error, layout)
-    if failures:
-        return _refused(address, len(request.updates), failures)
-    if error.code() in _ABOUT_THE_REQUEST:
-        return errors.WriteRefusedError(
-            f"Switch {address} refused a request of {len(request.updates)} updates, the first "
-            f"of them {_first(request, layout)}: {error.code().name}: "
-            f"{error.details() or 'no reason given'}. {_OTHER_MEANING[1]}"
-        )
-    return explain(address, f"writing {_first(request, layout)}", error)
-
-
-_ABOUT_THE_REQUEST = (
-    grpc.StatusCode.UNKNOWN,
-    grpc.StatusCode.INVALID_ARGUMENT,
-    grpc.StatusCode.RESOURCE_EXHAUSTED,
-    grpc.StatusCode.UNIMPLEMENTED,
-    grpc.StatusCode.INTERNAL,
-    grpc.StatusCode.ALREADY_EXISTS,
-    grpc.StatusCode.NOT_FOUND,
-)
-
-
-def _first(request: p4r.WriteRequest, layout: Layout | None) -> str:
-    return describe_entity(request.updates[0].entity, layout)
-
-
-def _refused(
-    address: str, total: int, failures: tuple[errors.UpdateFailure, ...]
-) -> errors.WriteRefusedError:
-    first = failures[0]
-    why, what_to_do = _MEANINGS.get(first.code, _OTHER_MEANING)
+    if not failures:
+        first = describe_entity(request.updates[0].entity, layout)
+        return explain(address, f"writing {first}", error)
+    first_failure = failures[0]
+    why, what_to_do = _MEANINGS.get(first_failure.code, _OTHER_MEANING)
     # A switch may send numbers that gRPC does not know.
     names: dict[int, str] = {number: name for name, number in rpc_code.Code.items()}
+    code = names.get(first_failure.code, first_failure.code)
     return errors.WriteRefusedError(
-        f"Switch {address} refused {len(failures)} of {total} updates, the first of them "
-        f"{first.entry}: {why} ({names.get(first.code, first.code)}: {first.reason}). {what_to_do}",
+        f"Switch {address} refused {len(failures)} of {len(request.updates)} updates, the first "
+        f"of them {first_failure.entry}: {why} ({code}: {first_failure.reason}). {what_to_do}",
         failures,
     )
 
@@ -144,9 +119,12 @@ def _failures(
     layout: Layout | None,
 ) -> tuple[errors.UpdateFailure, ...]:
     """Return the updates that failed; P4Runtime sends one status per update, OK or not."""
-    details = _details(error)
-    if len(details) != len(request.updates):
+    found = dict(error.trailing_metadata() or ()).get(_DETAILS_KEY)
+    if found is None:
         return ()
+    details = (
+        p4r.Error.FromString(detail.value) for detail in rpc_status.Status.FromString(found).details
+    )
     return tuple(
         errors.UpdateFailure(
             index=index,
@@ -155,13 +133,5 @@ def _failures(
             reason=detail.message or "no reason given",
         )
         for index, detail in enumerate(details)
-        if detail.canonical_code != rpc_code.OK
+        if detail.canonical_code != rpc_code.OK and index < len(request.updates)
     )
-
-
-def _details(error: Any) -> list[p4r.Error]:  # noqa: ANN401
-    for key, value in error.trailing_metadata() or ():
-        if key == _DETAILS_KEY:
-            status = rpc_status.Status.FromString(value)
-            return [p4r.Error.FromString(detail.value) for detail in status.details]
-    return []

@@ -30,7 +30,7 @@ class Watch:
         """Return the frames of all vertices that were watched since the program was loaded.
 
         Raises:
-            ReadRefusedError: the switch refuses.
+            ControllerError: the switch refuses.
         """
         asked = p4r.CounterEntry(counter_id=self._counter.id)
         found = client.read([p4r.Entity(counter_entry=asked)])

@@ -309,7 +309,7 @@ def too_many_releases(releases: Sequence[int]) -> str:
 # https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
 ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 _PYTORCH, _PYG = "torch", "torch_geometric"
-_WORKER = "switchgnn.training.worker"
+_WORKER = "switchgnn.training.train_worker"
 _NVIDIA_DRIVER, _AMD_DEVICE = "libcuda.so.1", Path("/dev/kfd")
 
 
@@ -370,5 +370,5 @@ def training_forkserver() -> Iterator[Forkserver]:
     for name in imported_before_forks():
         importlib.import_module(name)
     with command_forkserver() as forkserver:
-        import_training("worker", "Training")
+        import_training("trainer", "Training")
         yield forkserver

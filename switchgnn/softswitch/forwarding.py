@@ -11,7 +11,7 @@ from switchgnn.softswitch.base import ir
 from switchgnn.softswitch.base.hashing import ALGORITHMS
 from switchgnn.softswitch.base.ports import CLASSES, ForwardingCounts, Sender
 from switchgnn.softswitch.base.program import DROP_PORT
-from switchgnn.softswitch.base.state import ProgramState, Replicas, log_message
+from switchgnn.softswitch.base.state import ProgramState, Replicas
 from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.program import LoweredProgram
 
@@ -86,8 +86,6 @@ class Interpreter:
                     pass
             case ir.Simple.BREAK | ir.Simple.CONTINUE:
                 return statement
-            case ir.Exchange(one=ir.Variable(name=one), other=ir.Variable(name=other)):
-                values[one], values[other] = values[other], values[one]
             case ir.WriteCell(register=name, index=index, value=value):
                 cells = self._state.registers[name].cells
                 cells[self.value(index, frame)] = self.value(value, frame)
@@ -102,17 +100,14 @@ class Interpreter:
                 data = frame.data[begin : begin + variable.raw_bytes]
                 values[variable.name] = int.from_bytes(data, "big")
             case ir.Emit(value=value, size=size):
-                length = self.value(size, frame)
-                number = self.value(value, frame) & ((1 << 8 * length) - 1)
-                frame.out += number.to_bytes(length, "big")
+                number = self.value(value, frame) & ((1 << 8 * size) - 1)
+                frame.out += number.to_bytes(size, "big")
             case ir.Simple.EMIT_REST:
                 frame.out += frame.data[values[_POSITION] :]
             case ir.Simple.DROP:
                 frame.dropped = True
             case ir.Digest():
                 frame.digest = self._digest(statement, frame)
-            case ir.Log(text=text, values=logged):
-                log_message(text, tuple(self.value(each, frame) for each in logged))
             case ir.Simple.RESTORE_KEPT:
                 values.update(frame.kept or {})
         return None
@@ -131,8 +126,8 @@ class Interpreter:
         number = bits = 0
         for piece in statement.pieces:
             if self.value(piece.valid, frame):
-                width = self.value(piece.bits, frame)
-                number, bits = number << width | self.value(piece.value, frame), bits + width
+                number = number << piece.bits | self.value(piece.value, frame)
+                bits += piece.bits
         data = (number << -bits % 8).to_bytes((bits + 7) // 8, "big")
         if statement.payload:
             begin = frame.values[_POSITION]

@@ -150,5 +150,5 @@ def test_it_is_refused_before_an_entry_is_made(monkeypatch):
     switch = SwitchPlan(plan.manifest, plan.switch)
     monkeypatch.setattr(Layout, "from_text", lambda _: smaller("fanout", 1))
     monkeypatch.setattr(Fanout, "rows", lambda *_: pytest.fail("An entry was made."))
-    with pytest.raises(PlanRefusedError, match="table fanout, which holds 1"):
+    with pytest.raises(PlanRefusedError, match="table fanout, but the P4 program has room for 1"):
         install_each([Share(switch, network, "127.0.0.1:1")], DesiredStates(PROGRAM))

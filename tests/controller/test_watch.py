@@ -7,7 +7,6 @@ from finsy.proto import p4r
 
 from switchgnn.controller import (
     DesiredStates,
-    Outcome,
     P4RuntimeClient,
     Share,
     WatchEventKind,
@@ -109,13 +108,6 @@ def test_a_switch_that_is_away_for_a_while_is_waited_for(fake, watching):
     assert "No switch answers" in watching.wait_for(WatchEventKind.WAITING).message
     fake.restart()
     watching.wait_for(WatchEventKind.INSTALLED, times=2)
-
-
-def test_counters_that_move_are_told(fake, watching):
-    fake.contents.counters = {("outcome", Outcome.AGGREGATED): 5}
-    event = watching.wait_for(WatchEventKind.COUNTED)
-    assert event.counters == {"aggregated": 5}
-    assert "aggregated +5" in event.message
 
 
 @pytest.fixture

@@ -94,9 +94,9 @@ NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 # Defects of a folder, and their messages.
 EXPIRED, ANOTHER, ELSEWHERE = "expired", "of another authority", "for another name"
 OF_A_SWITCH = {
-    EXPIRED: "The certificate of the switch at .* is not believed: certificate has expired",
-    ANOTHER: "The certificate of the switch at .* is not believed: unable to get local issuer",
-    ELSEWHERE: "The certificate of the switch at .* is not believed: IP address mismatch",
+    EXPIRED: "certificate has expired",
+    ANOTHER: "unable to get local issuer certificate",
+    ELSEWHERE: "Hostname Verification Check failed",
 }
 OF_A_CONTROLLER = (EXPIRED, ANOTHER)
 
@@ -195,7 +195,7 @@ def serving(target, folder, tmp_path):
 def client_of(address, folder):
     tls = TlsFolder(folder)
     options = TlsOptions(tls["ca"], tls["controller"], tls["controller-key"])
-    return P4RuntimeClient(address, tls=options, deadline=seconds_here(60))
+    return P4RuntimeClient(address, tls=options, deadline=seconds_here(2))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_controller_that_is_not_believed(target, certificates, tmp_path):
     with serving(target, certificates, tmp_path) as (_, address):
         for how in OF_A_CONTROLLER:
             folder = spoilt(certificates, tmp_path, "controller", how)
-            with pytest.raises(SwitchUnreachableError, match=r"does not believe .*controller\.pem"):
+            with pytest.raises(SwitchUnreachableError, match=r"No switch answers .*with TLS; "):
                 client_of(address, folder).open()
         with client_of(address, certificates) as client:
             assert client.get_pipeline_cookie() is None
@@ -225,7 +225,7 @@ def test_a_controller_that_is_not_believed(target, certificates, tmp_path):
 def test_a_switch_that_speaks_no_tls(certificates, tmp_path):
     with (
         serving(Target.EMBEDDED, None, tmp_path) as (_, address),
-        pytest.raises(SwitchUnreachableError, match="does not speak TLS"),
+        pytest.raises(SwitchUnreachableError, match=r"with TLS; .*(?i:ssl|handshake)"),
     ):
         client_of(address, certificates).open()
 
@@ -236,11 +236,11 @@ def test_files_that_do_not_belong_together(certificates, tmp_path):
     TlsFolder(folder).check()
     for name in ("controller", "switch"):
         shutil.copy(certificates / "other" / f"{name}-key.pem", folder)
-        with pytest.raises(ControllerError, match=rf"{name}\.pem and .*{name}-key\.pem are not a"):
+        with pytest.raises(ControllerError, match=rf"{name}\.pem with the key .*{name}-key\.pem"):
             TlsFolder(folder).check()
         shutil.copy(certificates / f"{name}-key.pem", folder)
     (folder / "ca.pem").write_text("no certificate")
-    with pytest.raises(ControllerError, match=r"ca\.pem holds no certificate of an authority"):
+    with pytest.raises(ControllerError, match=r"ca\.pem cannot be used"):
         TlsFolder(folder).check()
     (folder / "ca.pem").unlink()
     with pytest.raises(FabricError, match=r"ca\.pem: --tls needs all five"):

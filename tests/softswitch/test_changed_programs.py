@@ -17,7 +17,7 @@ from tests.softswitch.harness import config_bytes
 MARK = "planted_mark"
 STATEMENT = f"0\n open('{MARK}', 'w')\nif 1"
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
-NAMES = ("controller", "fates", "headers", "loops", "tables", "unions", "varbit")
+NAMES = ("controller", "fates", "headers", "loops", "tables")
 WRONG = (
     *(STATEMENT, MARK),
     f"0): pass\n{MARK}()\ndef x(",

@@ -68,17 +68,16 @@ def fields_of(document, name):
 
 
 HEX = {"type": "hexstr", "value": "0x08"}
-PROBE = {"type": "header", "value": "probe"}
 MISSING = {"type": "field", "value": ["probe", "missing"]}
 CHANGES = {
     "meters": lambda d: d["meter_arrays"].append({"name": "m"}),
     "digests": lambda d: d["learn_lists"].append({"name": "l"}),
     "extern instances": lambda d: d["extern_instances"].append({"name": "e"}),
     "value sets": lambda d: d["parse_vsets"].append({"name": "v"}),
-    "without a maximum": header_type,
+    "header unions": lambda d: d["header_unions"].append({"name": "u"}),
+    "fields of variable length": header_type,
     "fields that saturate": lambda d: header_type(d, fields=[["f", 8, False, True]]),
     "architecture PSA": lambda d: d["parsers"][0].update(name="ingress_parser"),
-    "length expression": lambda d: header_type(d, max_length=4, length_exp=HEX),
     "action profiles": lambda d: d["pipelines"][0]["action_profiles"].append({"name": "p"}),
     "indirect": lambda d: table(d).update(type="indirect"),
     "direct meters": lambda d: table(d).update(direct_meters="m"),
@@ -91,15 +90,14 @@ CHANGES = {
     "a signed field for a number of the switch": lambda d: fields_of(d, "standard_metadata")[
         1
     ].__setitem__(2, True),
+    "dividing a number": lambda d: add_primitive(
+        d, "assign", *expression("/", right={"type": "hexstr", "value": "-0x1"})
+    ),
     "'**'": lambda d: add_primitive(d, "assign", *expression("**")),
     "recirculate in ingress": lambda d: add_primitive(d, "recirculate", HEX),
     "two_comp_mod": lambda d: add_primitive(d, "assign", *expression("two_comp_mod")),
     "whole number of bytes": lambda d: fields_of(d, "probe_t").append(["odd", 3]),
-    "extracting a length": lambda d: parser_operation(
-        d, "extract_VL", {"type": "regular", "value": "probe"}, HEX
-    ),
     "parser operation 'rewind'": lambda d: parser_operation(d, "rewind"),
-    "in place of a header union": lambda d: add_primitive(d, "assign_union", PROBE, PROBE),
     "ports of 32 bits": lambda d: next(
         f for f in fields_of(d, "standard_metadata") if f[0] == "egress_spec"
     ).__setitem__(1, 32),

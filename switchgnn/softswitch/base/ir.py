@@ -68,14 +68,6 @@ class Let:
 
 
 @dataclass(frozen=True)
-class Exchange:
-    """Exchanges two variables of one kind."""
-
-    one: Variable
-    other: Variable
-
-
-@dataclass(frozen=True)
 class If:
     """Runs the block of the first condition that holds."""
 
@@ -156,7 +148,7 @@ class Emit:
     """Appends the low bytes of a value, the first one highest, to the outgoing packet."""
 
     value: Expr
-    size: Expr
+    size: int
 
 
 @dataclass(frozen=True)
@@ -164,7 +156,7 @@ class Piece:
     """The low `bits` of a value, included in a digest if `valid` holds."""
 
     value: Expr
-    bits: Expr
+    bits: int
     valid: Expr
 
 
@@ -177,17 +169,9 @@ class Digest:
     payload: bool
 
 
-@dataclass(frozen=True)
-class Log:
-    """Logs a message with one value in place of each ``{}``."""
-
-    text: str
-    values: tuple[Expr, ...]
-
-
 Statement = (
-    Assign | Let | Exchange | If | Repeat | Parse | Deparse | Simple | WriteCell | Count | Lookup
-    | ReadRaw | Emit | Digest | Log
+    Assign | Let | If | Repeat | Parse | Deparse | Simple | WriteCell | Count | Lookup
+    | ReadRaw | Emit | Digest
 )  # fmt: skip
 Block = tuple[Statement, ...]
 
@@ -213,8 +197,6 @@ def variables_read(block: Block) -> set[Variable]:
     """Return the variables whose values a block uses."""
     found: set[Variable] = set()
     for statement in statements_in(block):
-        if isinstance(statement, Exchange):
-            found.update((statement.one, statement.other))
         # Statements in its blocks have a turn of their own.
         left: list[object] = list(vars(statement).values())
         while left:
@@ -224,7 +206,7 @@ def variables_read(block: Block) -> set[Variable]:
                 if part.variable is not None:
                     found.add(part.variable)
             elif isinstance(part, Piece):
-                left += (part.value, part.bits, part.valid)
+                left += (part.value, part.valid)
             elif isinstance(part, tuple):
                 left += part
     return found
@@ -236,6 +218,4 @@ def variables_set(block: Block) -> set[Variable]:
     for statement in statements_in(block):
         if isinstance(statement, (Assign, ReadRaw)):
             found.add(statement.variable)
-        elif isinstance(statement, Exchange):
-            found.update((statement.one, statement.other))
     return found

@@ -37,9 +37,8 @@ class FieldType:
     """One field of a header type."""
 
     name: str
-    width: int  # bits; the maximum of a `varbit`
+    width: int  # bits
     signed: bool  # whether it is two's complement
-    varbit: bool = False  # whether packets carry its length, a number of bytes
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,8 @@ class HeaderSpec:
 
     @property
     def width(self) -> int:
-        """Bits of all fields, at most."""
+        """Bits of all fields."""
         return sum(field.width for field in self.fields)
-
-    @property
-    def fixed_width(self) -> int:
-        """Bits of all fields but the ``varbit``."""
-        return sum(field.width for field in self.fields if not field.varbit)
 
 
 class Primitive(Struct, frozen=True):
@@ -206,8 +200,7 @@ class LoadedProgram:
     """A program, as the code generators read it."""
 
     headers: Mapping[str, HeaderSpec]
-    stacks: Mapping[str, tuple[str, ...]]  # the names of headers or unions, first to last
-    unions: Mapping[str, Mapping[str, str]]  # the names of headers by member
+    stacks: Mapping[str, tuple[str, ...]]  # the names of headers, first to last
     errors: Mapping[str, int]
     parser_start: str | None  # None: it extracts nothing
     parser_states: Mapping[str, ParserState]
@@ -253,12 +246,10 @@ class JsonField(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class JsonHeaderType(Struct):
-    """A header type; ``max_length`` bounds the bytes of a header with a ``*`` field."""
+    """A header type."""
 
     name: Name
     fields: list[JsonField]
-    max_length: Annotated[int, Meta(ge=1, le=MOST_BITS // 8)] | None = None
-    length_exp: Json = None
 
 
 class JsonHeader(Struct):
@@ -275,30 +266,6 @@ class JsonStack(Struct):
 
     name: Name
     header_ids: list[Number]
-
-
-class JsonUnionType(Struct):
-    """A header union type: names and types of its members."""
-
-    name: Name
-    headers: list[tuple[Name, Name]]
-
-
-class JsonUnion(Struct):
-    """A header union."""
-
-    name: Name
-    id: Number
-    union_type: Name
-    header_ids: list[Number]
-
-
-class JsonUnionStack(Struct):
-    """A stack of header unions."""
-
-    name: Name
-    union_type: Name
-    header_union_ids: list[Number]
 
 
 class JsonParser(Struct):
@@ -387,6 +354,7 @@ _SECTIONS = {
     "meter_arrays": ("meters", "count packets or use registers instead"),
     "learn_lists": ("digests", "send a copy to the controller as a packet-in instead"),
     "extern_instances": ("extern instances", "use the externs of v1model"),
+    "header_unions": ("header unions", "use a header for each member"),
     "parse_vsets": ("parser value sets", "match constants instead"),
 }
 _Refused = defstruct("_Refused", [(section, list[JsonNamed], []) for section in _SECTIONS])
@@ -402,9 +370,6 @@ class Document(Struct):
     deparsers: list[JsonDeparser]
     parsers: list[JsonParser] = []
     header_stacks: list[JsonStack] = []
-    header_union_types: list[JsonUnionType] = []
-    header_unions: list[JsonUnion] = []
-    header_union_stacks: list[JsonUnionStack] = []
     register_arrays: list[RegisterArray] = []
     counter_arrays: list[CounterArray] = []
     calculations: list[Calculation] = []

@@ -1,6 +1,5 @@
 """Run-time state of a loaded program: tables, registers, counters and copies."""
 
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -78,14 +77,3 @@ def fresh_entries(table: TableSpec) -> Iterator[Entry]:
     """Yield the constant entries of a table, with fresh direct counters if it has any."""
     for entry in table.entries:
         yield entry.copied([0, 0] if table.with_counters else None)
-
-
-_LOG = logging.getLogger("softswitch.program")
-
-
-def log_message(template: str, values: tuple[int, ...]) -> None:
-    """Log a program's log_msg with one value in place of each ``{}``."""
-    text = template
-    for value in values:
-        text = text.replace("{}", str(int(value)), 1)
-    _LOG.info("%s", text)

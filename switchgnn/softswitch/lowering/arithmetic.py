@@ -56,21 +56,13 @@ def multiply(left: Expr, right: Expr) -> Expr:
 
 
 def divide(left: Expr, right: Expr) -> Expr:
-    """Return the quotient, rounded down; a division by zero gives zero."""
-    signed = left.low < 0 or right.low < 0
-    return _made("/", _of_any_sign(left, right) if signed else (0, left.high), left, right)
+    """Return the quotient of numbers that are never negative; a division by zero gives zero."""
+    return _made("/", (0, left.high), left, right)
 
 
 def modulo(left: Expr, right: Expr) -> Expr:
-    """Return the remainder, with the sign of the divisor; a division by zero gives zero."""
-    signed = left.low < 0 or right.low < 0
-    most = min(left.high, max(right.high - 1, 0))
-    return _made("%", _of_any_sign(left, right) if signed else (0, most), left, right)
-
-
-def _of_any_sign(left: Expr, right: Expr) -> tuple[int, int]:
-    most = max(abs(bound) for each in (left, right) for bound in (each.low, each.high)) + 1
-    return -most, most
+    """Return the remainder of numbers that are never negative; a division by zero gives zero."""
+    return _made("%", (0, min(left.high, max(right.high - 1, 0))), left, right)
 
 
 def shift_left(left: Expr, right: Expr) -> Expr:

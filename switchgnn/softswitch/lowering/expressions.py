@@ -34,16 +34,8 @@ class Slot:
     """A field."""
 
     variable: ir.Variable
-    width: int  # bits; the maximum of a `varbit`
+    width: int  # bits
     signed: bool
-    length: ir.Variable | None = None  # the variable with the bytes of a `varbit`, or None
-
-    @property
-    def bits(self) -> ir.Expr:
-        """Its bits on the wire."""
-        if self.length is None:
-            return constant(self.width)
-        return arithmetic.multiply(constant(8), variable(self.length))
 
 
 class FieldLayout:
@@ -56,27 +48,18 @@ class FieldLayout:
         self.valid_bit: dict[str, ir.Variable] = {}
         # By stack: the number of pushed elements.
         self.next_index: dict[str, ir.Variable] = {}
-        # By header in a union: whether the other members are valid.
-        self.others: dict[str, tuple[ir.Variable, ...]] = {}
         for number, header in enumerate(program.headers.values()):
             self._add_header(number, header)
         for number, (name, elements) in enumerate(program.stacks.items()):
             self.next_index[name] = ir.Variable(f"next{number}", 0, len(elements))
-        for union in program.unions.values():
-            members = list(union.values())
-            for name in members:
-                self.others[name] = tuple(self.valid_bit[m] for m in members if m != name)
-        slots = self.slots.values()
-        held = (*(slot.variable for slot in slots), *(slot.length for slot in slots))
+        held = (slot.variable for slot in self.slots.values())
         packet = (*held, *self.valid_bit.values(), *self.next_index.values())
         # The names of all variables of a packet.
-        self.names = frozenset(each.name for each in packet if each is not None)
+        self.names = frozenset(each.name for each in packet)
         self.metadata_variables = frozenset(
-            variable
+            slot.variable
             for (header, _), slot in self.slots.items()
             if program.headers[header].metadata
-            for variable in (slot.variable, slot.length)
-            if variable is not None
         )
 
     def _add_header(self, number: int, header: HeaderSpec) -> None:
@@ -85,9 +68,8 @@ class FieldLayout:
         for index, field in enumerate(header.fields):
             sign = 1 << (field.width - 1)
             low, high = (-sign, sign - 1) if field.signed else (0, 2 * sign - 1)
-            length = ir.Variable(f"vl{number}", 0, field.width // 8) if field.varbit else None
             held = ir.Variable(f"h{number}_{index}", low, high)
-            self.slots[header.name, field.name] = Slot(held, field.width, field.signed, length)
+            self.slots[header.name, field.name] = Slot(held, field.width, field.signed)
 
     def slot(self, header: str, field: str, where: str) -> Slot:
         """Return the slot of ``header.field``; ``$valid$`` is the validity bit."""
@@ -104,7 +86,7 @@ class FieldLayout:
         """Return the slot of a standard metadata field, or None when the program has none."""
         reference = self.program.standard_field(name)
         slot = None if reference is None else self.slots[reference]
-        if slot is not None and (slot.signed or slot.length):
+        if slot is not None and slot.signed:
             raise UnsupportedProgramError(
                 "a signed field for a number of the switch", name, "declare it as bit<>"
             )
@@ -114,10 +96,6 @@ class FieldLayout:
         """Return whether a header is valid; metadata always is."""
         bit = self.valid_bit.get(header)
         return constant(1) if bit is None else variable(bit)
-
-    def varbit(self, header: str) -> Slot | None:
-        """Return the slot of a header's ``varbit``, or None where it has none."""
-        return next((slot for slot in self.fields(header) if slot.length), None)
 
     def fields(self, header: str) -> tuple[Slot, ...]:
         """Return the slots of a header in wire order."""
@@ -184,27 +162,15 @@ class FunctionContext:
         """Assign a value to a field, reduced to the field's width."""
         self.set(slot.variable, arithmetic.wrap(value, slot.width, signed=slot.signed))
 
-    def copy_slot(self, slot: Slot, origin: Slot) -> None:
-        """Assign one field to another, with the length of a ``varbit``."""
-        if slot.length or origin.length:
-            if not (slot.length and origin.length) or slot.width != origin.width:
-                raise self.refuse(
-                    "assigning a varbit to a field of another type", "assign to one as long"
-                )
-            self.set(slot.length, variable(origin.length))
-        self.set_slot(slot, variable(origin.variable))
-
     def set_standard(self, name: str, value: ir.Expr) -> None:
         """Assign to a standard metadata field if the program has it."""
         slot = self.layout.standard(name)
         if slot is not None:
             self.set_slot(slot, value)
 
-    def set_valid(self, header: str) -> None:
-        """Mark a header valid, and the other members of its union invalid."""
-        self.set(self.layout.valid_bit[header], constant(1))
-        for other in self.layout.others.get(header, ()):
-            self.set(other, constant(0))
+    def set_valid(self, header: str, valid: int = 1) -> None:
+        """Mark a header valid, or invalid."""
+        self.set(self.layout.valid_bit[header], constant(valid))
 
     def slot(self, header: str, field: str) -> Slot:
         """Return the slot of a field."""
@@ -230,20 +196,13 @@ class FunctionContext:
         if kind in {"local", "runtime_data"}:
             parameter: ir.Expr = self.parameters[content]
             return parameter
-        if kind in {"stack_field", "union_stack_field"}:
-            # Of the last element of the stack; of unions: of a member of it.
-            stack, *member, field = content
+        if kind == "stack_field":
+            # Of the last element of the stack.
+            stack, field = content
             last = arithmetic.subtract(variable(self.layout.next_index[stack]), constant(1))
-            names = self.headers_in(stack, *member)
+            names = self.layout.program.stacks[stack]
             return arithmetic.pick([self.field(name, field) for name in names], last)
         raise self.refuse(f"values of type {kind}", "use fields, constants and action parameters")
-
-    def headers_in(self, stack: str, member: str | None = None) -> list[str]:
-        """Return the headers in a stack; of unions: those of a member of each."""
-        program = self.layout.program
-        if member is None:
-            return list(program.stacks[stack])
-        return [program.unions[name][member] for name in program.stacks[stack]]
 
     def _operation(self, node: Json) -> ir.Expr:
         operator = node["op"]
@@ -251,6 +210,8 @@ class FunctionContext:
             left, right = self.value(node["left"]), self.value(node["right"])
             if operator in {"<<", ">>"} and right.low < 0:
                 raise self.refuse("a shift by a number that may be negative", "shift by a bit<>")
+            if operator in {"/", "%"} and min(left.low, right.low) < 0:
+                raise self.refuse("dividing a number that may be negative", "divide a bit<>")
             return _BINARY[operator](left, right)
         if operator in _COMPARE:
             return self._comparison(operator, node["left"], node["right"])
@@ -262,16 +223,10 @@ class FunctionContext:
         return handler(self, node)
 
     def _comparison(self, operator: str, left: Json, right: Json) -> ir.Expr:
-        # Headers and unions are compared as a whole.
-        kind = left["type"]
-        if kind == "header":
-            equal = self._equal_headers(self.header(left), self.header(right))
-        elif kind == "header_union":
-            members = (self.layout.program.unions[self.union(each)] for each in (left, right))
-            pairs = zip(*(names.values() for names in members), strict=True)
-            equal = any_of([self._equal_headers(*pair) for pair in pairs])
-        else:
+        # Headers are compared as a whole.
+        if left["type"] != "header":
             return compare(operator, self.value(left), self.value(right))
+        equal = self._equal_headers(self.header(left), self.header(right))
         return equal if operator == "==" else arithmetic.negation(equal)
 
     def header(self, node: Json) -> str:
@@ -282,23 +237,17 @@ class FunctionContext:
             raise self.refuse("a header stack indexed by a variable", "use a constant index here")
         return names[known]
 
-    def union(self, node: Json) -> str:
-        """Return the name of the union that a node denotes."""
-        inner = _innermost(node)
-        if inner.get("type") != "header_union":
-            kind = inner.get("op", inner.get("type"))
-            raise self.refuse(f"a {kind} in place of a header union", "name the union")
-        return str(inner["value"])
-
-    def _header_alternatives(self, node: Json) -> tuple[list[str], ir.Expr]:
+    def _header_alternatives(self, node: Json) -> tuple[Sequence[str], ir.Expr]:
         """Return the headers that a node can denote, and the index that chooses one."""
-        inner = _innermost(node)
+        inner = node
+        while inner.get("type") == "expression":
+            inner = inner["value"]
         if inner.get("type") == "header":
             return [str(inner["value"])], constant(0)
         operator = inner.get("op", inner.get("type"))
         if operator in {"dereference_header_stack", "dereference_stack"}:
-            stack = inner["left"]["value"]
-            return self.headers_in(stack), self.value(inner["right"])
+            stack = self.layout.program.stacks[inner["left"]["value"]]
+            return stack, self.value(inner["right"])
         raise self.refuse(f"a {operator} in place of a header", "name the header")
 
     def field_alternatives(self, node: Json) -> tuple[list[Slot], ir.Expr]:
@@ -328,10 +277,6 @@ class FunctionContext:
         headers, index = self._header_alternatives(node["right"])
         return self._chosen([self.layout.valid(name) for name in headers], index)
 
-    def _valid_union(self, node: Json) -> ir.Expr:
-        members = self.layout.program.unions[self.union(node["right"])].values()
-        return any_of([self.layout.valid(name) for name in members])
-
     def _saturated(self, node: Json, *, signed: bool) -> ir.Expr:
         value, width = self.let(self.value(node["left"])), self._width(node)
         lowest = -1 << (width - 1) if signed else 0
@@ -345,12 +290,6 @@ class FunctionContext:
 
     def _stack_size(self, node: Json) -> ir.Expr:
         return variable(self.layout.next_index[str(node["right"]["value"])])
-
-
-def _innermost(node: Json) -> Json:
-    while node.get("type") == "expression":
-        node = node["value"]
-    return node
 
 
 def _truth(value: ir.Expr) -> ir.Expr:
@@ -377,7 +316,6 @@ _OTHER: dict[str, Callable[[FunctionContext, Json], ir.Expr]] = {
     "sat_cast": partial(FunctionContext._saturated, signed=True),
     "usat_cast": partial(FunctionContext._saturated, signed=False),
     "valid": FunctionContext._valid_operation,
-    "valid_union": FunctionContext._valid_union,
     "access_field": FunctionContext._access_field,
     "size_stack": FunctionContext._stack_size,
     "last_stack_index": lambda ctx, node: arithmetic.subtract(ctx._stack_size(node), constant(1)),

@@ -95,8 +95,10 @@ def _program(document: bmv2.Document) -> bmv2.LoadedProgram:
     controls = {item.name: _control(item, actions, headers) for item in document.pipelines}
     return bmv2.LoadedProgram(
         headers=headers,
-        stacks=_stacks(document, by_ident),
-        unions=_unions(document, by_ident),
+        stacks={
+            item.name: tuple(by_ident[ident].name for ident in item.header_ids)
+            for item in document.header_stacks
+        },
         errors=dict(document.errors),
         parser_start=parser.init_state,
         parser_states={state.name: state for state in parser.parse_states},
@@ -114,70 +116,18 @@ def _program(document: bmv2.Document) -> bmv2.LoadedProgram:
 
 
 def _fields(kind: bmv2.JsonHeaderType) -> tuple[bmv2.FieldType, ...]:
-    where = f"header type '{kind.name}'"
-    if kind.length_exp is not None:
-        raise UnsupportedProgramError(
-            "header types with a length expression",
-            where,
-            "give the length to extract, as P4_16 does",
-        )
-    if any(field.saturates for field in kind.fields):
-        raise UnsupportedProgramError(
-            "fields that saturate", where, "use the operators |+| and |-| of P4_16"
-        )
-    varying = sum(field.width == "*" for field in kind.fields)
-    if varying and kind.max_length is None:
-        raise UnsupportedProgramError(
-            "fields of variable length without a maximum", where, "compile the program with p4c"
-        )
-    fixed = sum(field.width for field in kind.fields if field.width != "*")
-    rest = fixed if kind.max_length is None else 8 * kind.max_length - fixed
-    if varying > 1 or rest < 0:
-        raise MalformedProgramError(
-            f"Header type '{kind.name}' has two fields of variable length, or is longer than its "
-            "max_length."
-        )
-    return tuple(
-        bmv2.FieldType(field.name, rest, signed=False, varbit=True)
-        if field.width == "*"
-        else bmv2.FieldType(field.name, field.width, bool(field.signed))
-        for field in kind.fields
-    )
-
-
-def _unions(
-    document: bmv2.Document, headers: Mapping[int, bmv2.HeaderSpec]
-) -> dict[str, dict[str, str]]:
-    types = {item.name: item for item in document.header_union_types}
-    unions: dict[str, dict[str, str]] = {}
-    free = dict(headers)
-    for item in document.header_unions:
-        members = unions[item.name] = {}
-        wanted = types[item.union_type].headers
-        for (name, kind), ident in zip(wanted, item.header_ids, strict=True):
-            if free.pop(ident, None) is None or headers[ident].type_name != kind:
-                raise MalformedProgramError(
-                    f"Header '{headers[ident].name}' cannot be a member of union '{item.name}': it "
-                    "has another type or is in another union."
-                )
-            members[name] = headers[ident].name
-    return unions
-
-
-def _stacks(
-    document: bmv2.Document, headers: Mapping[int, bmv2.HeaderSpec]
-) -> dict[str, tuple[str, ...]]:
-    stacks = {
-        item.name: tuple(headers[ident].name for ident in item.header_ids)
-        for item in document.header_stacks
-    }
-    unions = {item.id: item for item in document.header_unions}
-    for item in document.header_union_stacks:
-        elements = [unions[ident] for ident in item.header_union_ids]
-        if any(union.union_type != item.union_type for union in elements):
-            raise MalformedProgramError(f"Stack '{item.name}' has unions of several types.")
-        stacks[item.name] = tuple(union.name for union in elements)
-    return stacks
+    where, fields = f"header type '{kind.name}'", []
+    for field in kind.fields:
+        if field.width == "*":
+            raise UnsupportedProgramError(
+                "fields of variable length (varbit)", where, "use a header for each length"
+            )
+        if field.saturates:
+            raise UnsupportedProgramError(
+                "fields that saturate", where, "use the operators |+| and |-| of P4_16"
+            )
+        fields.append(bmv2.FieldType(field.name, field.width, bool(field.signed)))
+    return tuple(fields)
 
 
 def _control(

@@ -16,10 +16,10 @@ from switchgnn.softswitch.lowering.primitives import lower_primitive
 from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
 
 
-def _packet_bytes(offset: ir.Expr, size: ir.Expr, most_bytes: int) -> ir.Expr:
-    """Return bytes of the packet, at most `most_bytes`, as a number."""
-    most = (1 << 8 * most_bytes) - 1
-    return ir.Expr("wire", 0, most, (offset, size), most)
+def _packet_bytes(offset: ir.Expr, size: int) -> ir.Expr:
+    """Return bytes of the packet as a number."""
+    most = (1 << 8 * size) - 1
+    return ir.Expr("wire", 0, most, (offset, constant(size)), most)
 
 
 @dataclass(frozen=True)
@@ -30,40 +30,24 @@ class Run:
     raw: bool  # no computation uses one of the fields, so that they stay undecoded
 
     @cached_property
-    def fixed_bytes(self) -> int:
-        """Bytes of the run on the wire without a ``varbit``."""
-        return sum(slot.width for slot in self.slots if slot.length is None) // 8
-
-    @cached_property
-    def length(self) -> ir.Variable | None:
-        """The variable with the bytes of its ``varbit``, if it has one."""
-        return next((slot.length for slot in self.slots if slot.length), None)
-
-    @property
-    def size(self) -> ir.Expr:
+    def size(self) -> int:
         """The bytes of the run on the wire."""
-        if self.length is None:
-            return constant(self.fixed_bytes)
-        return arithmetic.add(constant(self.fixed_bytes), variable(self.length))
+        return sum(slot.width for slot in self.slots) // 8
 
     @property
     def raw_variable(self) -> ir.Variable:
         """The variable of a raw run."""
         held = self.slots[0].variable
-        return ir.Variable(held.name, 0, (1 << 8 * self.fixed_bytes) - 1, self.fixed_bytes)
+        return ir.Variable(held.name, 0, (1 << 8 * self.size) - 1, self.size)
 
     def read(self, ctx: FunctionContext, offset: ir.Expr) -> None:
         """Read the fields from the packet."""
         if self.raw:
             ctx.add(ir.ReadRaw(self.raw_variable, offset))
             return
-        most_bytes = sum(slot.width for slot in self.slots) // 8
-        whole = ctx.let(_packet_bytes(offset, self.size, most_bytes))
+        whole = ctx.let(_packet_bytes(offset, self.size))
         for slot, below in self._with_shifts():
-            shifted = arithmetic.shift_right(whole, below)
-            power = arithmetic.shift_left(constant(1), slot.bits)
-            mask = arithmetic.subtract(power, constant(1))
-            ctx.set_slot(slot, arithmetic.bit_and(shifted, mask))
+            ctx.set_slot(slot, arithmetic.wrap(arithmetic.shift_right(whole, below), slot.width))
 
     def emit(self, ctx: FunctionContext) -> None:
         """Append the fields to the outgoing packet."""
@@ -78,12 +62,10 @@ class Run:
 
     def _with_shifts(self) -> Iterator[tuple[Slot, ir.Expr]]:
         """Yield each slot with the number of bits below it."""
-        below = constant(0)
-        pairs = []
-        for slot in reversed(self.slots):
-            pairs.append((slot, below))
-            below = arithmetic.add(below, slot.bits)
-        yield from reversed(pairs)
+        below = 8 * self.size
+        for slot in self.slots:
+            below -= slot.width
+            yield slot, constant(below)
 
 
 # The runs of a header, which together are all of it.
@@ -91,12 +73,11 @@ Codec = tuple[Run, ...]
 
 
 def _read_header(ctx: FunctionContext, codec: Codec) -> None:
-    position = variable(var.POSITION)
-    passed = constant(0)
+    position, passed = variable(var.POSITION), 0
     for run in codec:
-        run.read(ctx, arithmetic.add(position, passed))
-        passed = arithmetic.add(passed, run.size)
-    ctx.set(var.POSITION, arithmetic.add(position, passed))
+        run.read(ctx, arithmetic.add(position, constant(passed)))
+        passed += run.size
+    ctx.set(var.POSITION, arithmetic.add(position, constant(passed)))
 
 
 def header_codecs(layout: FieldLayout, touched: frozenset[ir.Variable]) -> dict[str, Codec]:
@@ -112,9 +93,8 @@ def _runs(layout: FieldLayout, header: str, touched: frozenset[ir.Variable]) -> 
     pending: list[Slot] = []
     for slot in layout.fields(header):
         pending.append(slot)
-        if sum(s.width for s in pending if not s.length) % 8 == 0:
-            raw = all(s.length is None and s.variable not in touched for s in pending)
-            yield Run(tuple(pending), raw)
+        if sum(s.width for s in pending) % 8 == 0:
+            yield Run(tuple(pending), all(s.variable not in touched for s in pending))
             pending = []
     if pending:
         raise UnsupportedProgramError(
@@ -191,71 +171,36 @@ class ParserLowering:
         self._fail_unless(compare(">=", left, size), "PacketTooShort")
 
     def _extract(self, parameters: tuple[Json, ...]) -> None:
-        target = parameters[0]
-        length = parameters[1] if len(parameters) > 1 else None
-        kind, name = target["type"], target["value"]
+        kind, name = parameters[0]["type"], parameters[0]["value"]
         if kind == "regular":
-            self._extract_header(name, length)
+            self._extract_header(name)
         elif kind == "stack":
-            self._extract_next(name, self._ctx.headers_in(name), length)
-        elif kind == "union_stack":
-            self._extract_next(name[0], self._ctx.headers_in(*name), length)
+            self._extract_next(name)
         else:
             raise self._ctx.refuse(f"extracting to a {kind}", "extract to a header or a stack")
 
-    def _extract_header(self, name: str, length: Json | None) -> None:
+    def _extract_header(self, name: str) -> None:
         codec = self._codecs.get(name)
+        # The first round, which finds the used fields, has no codecs.
         if codec is not None:
-            varbit = self._ctx.layout.varbit(name)
-            if (varbit is None) != (length is None):
-                raise self._ctx.refuse(
-                    "extracting a length that does not fit the header",
-                    "give one for headers with a varbit",
-                )
-            fixed = constant(self._program.headers[name].fixed_width // 8)
-            if varbit is None or varbit.length is None:
-                self._need(fixed)
-            else:
-                self._take_length(fixed, varbit.length, length)
+            self._need(constant(self._program.headers[name].width // 8))
             _read_header(self._ctx, codec)
-        elif length is not None:
-            # The first round, which finds the used fields, has no codecs.
-            self._ctx.value(length)
         self._ctx.set_valid(name)
 
-    def _take_length(self, fixed: ir.Expr, length: ir.Variable, node: Json) -> None:
-        """Check the length of a ``varbit`` against the packet and its maximum, and keep it."""
-        # extract() takes a bit<32>; BMv2 has no length whose top bit is one.
-        bits = self._ctx.let(arithmetic.wrap(self._ctx.value(node), 32))
-        whole = arithmetic.bit_and(bits, constant(1 << 31 | 7))
-        self._fail_unless(compare("==", whole, constant(0)), "ParserInvalidArgument")
-        # BMv2 adds up the lengths of repeated extractions:
-        # https://github.com/p4lang/behavioral-model/blob/main/src/bm_sim/parser.cpp
-        taken = self._ctx.let(arithmetic.shift_right(bits, constant(3)))
-        longer = self._ctx.let(arithmetic.add(variable(length), taken))
-        self._need(arithmetic.add(fixed, longer))
-        fits = compare("<=", longer, constant(length.high))
-        self._fail_unless(fits, "HeaderTooShort")
-        self._ctx.set(length, taken)
-
-    def _extract_next(self, stack: str, elements: list[str], length: Json | None) -> None:
-        following = self._ctx.layout.next_index[stack]
+    def _extract_next(self, stack: str) -> None:
+        elements, following = self._program.stacks[stack], self._ctx.layout.next_index[stack]
         index = self._ctx.let(variable(following))
         has_room = compare("<", index, constant(len(elements)))
         self._fail_unless(has_room, "StackOutOfBounds")
         for number, name in enumerate(elements):
             with self._ctx.when(compare("==", index, constant(number))):
-                self._extract_header(name, length)
+                self._extract_header(name)
         self._ctx.set(following, arithmetic.add(index, constant(1)))
 
     def _set(self, parameters: tuple[Json, ...]) -> None:
         target, source = parameters
         slot = self._ctx.slot(*target["value"])
-        if slot.length:
-            if source["type"] != "field":
-                raise self._ctx.refuse("setting a varbit", "set it to another varbit")
-            self._ctx.copy_slot(slot, self._ctx.slot(*source["value"]))
-        elif source["type"] == "lookahead":
+        if source["type"] == "lookahead":
             self._ctx.set_slot(slot, self._lookahead(source["value"])[0])
         else:
             self._ctx.set_slot(slot, self._ctx.value(source))
@@ -268,7 +213,7 @@ class ParserLowering:
         begin, end = offset // 8, (offset + width + 7) // 8
         self._need(constant(end))
         position = arithmetic.add(variable(var.POSITION), constant(begin))
-        window = _packet_bytes(position, constant(end - begin), end - begin)
+        window = _packet_bytes(position, end - begin)
         shifted = arithmetic.shift_right(window, constant(end * 8 - offset - width))
         return self._ctx.let(arithmetic.wrap(shifted, width)), width
 
@@ -296,9 +241,9 @@ class ParserLowering:
             if slot.signed:
                 raise self._ctx.refuse("selecting on a signed field", "cast it to bit<> first")
             return variable(slot.variable), slot.width
-        if node["type"] in {"stack_field", "union_stack_field"}:
-            stack, *member, field = node["value"]
-            first = self._ctx.headers_in(stack, *member)[0]
+        if node["type"] == "stack_field":
+            stack, field = node["value"]
+            first = self._program.stacks[stack][0]
             return self._ctx.value(node), self._ctx.slot(first, field).width
         raise self._ctx.refuse(f"selecting on a {node['type']}", "select on header fields")
 
@@ -328,7 +273,6 @@ def _condition(case: Transition, key: list[tuple[ir.Expr, int]]) -> ir.Expr:
 
 _OPERATIONS: dict[str, Callable[[ParserLowering, tuple[Json, ...]], None]] = {
     "extract": ParserLowering._extract,
-    "extract_VL": ParserLowering._extract,
     "set": ParserLowering._set,
     "verify": ParserLowering._verify,
     "advance": ParserLowering._advance,

@@ -1,6 +1,6 @@
 """Lower the primitives of BMv2 actions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from switchgnn.softswitch.base import ir
@@ -16,12 +16,8 @@ Parameters = tuple[Json, ...]
 
 
 def _add_to_length(ctx: FunctionContext, header: str, sign: int) -> None:
-    size = constant(ctx.layout.program.headers[header].fixed_width // 8)
-    varbit = ctx.layout.varbit(header)
-    if varbit is not None and varbit.length is not None:
-        size = arithmetic.add(size, variable(varbit.length))
-    change = arithmetic.add if sign > 0 else arithmetic.subtract
-    ctx.set(var.LENGTH, change(variable(var.LENGTH), size))
+    size = constant(sign * (ctx.layout.program.headers[header].width // 8))
+    ctx.set(var.LENGTH, arithmetic.add(variable(var.LENGTH), size))
 
 
 def _copy_header(ctx: FunctionContext, target: str, source: str) -> None:
@@ -30,7 +26,7 @@ def _copy_header(ctx: FunctionContext, target: str, source: str) -> None:
         if not ctx.layout.program.headers[target].metadata:
             ctx.set_valid(target)
         for slot, origin in zip(ctx.layout.fields(target), ctx.layout.fields(source), strict=True):
-            ctx.copy_slot(slot, origin)
+            ctx.set_slot(slot, variable(origin.variable))
     if ctx.layout.program.headers[target].metadata:
         ctx.add(*then)
     else:
@@ -38,23 +34,11 @@ def _copy_header(ctx: FunctionContext, target: str, source: str) -> None:
         ctx.add(ir.either(ctx.layout.valid(source), tuple(then), (invalid,)))
 
 
-def _copy_union(ctx: FunctionContext, target: str, source: str) -> None:
-    for one, other in _members(ctx, target, source):
-        _copy_header(ctx, one, other)
-
-
-def _members(ctx: FunctionContext, one: str, other: str) -> Iterator[tuple[str, str]]:
-    unions = ctx.layout.program.unions
-    yield from zip(unions[one].values(), unions[other].values(), strict=True)
-
-
 def _copy_stack(ctx: FunctionContext, parameters: Parameters) -> None:
     target, source = (node["value"] for node in parameters[:2])
     stacks = ctx.layout.program.stacks
-    pairs = zip(stacks[target], stacks[source], strict=True)
-    for one, other in pairs:
-        copy = _copy_union if one in ctx.layout.program.unions else _copy_header
-        copy(ctx, one, other)
+    for one, other in zip(stacks[target], stacks[source], strict=True):
+        _copy_header(ctx, one, other)
     ctx.set(ctx.layout.next_index[target], variable(ctx.layout.next_index[source]))
 
 
@@ -65,28 +49,12 @@ def _move_stack(ctx: FunctionContext, parameters: Parameters, *, op: str) -> Non
     ordered = elements if op == "pop" else elements[::-1]
     kept = max(len(elements) - count, 0)
     for index in range(kept):
-        _move(ctx, ordered[index], ordered[index + count])
+        _copy_header(ctx, ordered[index], ordered[index + count])
     for name in elements[kept:] if op == "pop" else elements[:count]:
-        if name not in ctx.layout.program.unions:
-            ctx.set(ctx.layout.valid_bit[name], constant(0))
+        ctx.set_valid(name, 0)
     following = ctx.layout.next_index[stack]
     moved = arithmetic.add(variable(following), constant(-count if op == "pop" else count))
     ctx.set(following, arithmetic.clamp(moved, following.low, following.high))
-
-
-# BMv2 moves unions by swapping them, without invalidating the new ones:
-# https://github.com/p4lang/behavioral-model/blob/main/include/bm/bm_sim/header_unions.h
-def _move(ctx: FunctionContext, target: str, source: str) -> None:
-    if target not in ctx.layout.program.unions:
-        _copy_header(ctx, target, source)
-        return
-    valid = ctx.layout.valid_bit
-    for one, other in _members(ctx, target, source):
-        ctx.add(ir.Exchange(valid[one], valid[other]))
-        for slot, counterpart in zip(ctx.layout.fields(one), ctx.layout.fields(other), strict=True):
-            ctx.add(ir.Exchange(slot.variable, counterpart.variable))
-            if slot.length and counterpart.length:
-                ctx.add(ir.Exchange(slot.length, counterpart.length))
 
 
 # The bits of a result, where they are not 16.
@@ -117,7 +85,7 @@ def _pieces(ctx: FunctionContext, item: Json) -> list[ir.Piece]:
         if not 0 < width <= MOST_BITS:
             raise ctx.refuse(f"a constant of {width} bits", f"use at most {MOST_BITS}")
         value = constant(int(content, 16) & ((1 << width) - 1))
-        return [ir.Piece(value, constant(width), constant(1))]
+        return [ir.Piece(value, width, constant(1))]
     if kind == "header":
         return [_piece(ctx, content, slot) for slot in ctx.layout.fields(content)]
     if kind == "field":
@@ -127,7 +95,7 @@ def _pieces(ctx: FunctionContext, item: Json) -> list[ir.Piece]:
 
 def _piece(ctx: FunctionContext, header: str, slot: Slot) -> ir.Piece:
     value = arithmetic.wrap(variable(slot.variable), slot.width)
-    return ir.Piece(value, slot.bits, ctx.layout.valid(header))
+    return ir.Piece(value, slot.width, ctx.layout.valid(header))
 
 
 _HINT = "leave the call out or express it with registers, tables and assignments"
@@ -159,25 +127,15 @@ def _assign_element(ctx: FunctionContext, target: Json, value: ir.Expr) -> None:
     slots, index = ctx.field_alternatives(target)
     known = index.constant
     if known is not None and 0 <= known < len(slots):
-        ctx.set_slot(_of_fixed_width(ctx, slots[known]), value)
+        ctx.set_slot(slots[known], value)
         return
     value, index = ctx.let(value), ctx.let(index)
     for number, slot in enumerate(slots):
         with ctx.when(compare("==", index, constant(number))):
-            ctx.set_slot(_of_fixed_width(ctx, slot), value)
+            ctx.set_slot(slot, value)
 
 
 def _slot(ctx: FunctionContext, node: Json) -> Slot:
-    return _of_fixed_width(ctx, _named(ctx, node))
-
-
-def _of_fixed_width(ctx: FunctionContext, slot: Slot) -> Slot:
-    if slot.length:
-        raise ctx.refuse("assigning a number to a varbit", "assign another varbit to it")
-    return slot
-
-
-def _named(ctx: FunctionContext, node: Json) -> Slot:
     if node["type"] != "field":
         raise ctx.refuse(f"assigning to a {node['type']}", "assign to a field")
     header, field = node["value"]
@@ -198,7 +156,7 @@ def _add_header(ctx: FunctionContext, parameters: Parameters) -> None:
 def _remove_header(ctx: FunctionContext, parameters: Parameters) -> None:
     name = ctx.header(parameters[0])
     with ctx.when(ctx.layout.valid(name)):
-        ctx.set(ctx.layout.valid_bit[name], constant(0))
+        ctx.set_valid(name, 0)
         _add_to_length(ctx, name, -1)
 
 
@@ -255,6 +213,8 @@ def _count(ctx: FunctionContext, parameters: Parameters) -> None:
 
 def _hash(ctx: FunctionContext, parameters: Parameters) -> None:
     base, size = ctx.let(ctx.value(parameters[1])), ctx.let(ctx.value(parameters[3]))
+    if size.low < 0:
+        raise ctx.refuse("hashing into a range that may be negative", "give a bit<> as its size")
     digest = lower_digest(ctx, parameters[2]["value"])
     ctx.set_slot(_slot(ctx, parameters[0]), arithmetic.add(arithmetic.modulo(digest, size), base))
 
@@ -298,18 +258,10 @@ def _truncate(ctx: FunctionContext, parameters: Parameters) -> None:
         ctx.set(var.KEPT_BYTES, longest)
 
 
-def _log(ctx: FunctionContext, parameters: Parameters) -> None:
-    template, values = (parameter["value"] for parameter in parameters)
-    ctx.add(ir.Log(str(template), tuple(ctx.value(value) for value in values)))
-
-
 _HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
     "assign": _assign,
     "assign_header": lambda ctx, nodes: _copy_header(ctx, *map(ctx.header, nodes[:2])),
     "assign_header_stack": _copy_stack,
-    "assign_union": lambda ctx, nodes: _copy_union(ctx, *map(ctx.union, nodes[:2])),
-    "assign_union_stack": _copy_stack,
-    "assign_VL": lambda ctx, nodes: ctx.copy_slot(*(_named(ctx, node) for node in nodes)),
     "add_header": _add_header,
     "remove_header": _remove_header,
     "push": partial(_move_stack, op="push"),
@@ -325,7 +277,6 @@ _HANDLERS: dict[str, Callable[[FunctionContext, Parameters], None]] = {
     "resubmit": partial(_again, stage=INGRESS, call="resubmit", which=var.RESUBMIT),
     "recirculate": partial(_again, stage=EGRESS, call="recirculate", which=var.RECIRCULATE),
     "truncate": _truncate,
-    "log_msg": _log,
     "exit": lambda ctx, _: ctx.set(var.EXITED, constant(1)),
-    "no_op": lambda ctx, _: None,
+    **dict.fromkeys(("no_op", "log_msg"), lambda ctx, _: None),
 }

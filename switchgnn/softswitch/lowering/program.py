@@ -188,8 +188,7 @@ def _stays_parsed(layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Var
     others = (*later, *bodies.egress.statements, *bodies.deparser.statements)
     elsewhere = ir.variables_read(others) | ir.variables_set(others) | kept
     return (
-        not (layout.program.stacks or layout.program.unions)
-        and not any(slot.length for slot in layout.slots.values())
+        not layout.program.stacks
         and layout.program.errors.get("NoError", 0) == 0
         and read - lets <= own
         and not own & elsewhere
@@ -235,10 +234,7 @@ def _reachable(program: LoadedProgram, begin: str) -> set[str]:
 
 
 def _field_list(layout: FieldLayout, fields: Iterable[FieldRef]) -> frozenset[ir.Variable]:
-    slots = [layout.slot(*field, "field list") for field in fields]
-    if any(slot.length for slot in slots):
-        raise UnsupportedProgramError("keeping a varbit", "a field list", "keep other fields")
-    return frozenset(slot.variable for slot in slots)
+    return frozenset(layout.slot(*field, "field list").variable for field in fields)
 
 
 def _sorted(variables: Iterable[ir.Variable]) -> tuple[ir.Variable, ...]:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from ctypes import byref, c_double, c_int32, c_int64, c_uint64, create_string_buffer
+from ctypes import c_double, c_int64, c_uint64, create_string_buffer
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import partial
@@ -16,7 +16,6 @@ from switchgnn.base.native import find_compiler
 from switchgnn.softswitch.base.errors import UnsupportedProgramError
 from switchgnn.softswitch.base.ports import CLASSES, ForwardingCounts, Port, QueueSettings, Sender
 from switchgnn.softswitch.base.program import LoadedProgram
-from switchgnn.softswitch.base.state import log_message
 from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.build import (
     Backend,
@@ -80,7 +79,6 @@ class NativeEngine:
     def __init__(self, native: NativeProgram, queues: QueueSettings) -> None:
         self.switch = Switch(native.library)
         self.state = NativeState(native.program, self.switch, table_shapes(native.program))
-        self.messages = native.library.messages()
         rates = (queues.port_rates.get(port, queues.rate or 0.0) for port in range(PORTS))
         limits = (queues.depth, queues.bandwidth or 0.0, (c_double * PORTS)(*rates), queues.limited)
         self.switch.call("switch_limits", *limits)
@@ -178,36 +176,19 @@ class NativeLoop:
             self._switch.call("switch_leave")
 
     def _hand_over(self) -> None:
-        """Send packet-ins and write log messages until the engine stops."""
-        message = c_int32()
+        """Send packet-ins until the engine stops."""
         room = create_string_buffer(_NOTICE_ROOM)
-        place = (byref(message), room, _NOTICE_ROOM)
-        while (length := self._switch.wait("switch_notice", *place)) >= 0:
-            notice = room.raw[:length]
+        while (length := self._switch.wait("switch_notice", room, _NOTICE_ROOM)) >= 0:
             try:
-                if message.value < 0:
-                    if self._packet_in is not None and not self._packet_in(notice):
-                        self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
-                else:
-                    log_message(self._engine.messages[message.value], _logged_numbers(notice))
+                if self._packet_in is not None and not self._packet_in(room.raw[:length]):
+                    self.call(partial(self._switch.call, "switch_not_taken", self._cpu_port))
             except Exception:
-                _LOOP_LOG.exception("A packet-in or a log message was lost.")
+                _LOOP_LOG.exception("A packet-in was lost.")
 
 
 def _attachment(port: Port) -> Attachment:
     kind = PortKind.PACKET_SOCKET if port.is_packet else PortKind.SOCKET
     return Attachment(kind, port.fileno(), port.frame_bytes, port.may_refuse)
-
-
-def _logged_numbers(data: bytes) -> tuple[int, ...]:
-    """Decode numbers, each written as a sign byte, a count of words, and the words."""
-    numbers = []
-    place = 0
-    while place < len(data):
-        signed, words = bool(data[place]), data[place + 1]
-        begin, place = place + 2, place + 2 + 8 * words
-        numbers.append(int.from_bytes(data[begin:place], "little", signed=signed))
-    return tuple(numbers)
 
 
 _LOG = logging.getLogger("softswitch.switch")

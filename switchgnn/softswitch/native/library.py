@@ -1,7 +1,6 @@
 """Bindings of runtime/interface.h, and the layouts of tables."""
 
 import ctypes
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,11 +37,6 @@ class Library:
                 function = getattr(library, name)
                 function.restype = _type(result)
                 function.argtypes = [_type(each.strip()) for each in arguments.split(",") if each]
-        self.short.program_messages.restype = ctypes.c_char_p
-
-    def messages(self) -> tuple[str, ...]:
-        """Return the log messages of the program, by number."""
-        return tuple(json.loads(self.short.program_messages()))
 
 
 class Switch:
@@ -82,11 +76,9 @@ class TableShape:
     parameter_widths: tuple[tuple[int, ...], ...]
 
     @property
-    def kind(self) -> str:
-        """``exact``, ``lpm`` or ``priority``."""
-        if self.table.match_type in {"exact", "lpm"}:
-            return self.table.match_type
-        return "priority"
+    def exact(self) -> bool:
+        """Whether all fields of its key match exactly."""
+        return self.table.match_type == "exact"
 
     def offsets(self, action: int) -> tuple[int, ...]:
         """Return the byte offsets of an action's parameters."""

@@ -250,11 +250,14 @@ class Renderer:
 
     def _division(self, of: Expr, _need: int | None) -> Code:
         left, right = of.args
-        words = words_for(min(of.low, left.low, right.low), max(of.high, left.high, right.high))
-        function = "divided_down" if left.low < 0 or right.low < 0 else "divided"
+        words = words_for(0, max(left.high, right.high))
+        if words > 2:
+            raise UnsupportedProgramError(
+                "dividing numbers of more than 128 bits", "an expression", "use --backend python"
+            )
         part = "quotient" if of.op == "/" else "remainder"
         one, other = self.unsigned(left, words), self.unsigned(right, words)
-        text = f"{function}<{type_of(words)}>({one}, {other}).{part}"
+        text = f"{part}<{type_of(words)}>({one}, {other})"
         return _shaped(text, words, _fitting(of, None))
 
     def _choice(self, of: Expr, need: int | None) -> Code:
@@ -269,13 +272,9 @@ class Renderer:
         return _shaped(text, -(-size // 8), _fitting(of, None))
 
     def _wire(self, of: Expr, _need: int | None) -> Code:
-        offset, size = self.index(of.args[0]), of.args[1]
+        offset, size = self.index(of.args[0]), of.args[1].constant
         words = words_for(of.low, of.high)
-        if size.constant is None:
-            text = f"load_some<{words}>(data + {offset}, {self.index(size)})"
-        else:
-            text = f"load_wire<{size.constant}>(data + {offset})"
-        return _shaped(text, words, (words, False))
+        return _shaped(f"load_wire<{size}>(data + {offset})", words, (words, False))
 
     def _parameter(self, of: Expr, _need: int | None) -> Code:
         action, number = (each.low for each in of.args)

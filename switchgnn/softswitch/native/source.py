@@ -1,6 +1,5 @@
 """Render a program as C++: its statements, functions, tables and arrays."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from switchgnn.softswitch.base import ir
@@ -23,15 +22,13 @@ _PAYLOAD = (
 class FunctionRenderer(Renderer):
     """Renders the statements of functions.
 
-    ``kept`` are the variables in field lists, changes of ``headers`` are noted, and ``messages``
-    are the log messages of the program so far, by number.
+    ``kept`` are the variables in field lists; changes of ``headers`` are noted.
     """
 
     def __init__(
         self, program: LoadedProgram, kept: Sequence[ir.Variable], headers: frozenset[ir.Variable]
     ) -> None:
         super().__init__(program, table_shapes(program))
-        self.messages: list[str] = []
         self._counters = {name: number for number, name in enumerate(program.counters)}
         self._kept = kept
         self._headers = headers
@@ -63,9 +60,6 @@ class FunctionRenderer(Renderer):
                 yield "break;"
             case ir.Simple.CONTINUE:
                 yield "continue;"
-            case ir.Exchange(one=one, other=other):
-                yield f"{{ const auto held = {one.name}; {one.name} = {other.name};"
-                yield f"{other.name} = held; }}{self._changed(one)}{self._changed(other)}"
             case ir.Parse(body=body):
                 yield "if (parsed < 0) {"
                 headers, self._headers = self._headers, frozenset()
@@ -98,8 +92,6 @@ class FunctionRenderer(Renderer):
                 yield "o = nullptr;"
             case ir.Digest():
                 yield from self._digest(statement)
-            case ir.Log(text=text, values=values):
-                yield from self._log(text, values)
             case ir.Simple.RESTORE_KEPT:
                 restored = " ".join(f"{v.name} = kept->{v.name};" for v in self._kept)
                 yield f"if (kept) {{ {restored} }}"
@@ -145,15 +137,11 @@ class FunctionRenderer(Renderer):
             counted = " else { counts = entry; counts->packets += 1; counts->bytes += n; }"
         yield f"if (!entry) entry = {table}.fallback;{counted}"
 
-    def _emit(self, value: ir.Expr, size: ir.Expr) -> str:
-        known = size.constant
+    def _emit(self, value: ir.Expr, size: int) -> str:
         if value.variable is not None and value.variable.raw_bytes:
-            return f"memcpy(o, &{value.variable.name}, {known}); o += {known};"
-        if known is not None:
-            text = self.unsigned(value, -(-known // 8) or 1, 8 * known)
-            return f"store_wire<{known}>(o, {text}); o += {known};"
-        number, count = self.value(value).text, self.index(size)
-        return f"store_some(o, {number}, {count}); o += {count};"
+            return f"memcpy(o, &{value.variable.name}, {size}); o += {size};"
+        text = self.unsigned(value, -(-size // 8) or 1, 8 * size)
+        return f"store_wire<{size}>(o, {text}); o += {size};"
 
     def _digest(self, statement: ir.Digest) -> Iterator[str]:
         yield "input.clear();"
@@ -171,29 +159,12 @@ class FunctionRenderer(Renderer):
         yield f"digest = hash_{statement.algorithm}(input.begin, input.size());"
 
     def _append(self, pieces: Sequence[ir.Piece]) -> str:
-        first = pieces[0]
-        bits = first.bits.constant
-        if bits is None:
-            size = f"{self.index(first.bits)} / 8"
-            line = f"input.some({self.value(first.value).text}, {size});"
-        else:
-            whole, total = constant(0), 0
-            for piece in pieces:
-                whole = bit_or(shift_left(whole, piece.bits), piece.value)
-                total += piece.bits.low
-            text = self.unsigned(whole, -(-total // WORD) or 1)
-            line = f"Bits::append<{total}>(input, {text});"
-        return f"if ({self.test(first.valid)}) {{ {line} }}"
-
-    def _log(self, text: str, values: Sequence[ir.Expr]) -> Iterator[str]:
-        # The text is in source.py, by number.
-        self.messages.append(text)
-        yield "{ LogValues logged;"
-        for each in values:
-            value = self.value(each)
-            sign = flag(value.signed)
-            yield f"LogValues::add<{sign}>(logged, ({value.type}){value.text});"
-        yield f"host.log({len(self.messages) - 1}, logged); }}"
+        whole, total = constant(0), 0
+        for piece in pieces:
+            whole = bit_or(shift_left(whole, constant(piece.bits)), piece.value)
+            total += piece.bits
+        text = self.unsigned(whole, -(-total // WORD) or 1)
+        return f"if ({self.test(pieces[0].valid)}) {{ Bits::append<{total}>(input, {text}); }}"
 
 
 def _compiles_slowly(block: ir.Block) -> bool:
@@ -206,8 +177,7 @@ def _compiles_slowly(block: ir.Block) -> bool:
 def _same_word(pieces: Sequence[ir.Piece]) -> bool:
     """Return whether pieces are valid together and fit into one word."""
     valid = {(piece.valid.constant, piece.valid.variable) for piece in pieces}
-    bits = [piece.bits.constant for piece in pieces]
-    return len(valid) == 1 and None not in bits and sum(filter(None, bits)) <= WORD
+    return len(valid) == 1 and sum(piece.bits for piece in pieces) <= WORD
 
 
 _INGRESS = (
@@ -253,7 +223,6 @@ class _Writer:
             *self._function("reparse", _REPARSE, lowered.reparse or (), reparsed),
             *self._field_lists(),
             "};",
-            _message_array(self._renderer.messages),
         ]
         ranges = list(_ranges(self._renderer))
         head = ("#pragma once", '#include "host.h"', *self._renderer.literals())
@@ -353,10 +322,8 @@ class _Writer:
 def _tables(shapes: Mapping[str, TableShape]) -> Iterator[str]:
     for shape in shapes.values():
         name, words = f"tbl{shape.number}", shape.key_words
-        if shape.kind == "exact":
+        if shape.exact:
             yield f"ExactTable<{words}> {name};"
-        elif shape.kind == "lpm":
-            yield f"PrefixTable<{words}> {name};"
         else:
             yield f"PriorityTable<{words}, Ranges{shape.number}> {name};"
     yield _pointers("Table", "tables", [f"&tbl{shape.number}" for shape in shapes.values()])
@@ -364,7 +331,7 @@ def _tables(shapes: Mapping[str, TableShape]) -> Iterator[str]:
 
 def _ranges(renderer: Renderer) -> Iterator[str]:
     for shape in renderer.shapes.values():
-        if shape.kind == "priority":
+        if not shape.exact:
             key = render.type_of(shape.key_words)
             test = renderer.test(arithmetic.all_of(list(_inside_ranges(shape))))
             yield f"struct Ranges{shape.number} {{"
@@ -409,13 +376,3 @@ def _arrays(program: LoadedProgram, shapes: Mapping[str, TableShape]) -> Iterato
 
 def _pointers(kind: str, name: str, values: Sequence[str]) -> str:
     return f"{kind}* const {name}[{len(values) + 1}] = {{{', '.join(values)}}};"
-
-
-def _message_array(messages: Sequence[str]) -> str:
-    """Return the log messages as JSON in character codes, so that no text is parsed as C++.
-
-    The array is at file scope: elsewhere all libraries of a process would share the first one, see
-    STB_GNU_UNIQUE in https://gcc.gnu.org/onlinedocs/gcc/Code-Gen-Options.html
-    """
-    characters = ",".join(map(str, (*json.dumps(messages).encode("ascii"), 0)))
-    return f"static const char program_text[] = {{{characters}}};"

@@ -44,8 +44,9 @@ class _NativeTable(EntryTable):
         self._number = shape.number
         self.stride = int(switch.call("table_stride", shape.number))
         self._word_bytes = shape.key_words * 8
-        self._numbers = {"exact": 1, "lpm": 2, "priority": 4}[shape.kind]
-        self._key_bytes = self._numbers * self._word_bytes + 8 * (shape.kind != "exact")
+        # Value, mask, low and high end, and a rank; the value alone in an exact table.
+        self._numbers = 1 if shape.exact else 4
+        self._key_bytes = self._numbers * self._word_bytes + 8 * (not shape.exact)
         # Metadata of the few entries with it; in native memory they are marked.
         self.notes: dict[EntryKey, bytes] = {}
         self._fill(initial, constants)
@@ -65,7 +66,7 @@ class _NativeTable(EntryTable):
         numbers = (value, mask, low, high)[: self._numbers]
         words = b"".join(number.to_bytes(self._word_bytes, "little") for number in numbers)
         # Of prefixes the longest wins.
-        rank = priority if self._shape.kind == "priority" else mask.bit_count()
+        rank = mask.bit_count() if self._shape.table.match_type == "lpm" else priority
         return (words + rank.to_bytes(8, "little"))[: self._key_bytes]
 
     def _parameters(self, number: int, data: tuple[int, ...]) -> bytes:
@@ -98,11 +99,8 @@ class _NativeTable(EntryTable):
     def _matches(self, key: bytes) -> EntryKey:
         size, end = self._word_bytes, self._word_bytes * self._numbers
         words = [int.from_bytes(key[at : at + size], "little") for at in range(0, end, size)]
-        rank = (
-            int.from_bytes(key[end : self._key_bytes], "little")
-            if self._shape.kind == "priority"
-            else 0
-        )
+        ranked = self._shape.table.match_type in {"ternary", "range"}
+        rank = int.from_bytes(key[end : self._key_bytes], "little") if ranked else 0
         return tuple(self._match(field, words) for field in range(len(self._shape.widths))), rank
 
     def _match(self, field: int, words: list[int]) -> Match:
@@ -194,7 +192,7 @@ class NativeBatches:
         self._pointer = self._switch.call("formats_new", (c_uint64 * len(flat))(*flat))
 
     def read(self, request: bytes) -> "NativeBatch | None":
-        """Read a Write request; None if its encoding is unusual."""
+        """Read a Write request; None if it has other updates or an unusual encoding."""
         pointer = self._switch.wait("batch_read", self._pointer, request, len(request))
         return None if pointer is None else NativeBatch(self, self._switch, pointer, request)
 
@@ -239,14 +237,14 @@ class NativeBatch:
         return int(self._switch.call("batch_length", self._pointer))
 
     def apply(self, begin: int, end: int) -> int:
-        """Apply updates from ``begin`` on; return the place of the first left to Python, or end."""
+        """Apply updates from ``begin`` on; return the place of the first that fails, or ``end``."""
         return int(self._switch.call("batch_apply", self._pointer, begin, end))
 
-    def update(self, place: int) -> bytes | None:
-        """Return the bytes of an update that was read natively; None if it is in the rest."""
+    def update(self, place: int) -> bytes:
+        """Return the bytes of an update."""
         found = self._switch.call("batch_item", self._pointer, place)
         begin, length = found >> 32, found & 0xFFFFFFFF
-        return None if found < 0 else self._request[begin : begin + length]
+        return self._request[begin : begin + length]
 
     def __del__(self) -> None:
         self._switch.call("batch_free", self._pointer)
@@ -257,7 +255,7 @@ def _fits(table: TableSchema, shape: TableShape) -> bool:
     actions = table.entry_actions
     lists: list[Sequence[Any]] = [table.fields, *(action.parameters for action in actions)]
     return (
-        shape.kind == "exact"
+        shape.exact
         and tuple(field.bitwidth for field in table.fields) == shape.widths
         and all(
             tuple(each.bitwidth for each in action.parameters)

@@ -23,14 +23,14 @@ _KINDS = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """A Write request: updates read natively in ``batch``, all others in ``message``."""
+    """A Write request: its updates are in ``batch``, if they were read natively, or ``message``."""
 
     message: p4r.WriteRequest
     batch: NativeBatch | None
 
 
 def read_request(pipeline: InstalledPipeline | None, data: bytes) -> WriteRequest:
-    """Read a Write request, natively as far as possible."""
+    """Read a Write request, natively if possible."""
     batches = None if pipeline is None else pipeline.batches
     batch = None if batches is None else batches.read(data)
     return WriteRequest(p4.decoded(p4r.WriteRequest, batch.rest if batch else data), batch)
@@ -40,8 +40,8 @@ def apply_updates(
     device: Device, pipeline: InstalledPipeline, request: WriteRequest
 ) -> list[p4r.Error] | None:
     """Apply all updates in order; return one error each (perhaps OK) if any failed, or None."""
-    batch, others = request.batch, iter(request.message.updates)
-    count = len(request.message.updates) if batch is None else len(batch)
+    batch, updates = request.batch, request.message.updates
+    count = len(updates) if batch is None else len(batch)
     errors: dict[int, p4r.Error] = {}
     place = 0
 
@@ -53,8 +53,7 @@ def apply_updates(
                 place = batch.apply(place, end)
             if place == end:
                 return
-            given = None if batch is None else batch.update(place)
-            update = next(others) if given is None else p4r.Update.FromString(given)
+            update = updates[place] if batch is None else p4r.Update.FromString(batch.update(place))
             error = _apply(pipeline, update)
             if error.canonical_code != rpc_code.OK:
                 errors[place] = error

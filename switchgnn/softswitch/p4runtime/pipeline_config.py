@@ -70,13 +70,12 @@ Give = Callable[[bytes], GivenProgram]
 
 
 class PipelineConfigs:
-    """The saved and the installed configuration; ``current`` is the one in use, or None."""
+    """The configurations that controllers set; ``current`` is the one in use, or None."""
 
     def __init__(self, device: Device, give: Give = GivenProgram) -> None:
         self._device = device
         self._give = give
         self._lock = threading.Lock()
-        self._saved: InstalledPipeline | None = None
         self.current: InstalledPipeline | None = None
 
     def installed(self) -> InstalledPipeline:
@@ -86,47 +85,14 @@ class PipelineConfigs:
         return self.current
 
     def set(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        """Verify, save or install a configuration, according to the request's action."""
+        """Verify a configuration, and install it if the request's action is to commit it."""
+        if request.action not in {_Set.VERIFY, _Set.VERIFY_AND_COMMIT}:
+            raise unimplemented("Only VERIFY and VERIFY_AND_COMMIT are supported.")
         with self._lock:
-            if request.action == _Set.VERIFY:
-                self._verify(request.config)
-            elif request.action == _Set.VERIFY_AND_SAVE:
-                self._saved = self._verify(request.config)
-            elif request.action == _Set.VERIFY_AND_COMMIT:
-                self._install(self._verify(request.config))
-            elif request.action == _Set.COMMIT:
-                self._commit(request)
-            elif request.action == _Set.RECONCILE_AND_COMMIT:
-                self._reconcile(request)
-            else:
-                raise invalid("The request needs an action.")
-
-    def _commit(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        if request.HasField("config"):
-            raise invalid("COMMIT installs the saved configuration: leave the config out.")
-        if self._saved is None:
-            raise precondition("Nothing is saved: use VERIFY_AND_SAVE first.")
-        self._install(self._saved)
-        self._saved = None
-
-    def _reconcile(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        new, installed = request.config, self.current
-        if installed is None:
-            self._install(self._verify(new))
-        elif (new.p4_device_config, new.p4info) == (
-            installed.config.p4_device_config,
-            installed.config.p4info,
-        ):
-            installed.config.CopyFrom(new)
-        else:
-            raise unimplemented(
-                "Another program cannot take over the entries: use VERIFY_AND_COMMIT."
-            )
-
-    def _install(self, pipeline: InstalledPipeline) -> None:
-        pipeline.install()
-        self.current = pipeline
-        self._saved = None
+            pipeline = self._verify(request.config)
+            if request.action == _Set.VERIFY_AND_COMMIT:
+                pipeline.install()
+                self.current = pipeline
 
     def get(self, response_type: int) -> p4r.ForwardingPipelineConfig:
         """Return the parts of the installed configuration selected by a response type."""

@@ -153,7 +153,7 @@ def test_reasons_in_words(fake, loaded, updates, code, words):
     ("files", "words"),
     [
         ({"certificate": "c"}, "needs its key"),
-        ({"root_certificate": "no.pem"}, r"Cannot read the TLS file .*no\.pem"),
+        ({"root_certificate": "no.pem"}, r"no\.pem cannot be used \(No such file"),
     ],
 )
 def test_unusable_certificates(files, words, tmp_path):

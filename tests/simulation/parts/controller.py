@@ -172,8 +172,7 @@ class VirtualController:
 
     def _hear(self, event: WatchEvent) -> None:
         self.watching = self.watching or event.kind is WatchEventKind.INSTALLED
-        if event.kind is not WatchEventKind.COUNTED:
-            self._scheduler.trace.note(_NAME, f"{event.kind.value} {event.address}")
+        self._scheduler.trace.note(_NAME, f"{event.kind.value} {event.address}")
 
     def _shares(self, clients: list[P4RuntimeClient]) -> list[Share]:
         shares = zip(self._subject.shares, clients, strict=True)

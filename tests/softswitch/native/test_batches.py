@@ -34,8 +34,8 @@ class Requests:
         self._rng = rng
         self._actions = {action.preamble.id: action for action in p4info.actions}
         tables = [table for table in p4info.tables if table.match_fields]
-        exact = [t for t in tables if all(f.match_type == _EXACT for f in t.match_fields)]
-        self._tables = tables + 4 * exact
+        self._exact = [t for t in tables if all(f.match_type == _EXACT for f in t.match_fields)]
+        self._all = tables + 4 * self._exact
 
     def chance(self, probability):
         return self._rng.random() < probability
@@ -43,6 +43,8 @@ class Requests:
     def request(self, wrong, count=None):
         """A request in which each field is wrong or unusual with a probability."""
         count = self._rng.choice([1, 2, 8, 40]) if count is None else count
+        # One unusual update leaves the whole request to Python.
+        self._usual = self.chance(0.6)
         return p4r.WriteRequest(
             device_id=1,
             election_id=p4r.Uint128(low=1),
@@ -58,7 +60,7 @@ class Requests:
             update.entity.counter_entry.counter_id = 1
             return update
         entry = update.entity.table_entry
-        table = self._rng.choice(self._tables)
+        table = self._rng.choice(self._exact if self._usual else self._all)
         entry.table_id = table.preamble.id if not self.chance(wrong) else 0x02FFFFFF
         for field in table.match_fields:
             if not self.chance(wrong):
@@ -96,7 +98,7 @@ class Requests:
         action = entry.action.action
         action.action_id = ref.id if not self.chance(wrong) else self._rng.choice([0, 1 << 31])
         parameters = list(self._actions[ref.id].params)
-        if self.chance(0.1):
+        if not self._usual and self.chance(0.1):
             self._rng.shuffle(parameters)
         for parameter in parameters:
             if not self.chance(wrong):
@@ -234,7 +236,7 @@ def test_any_request_has_the_same_answer(name, seed):
         assert native.write(data) == expected, data.hex()
         batch = native.pipeline.batches.read(data)
         if batch is not None:
-            batched += len(batch) - [*map(batch.update, range(len(batch)))].count(None)
+            batched += len(batch)
         if rng.random() < 0.2:
             assert native.everything() == python.everything(), data.hex()
     assert native.everything() == python.everything()
@@ -284,8 +286,7 @@ def test_a_p4info_that_says_other_widths():
         data = made.request(0.05).SerializeToString()
         python_answer, native_answer = python.write(data), native.write(data)
         assert native_answer == python_answer
-        batch = native.pipeline.batches.read(data)
-        assert not any(map(batch.update, range(len(batch))))
+        assert native.pipeline.batches.read(data) is None
 
 
 def test_updates_without_contents_take_no_memory():
@@ -324,7 +325,7 @@ def test_no_byte_is_read_or_written_where_it_should_not_be(tmp_path):
     checks = ("-fno-sanitize=alignment", "-fno-sanitize-recover=all")
     subprocess.run([find_compiler(), *flags, *checks, *places, unit, "-o", runner], check=True)
     tables = build_schema(p4info_of("tables"), program).tables.values()
-    exact = [each for each in tables if shapes[each.name].kind == "exact"]
+    exact = [each for each in tables if shapes[each.name].exact]
     flat = list(format_numbers(exact, shapes))
     with (tmp_path / "requests").open("wb") as file:
         file.write(struct.pack(f"<{len(flat) + 1}Q", len(flat), *flat))

@@ -1,6 +1,5 @@
 """Compilation, its cache, and the memory of a native engine."""
 
-import json
 import platform
 import re
 import shutil
@@ -21,7 +20,6 @@ from tests.support.processes import run_program
 from tests.test_structure import read_tree
 
 PACKAGE = "switchgnn.softswitch"
-NO_NUMBERS = {"type": "parameters_vector", "value": []}
 ROOT = Path(__file__).parents[3]
 
 
@@ -90,22 +88,6 @@ def test_the_translator_is_all_that_translating_imports():
     missing = {each for each in seen if tree.files[each].resolve() not in known}
     assert {each for each in missing if tree.files[each].name != "__init__.py"} == set()
     assert len(seen) > 15
-
-
-@pytest.mark.whole
-@needs_compiler
-def test_messages_are_in_the_library(tmp_path):
-    messages = ['"; #error\n', "é\\x22 ??/ */ %s {}", ""]
-    document = json.loads(config_bytes("fates"))
-    logs = [
-        {"op": "log_msg", "parameters": [{"type": "string", "value": each}, NO_NUMBERS]}
-        for each in messages
-    ]
-    action = next(each for each in document["actions"] if each["primitives"])
-    action["primitives"] += logs
-    given = GivenProgram(json.dumps(document).encode())
-    native = engine.load_native(given)
-    assert set(native.library.messages()) == set(messages)
 
 
 def test_more_frames_leave_than_are_moved_at_once():

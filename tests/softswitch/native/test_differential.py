@@ -17,7 +17,7 @@ from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
 from switchgnn.softswitch.native.source import program_source
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig, action_target, exactly
-from tests.softswitch.test_headers import UNIONS, VARBITS, label, magic
+from tests.softswitch.test_headers import label, magic
 from tests.softswitch.test_programs import order, probe
 from tests.support.markers import needs_compiler
 
@@ -64,8 +64,6 @@ CORPUS = {
     "tables": [
         probe(table, a, b) for table in range(12) for a in (0x1234, 0x77, 5) for b in range(3)
     ],
-    "unions": [bytes.fromhex(arrives) for arrives, *_ in UNIONS.values()],
-    "varbit": [bytes.fromhex(arrives) for arrives, *_ in VARBITS.values()],
 }
 
 

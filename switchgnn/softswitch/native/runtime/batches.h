@@ -210,20 +210,19 @@ template <class Io, class Bytes> bool parameters(Io& io, const ActionFormat& for
 }
 
 struct Batch {
-    // `odd` updates are left to Python, which has all rules; the key and data of others are `staged`.
-    struct Item { u32 begin, length; bool odd; u8 kind; i32 action; const TableFormat* format; size_t place; };
+    struct Item { u32 begin, length; u8 kind; i32 action; const TableFormat* format; size_t place; };
     const Formats& formats;
     Reader request;
     std::vector<Item> items;
-    std::vector<u8> staged;
-    std::vector<u8> rest;  // the request with the odd updates only
+    std::vector<u8> staged;  // keys and data
+    std::vector<u8> rest;    // the request without its updates
 
     Batch(const Formats& f, const u8* data, size_t size) : formats(f), request{data, data + size} {}
 
-    // False: the request cannot be parsed here.
+    // False: the request is left to Python, which has all rules.
     bool read() {
         if (request.size() >> 31) return false;
-        // Small updates may need large keys: leave more than this to Python.
+        // Small updates may need large keys.
         const size_t most = 2 * request.size() + 4096;
         Reader all = request;
         while (!all.empty()) {
@@ -236,28 +235,24 @@ struct Batch {
             } else if ((tag & 7) != 0 || !skip_number(all)) {
                 return false;
             }
-            // Empty updates would take more memory here than they have bytes.
-            if (items.size() * 16 > (size_t)(all.at - request.at) + 65536) return false;
             if (tag == wire::UPDATES) {
-                Item item = {(u32)(inner.at - request.at), (u32)inner.size(), true, 0, -1, nullptr, 0};
-                const size_t before = staged.size();
-                item.odd = before > most || !update(inner, item);
-                if (item.odd) staged.resize(before);
+                Item item = {(u32)(inner.at - request.at), (u32)inner.size(), 0, -1, nullptr, 0};
+                if (staged.size() > most || !update(inner, item)) return false;
                 items.push_back(item);
-                if (!item.odd) continue;
+            } else {
+                rest.insert(rest.end(), begin, all.at);
             }
-            rest.insert(rest.end(), begin, all.at);
         }
         return true;
     }
 
-    // Applies updates up to one left to Python; returns its place, or `to`.
+    // Applies updates up to one that fails; returns its place, or `to`.
     u64 apply(u64 from, u64 to) const {
         constexpr u64 AHEAD = 8;
         for (u64 i = from; i < to; i++) {
-            if (i + AHEAD < to && !items[i + AHEAD].odd)
+            if (i + AHEAD < to)
                 items[i + AHEAD].format->table->prefetch(staged.data() + items[i + AHEAD].place);
-            if (items[i].odd || !apply(items[i])) return i;
+            if (!apply(items[i])) return i;
         }
         return to;
     }

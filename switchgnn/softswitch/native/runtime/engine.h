@@ -65,7 +65,6 @@ struct Frames {
 
 struct Replica { int port; i64 instance; };
 struct Session { std::vector<Replica> replicas; i64 length; };
-struct Notice { i32 message; std::string bytes; };  // the values of a log message, or -1: a frame
 
 template <class Program> struct Engine : Host {
     typedef typename Program::State State;
@@ -104,10 +103,10 @@ template <class Program> struct Engine : Host {
     std::atomic<bool> stopping{false};
     int wake, epoll;
 
-    // For the thread that passes notices to Python.
+    // For the thread that passes packet-ins to Python.
     std::mutex notice_mutex;
     std::condition_variable notice_come;
-    std::deque<Notice> notices;
+    std::deque<std::string> notices;
     bool notices_end = false;
 
     Engine() : program(*this), scratch_room((1 << 17) + Program::hash_bytes) {
@@ -120,7 +119,7 @@ template <class Program> struct Engine : Host {
         epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event);
         started = nanoseconds();
     }
-    ~Engine() override {
+    ~Engine() {
         close(epoll);
         close(wake);
         clear();
@@ -381,7 +380,7 @@ template <class Program> struct Engine : Host {
         }
         if (port.kind == CONTROLLER || port.kind == CAPTURED) {
             if (port.kind == CAPTURED) captured.push_back({(int)number, std::string((const char*)data, length)});
-            else if (!notify({-1, std::string((const char*)data, length)})) {
+            else if (!notify(std::string((const char*)data, length))) {
                 counts.send_errors[number]++;
                 return;
             }
@@ -439,12 +438,11 @@ template <class Program> struct Engine : Host {
         drain();
     }
 
-    void log(u32 message, const LogValues& values) override { notify({(i32)message, values.bytes}); }
-    bool notify(Notice notice) {
+    bool notify(std::string frame) {
         {
             std::lock_guard<std::mutex> lock(notice_mutex);
             if (notices.size() >= NOTICES) return false;
-            notices.push_back(std::move(notice));
+            notices.push_back(std::move(frame));
         }
         notice_come.notify_one();
         return true;

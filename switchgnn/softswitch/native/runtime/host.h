@@ -1,4 +1,4 @@
-// The switch as a program sees it: hashes, cells of registers and counters, the log.
+// The switch as a program sees it: hashes, cells of registers and counters.
 #pragma once
 
 #include "crc32.h"
@@ -6,9 +6,7 @@
 #include "wide.h"
 
 #include <new>
-#include <string>
-#include <sys/mman.h>
-#include <sys/random.h>
+#include <random>
 
 struct HashTable {
     u16 crc16[256];
@@ -83,10 +81,6 @@ struct Bits {
         if constexpr (top != 0) small<top>(b, word(x, B / 64) >> (B % 64 - top) & ((1ull << top) - 1));
         for (int i = B / 32 - 1; i >= 0; i--) small<32>(b, word(x, i / 2) >> (i % 2 * 32) & 0xFFFFFFFF);
     }
-    // The n least significant bytes of x.
-    template <class X> void some(const X& x, u64 n) {
-        for (u64 i = n; i-- > 0;) small<8>(*this, word(x, (int)(i / 8)) >> (i % 8 * 8) & 255);
-    }
     void bytes(const u8* from, size_t n) {
         memcpy(p, from, n);
         p += n;
@@ -99,46 +93,25 @@ struct Bits {
     size_t size() const { return (size_t)(p - begin); }
 };
 
-static u64 random_word() {
-    static thread_local u64 pool[64];
-    static thread_local int left = 0;
-    if (left == 0) {
-        size_t have = 0;
-        while (have < sizeof pool) {
-            const ssize_t got = getrandom((u8*)pool + have, sizeof pool - have, 0);
-            if (got > 0) have += (size_t)got;
-        }
-        left = 64;
-    }
-    return pool[--left];
-}
-
 // A random number from 0 to most, both included.
 static u64 random_up_to(u64 most) {
-    u64 mask = most;
-    for (int s = 1; s < 64; s *= 2) mask |= mask >> s;
-    for (;;) {
-        const u64 x = random_word() & mask;
-        if (x <= most) return x;
-    }
+    static thread_local std::mt19937_64 numbers{std::random_device{}()};
+    return std::uniform_int_distribution<u64>(0, most)(numbers);
 }
 
 // The cells of all registers and counters, in pages that the kernel allocates on first use: a
 // program declares megabytes and uses few.
 struct Cells {
     static constexpr size_t LINE = 64;
-    const size_t size;
     u8* const memory;
     u8* next;
     static constexpr size_t rounded(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
-    static u8* pages(size_t size) {
-        void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) throw std::bad_alloc();
-        return (u8*)memory;
+    explicit Cells(size_t bytes) : memory((u8*)calloc(bytes + LINE, 1)), next(memory) {
+        if (!memory) throw std::bad_alloc();
+        next += -(uintptr_t)memory % LINE;
     }
-    explicit Cells(size_t bytes) : size(bytes + LINE), memory(pages(size)), next(memory) {}
     Cells(const Cells&) = delete;
-    ~Cells() { munmap(memory, size); }
+    ~Cells() { free(memory); }
     u8* take(size_t bytes) {
         u8* const taken = next;
         next += rounded(bytes);
@@ -146,20 +119,8 @@ struct Cells {
     }
 };
 
-// Numbers for the log: a sign byte, a count of words, and the words of each.
-struct LogValues {
-    std::string bytes;
-    template <bool S, class X> INLINE void add(LogValues& values, const X& x) {
-        const u8 head[2] = {(u8)S, (u8)words_of<X>};
-        values.bytes.append((const char*)head, 2);
-        values.bytes.append((const char*)&x, sizeof x);
-    }
-};
-
 struct Host {
     u8* scratch = nullptr;  // for the input of hashes
-    virtual ~Host() {}
-    virtual void log(u32 message, const LogValues& values) = 0;
 };
 
 // The results of ingress and egress, except their variables.

@@ -13,7 +13,6 @@ static std::vector<Replica> replicas(const i32* ports, const u32* instances, u64
 }
 
 extern "C" {
-const char* program_messages() { return program_text; }
 Switch* switch_new() { return new Switch; }
 void switch_free(Switch* s) { delete s; }
 void switch_run(Switch* s) { s->run(); }
@@ -63,18 +62,17 @@ u64 switch_captured(Switch* s, u8* room, u64 size) {
     }
     return used;
 }
-// Waits for the next notice and returns its length; -1 at the end.
-i64 switch_notice(Switch* s, i32* message, u8* room, u64 size) {
+// Waits for the next packet-in and returns its length; -1 at the end.
+i64 switch_notice(Switch* s, u8* room, u64 size) {
     std::unique_lock<std::mutex> lock(s->notice_mutex);
     s->notice_come.wait(lock, [s] { return s->notices_end || !s->notices.empty(); });
     if (s->notices.empty()) {
         s->notices_end = false;
         return -1;
     }
-    const Notice& first = s->notices.front();
-    const u64 length = first.bytes.size() < size ? first.bytes.size() : size;
-    *message = first.message;
-    memcpy(room, first.bytes.data(), length);
+    const std::string& first = s->notices.front();
+    const u64 length = first.size() < size ? first.size() : size;
+    memcpy(room, first.data(), length);
     s->notices.pop_front();
     return (i64)length;
 }
@@ -122,7 +120,7 @@ Formats* formats_new(Switch* s, const u64* numbers) {
     return new Formats(numbers, s->program.tables);
 }
 void formats_free(Switch*, Formats* formats) { delete formats; }
-// Null if the request cannot be parsed; the request must outlive the batch.
+// Null if the request has other updates than entries of exact tables; it must outlive the batch.
 Batch* batch_read(Switch*, const Formats* formats, const u8* request, u64 size) {
     Batch* const batch = new Batch(*formats, request, size);
     if (batch->read()) return batch;
@@ -135,10 +133,10 @@ const u8* batch_rest(Switch*, const Batch* batch, u64* size) {
     *size = batch->rest.size();
     return batch->rest.data();
 }
-// Where an update is in the request, begin << 32 | length; -1: it is in the rest.
-i64 batch_item(Switch*, const Batch* batch, u64 place) {
+// Where an update is in the request: begin << 32 | length.
+u64 batch_item(Switch*, const Batch* batch, u64 place) {
     const Batch::Item& item = batch->items[place];
-    return item.odd ? -1 : (i64)item.begin << 32 | item.length;
+    return (u64)item.begin << 32 | item.length;
 }
 u64 batch_apply(Switch*, const Batch* batch, u64 from, u64 to) { return batch->apply(from, to); }
 Answer* answer_new(Switch*) { return new Answer; }

@@ -203,65 +203,19 @@ template <int K> struct ExactTable : Table {
     }
 };
 
-// Key: value, mask and prefix length. Each length is looked up, the longest first.
-template <int K> struct PrefixTable : Table {
-    struct Length { i64 length; T<K> mask; u64 entries; };
-    std::vector<Length> lengths;
-
-    size_t key_bytes() const override { return 16 * K + 8; }
-    INLINE T<K> value(const u8* key) { return read_key<K>(key); }
-    INLINE i64 rank(const u8* key) { return (i64)read_key<1>(key + 16 * K); }
-    u64 hash(const u8* key) const override { return mixed(value(key)) + (u64)rank(key); }
-    Entry* lookup(const T<K>& key) const {
-        for (const Length& each : lengths) {
-            const T<K> masked = key & each.mask;
-            const u32 found = Index::find_in(index, mixed(masked) + (u64)each.length, [&](u32 n) {
-                return value(records.key(n)) == masked && rank(records.key(n)) == each.length;
-            });
-            if (found != NOWHERE) return records.entry(found);
-        }
-        return nullptr;
-    }
-    size_t at(i64 length) const {
-        size_t i = 0;
-        while (i < lengths.size() && lengths[i].length > length) i++;
-        return i;
-    }
-    void added(u32 n) override {
-        const u8* const key = records.key(n);
-        const size_t i = at(rank(key));
-        if (i == lengths.size() || lengths[i].length != rank(key))
-            lengths.insert(lengths.begin() + (long)i, {rank(key), read_key<K>(key + 8 * K), 0});
-        lengths[i].entries++;
-    }
-    void removed(u32 n) override {
-        const size_t i = at(rank(records.key(n)));
-        if (--lengths[i].entries == 0) lengths.erase(lengths.begin() + (long)i);
-    }
-};
-
-// Key: value, mask, low and high ends of ranges, and priority. The largest priority wins, then the
-// oldest entry. In::side compares the range fields.
+// Key: value, mask, low and high ends of ranges, and rank: the priority, or the bits of a prefix. The
+// highest rank wins, then the oldest entry. In::side compares the range fields.
 template <int K, class In> struct PriorityTable : Table {
     struct Key { T<K> value, mask, low, high; i64 rank; };
     struct Ranked { Key key; u32 number; };
-    struct Recent { T<K> key; u32 number; u64 generation; };
     std::vector<Ranked> ranked;
-    std::vector<Recent> recent;
-    u64 generation = 1;
 
-    PriorityTable() : recent(1024) {}
     size_t key_bytes() const override { return 32 * K + 8; }
-    Entry* lookup(const T<K>& key) {
-        Recent& known = recent[mixed(key) & 1023];
-        if (known.generation != generation || !(known.key == key)) known = {key, search(key), generation};
-        return known.number == NOWHERE ? nullptr : records.entry(known.number);
-    }
-    u32 search(const T<K>& key) const {
+    Entry* lookup(const T<K>& key) const {
         for (const Ranked& each : ranked)
             if ((key & each.key.mask) == each.key.value && In::side(key, each.key.low, each.key.high))
-                return each.number;
-        return NOWHERE;
+                return records.entry(each.number);
+        return nullptr;
     }
     INLINE Key read(const u8* p) {
         return {read_key<K>(p), read_key<K>(p + 8 * K), read_key<K>(p + 16 * K), read_key<K>(p + 24 * K),
@@ -273,16 +227,12 @@ template <int K, class In> struct PriorityTable : Table {
         size_t i = 0;
         while (i < ranked.size() && ranked[i].key.rank >= key.rank) i++;
         ranked.insert(ranked.begin() + (long)i, {key, n});
-        generation++;
     }
     size_t at(u32 n) const {
         size_t i = 0;
         while (ranked[i].number != n) i++;
         return i;
     }
-    void removed(u32 n) override {
-        ranked.erase(ranked.begin() + (long)at(n));
-        generation++;
-    }
+    void removed(u32 n) override { ranked.erase(ranked.begin() + (long)at(n)); }
     void renamed(u32 from, u32 to) override { ranked[at(from)].number = to; }
 };

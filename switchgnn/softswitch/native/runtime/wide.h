@@ -221,44 +221,9 @@ template <bool S, int N> INLINE bool less(const W<N>& a, const W<N>& b) {
     return false;
 }
 
-// Quotient and remainder of numbers without signs; a division by zero gives zero.
-template <class X> struct Division { X quotient, remainder; };
-template <class X> static Division<X> divided(const X& a, const X& b) {
-    if constexpr (words_of<X> <= 2) {
-        if (b == 0) return {0, 0};
-        return {(X)(a / b), (X)(a % b)};
-    } else {
-        constexpr int N = words_of<X>;
-        Division<X> r = {};
-        if (!nonzero(b)) return r;
-        for (int i = 64 * N - 1; i >= 0; i--) {
-            const bool over = r.remainder.w[N - 1] >> 63;
-            r.remainder = shl(r.remainder, 1);
-            r.remainder.w[0] |= a.w[i / 64] >> (i % 64) & 1;
-            if (over || !less<false>(r.remainder, b)) {
-                r.remainder = r.remainder - b;
-                r.quotient.w[i / 64] |= 1ull << (i % 64);
-            }
-        }
-        return r;
-    }
-}
-// As above for two's complements: the quotient is rounded down, as Python does.
-template <class X> static Division<X> divided_down(const X& a, const X& b) {
-    if (!nonzero(b)) return {X{}, X{}};
-    const bool na = is_negative(a), nb = is_negative(b);
-    Division<X> r = divided<X>(na ? X{} - a : a, nb ? X{} - b : b);
-    if (na != nb) {
-        if (nonzero(r.remainder)) {
-            r.quotient = ~r.quotient;  // minus the quotient, less one
-            r.remainder = (nb ? X{} - b : b) - r.remainder;
-        } else {
-            r.quotient = X{} - r.quotient;
-        }
-    }
-    if (nb) r.remainder = X{} - r.remainder;
-    return r;
-}
+// Quotient and remainder of unsigned numbers; a division by zero gives zero.
+template <class X> INLINE X quotient(X a, X b) { return b ? a / b : 0; }
+template <class X> INLINE X remainder(X a, X b) { return b ? a % b : 0; }
 
 // The same bytes from the last to the first.
 INLINE Bytes32 reversed(Bytes32 x) {
@@ -305,22 +270,6 @@ template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
         u64 top = word(x, B / 8);
         for (int i = rest - 1; i >= 0; i--, top >>= 8) p[i] = (u8)top;
     }
-}
-
-// As above, with a number of bytes given at run time, at most those of N words or of x.
-template <int N> INLINE T<N> load_some(const u8* p, u64 bytes) {
-    u64 words[N] = {};
-    for (u64 i = 0; i < bytes; i++) words[i / 8] |= (u64)p[bytes - 1 - i] << (i % 8 * 8);
-    if constexpr (N == 1) return words[0];
-    else if constexpr (N == 2) return pair(words[1], words[0]);
-    else {
-        W<N> r;
-        memcpy(r.w, words, sizeof r.w);
-        return r;
-    }
-}
-template <class X> INLINE void store_some(u8* p, const X& x, u64 bytes) {
-    for (u64 i = 0; i < bytes; i++) p[bytes - 1 - i] = (u8)(word(x, (int)(i / 8)) >> (i % 8 * 8));
 }
 
 // Numbers of B bytes in native byte order.
