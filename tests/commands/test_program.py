@@ -59,7 +59,6 @@ LINES = [
     (f"{RUN} --workers 40", "34"),
     (f"{RUN} --topology leaf-spine --faults l2s0.loss=0.1", "There is no link l2s0 for faults"),
     (f"{RUN} --leaves 2", "add --topology leaf-spine"),
-    ("soak --leaves 2", "add --topology leaf-spine"),
     (f"{RUN} --metrics 65535", "Metrics"),
     (f"{RUN} --mtu jumbo", "MTU"),
     ("controller install nowhere --address 127.0.0.1:1", "nowhere"),

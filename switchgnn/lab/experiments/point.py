@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,20 +15,16 @@ from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
 
 _DIGITS = 12
-# What a partition depends on.
-_PARTITION = ("graph", "workers", "seed")
-# What a plan depends on besides: always, and within a switch that has limits.
-_PLAN = (*_PARTITION, "system", "memory", "order", "slot_features", "switch")
+# What a plan depends on: always, and within a switch that has limits.
+_PLAN = ("graph", "workers", "seed", "system", "memory", "order", "slot_features", "switch")
 _WITHIN = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
 # The same of the best plan, whose blocks are for leaves and spines.
 _OVER = ("leaves", "spines", "completion")
-# The partition of the presets and of the strawman.
-_METIS = "metis"
 
 
 @dataclass(frozen=True)
 class SimulationPoint:
-    """What one process simulates, as SimulateOptions and NetworkOptions have it, but for these."""
+    """What is simulated once, as SimulateOptions and NetworkOptions have it, but for these."""
 
     graph: str
     workers: int
@@ -62,31 +58,13 @@ class SimulationPoint:
         return f"{graph}-{self.workers}-{self.system}-{_digest(asdict(self))}"
 
     @property
-    def partition(self) -> str:
-        """Return a key of PARTITION_STRATEGIES."""
-        return HOSTS_ALONE.get(self.system, _METIS)
-
-    @property
-    def partition_file(self) -> str:
-        """Return the name of a file that points share if workers hold the same vertices."""
-        return f"{self._digest(_PARTITION, self.partition)}.npy"
-
-    @property
-    def plan_folder(self) -> str | None:
-        """Return the name of a folder that points share if they have the same plan; None: none."""
+    def plan(self) -> str | None:
+        """Return a key that points share if they have the same plan; None: no plan is made."""
         if self.system in (*HOSTS_ALONE, AUTO):
             return None
         within = () if self.switch == UNLIMITED.name else _WITHIN
         over = _OVER if self.system == BEST else ()
-        return self._digest(sorted({*_PLAN, *within, *over}))
-
-    @property
-    def shared(self) -> list[str]:
-        """Return the names of what other points may share."""
-        return [name for name in (self.partition_file, self.plan_folder) if name is not None]
-
-    def _digest(self, names: Iterable[str], more: str = "") -> str:
-        return _digest({"more": more, **{name: getattr(self, name) for name in names}})
+        return _digest({name: getattr(self, name) for name in {*_PLAN, *within, *over}})
 
     def __str__(self) -> str:
         """Return a description for progress output."""

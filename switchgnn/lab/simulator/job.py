@@ -1,5 +1,6 @@
 """The steps of `switchgnn simulate`: plan, or read a plan, simulate one exchange, and report."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -179,14 +180,18 @@ def _members(record: object, *without: str) -> dict[str, Any]:
     return {name: value for name, value in vars(record).items() if name not in without}
 
 
-def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
+def simulate_job(
+    options: SimulateOptions,
+    tell: Progress,
+    make: Callable[[SimulateOptions, Progress], SimulatedSystem] = make_subject,
+) -> SimulateReport:
     """Plan or read a plan, simulate one exchange, and work out an epoch."""
     if options.leaf_spine is not None and options.workers is not None:
         options.leaf_spine.attach(options.workers)  # refuse early, before planning
     _check(options)
     tell("compile the models")
     compiled_models()  # fail before minutes of planning
-    subject = make_subject(options, tell)
+    subject = make(options, tell)
     tell("simulate")
     run = run_simulation(subject.setup, options.network, leaf_spine=options.leaf_spine)
     computing = compute_seconds(

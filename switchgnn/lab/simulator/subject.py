@@ -121,7 +121,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
         return _hosts_alone(options.system, graph, options, options.workers, tell)
     if options.system != AUTO or options.leaf_spine is not None:
         plan = make_plan(options.system, graph, options, options.workers, tell)
-        return _planned(options.system, plan, options, graph)
+        return planned_subject(options.system, plan, options, graph)
     how, settings = _strategies(AUTO, graph, options, options.workers, tell)
     return _chosen(build_auto(graph, *how, _forecast(options), **settings), options, graph)
 
@@ -153,7 +153,9 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
     graph = _graph_of(plan, options.graph, folder)
     _check_links(options, plan.manifest.workers)
     if options.system is None:
-        return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph)
+        return planned_subject(
+            STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph
+        )
     if options.system in HOSTS_ALONE:
         return _alone(options.system, _between_hosts(plan, graph, _SENT[options.system]), options)
     if options.system != AUTO:
@@ -162,7 +164,7 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
             f"partition, but not as {options.system}: for that give --graph in place of --plan."
         )
     if options.leaf_spine is not None:
-        return replace(_planned(AUTO, plan, options, graph), chosen=forecast.SWITCH)
+        return replace(planned_subject(AUTO, plan, options, graph), chosen=forecast.SWITCH)
     tell("predict the seconds of exchanges")
     return _chosen(_fastest(plan, options, graph), options, graph)
 
@@ -294,14 +296,15 @@ def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> Si
         between = _between_hosts(made.plan, graph, _SENT_BY[made.chosen])
         subject = _alone(AUTO, between, options)
     else:
-        subject = _planned(AUTO, made.plan, options, graph)
+        subject = planned_subject(AUTO, made.plan, options, graph)
     return replace(subject, predicted_seconds=made.seconds, chosen=made.chosen)
 
 
-def _planned(
-    system: str, plan: Plan, options: SimulateOptions, graph: Graph | None
+def planned_subject(
+    system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
 ) -> SimulatedSystem:
     """Return a plan; the graph is needed where it leaves destinations to the hosts."""
+    _check_links(options, plan.manifest.workers)
     memory, lanes = check_fits(plan, options), plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes, plan.manifest.rows)
     subject = SimulatedSystem(
