@@ -190,15 +190,7 @@ AXES = ("graph", "workers", "memory", "recirculation", "background")
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
-    """Return all cells of a figure at a scale, graph by graph.
-
-    Args:
-        figure: the figure.
-        scale: the name of one of its scales.
-        seeds: their number instead of the scale's.
-
-    Returns:
-        The cells.
+    """Return all cells of a figure at a scale, graph by graph; `seeds` replaces its number of seeds.
 
     Raises:
         ExperimentError: it has no such scale.

@@ -37,7 +37,7 @@ def main() -> None:
             if point.plan is not None and plan is None:
                 graph = load_graph(point.graph)
                 plan = make_plan(point.system, graph, options, point.workers, _quiet)
-            told = {"result": _simulate(point, options, plan)}
+            told: dict[str, object] = {"result": _simulate(point, options, plan)}
         except (SwitchGNNError, OSError) as error:
             told = {"error": str(error)}
         print(json.dumps(told), flush=True)  # noqa: T201

@@ -23,20 +23,11 @@ _OPERATIONS_PER_SECOND, _BYTES_PER_SECOND, _SHARE = 35.6e12, 936e9, 0.5
 
 
 def compute_seconds(vertices: int, additions: float, features: int, layers: int) -> float:
-    """Return the seconds of one epoch of one worker, all layers of the same width.
+    """Return the seconds of a worker's epoch, in which all layers have the same width.
 
-    A layer multiplies the features of its vertices with a square matrix, which the card's
-    operations limit, and adds up rows of neighbours, each of which is read, which memory limits.
-
-    Args:
-        vertices: of the worker.
-        additions: rows that it adds up in a layer: one per edge, but for sums that the switch has
-            made, which are one row each.
-        features: width F.
-        layers: of the network.
-
-    Returns:
-        Seconds.
+    A layer multiplies the features of the worker's vertices with a square matrix, limited by the
+    card's operations, and adds up rows of neighbours, limited by its memory: `additions` is the
+    number of rows, one for each edge or sum from the switch.
     """
     products = _PRODUCTS * 2 * vertices * features**2 / _OPERATIONS_PER_SECOND
     sums = _SUMS * additions * features * _FLOAT_BYTES / _BYTES_PER_SECOND

@@ -171,12 +171,8 @@ def run_simulation(
         setup: the sends, and the sums that they contribute to.
         options: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star.
-        opening: begin with a barrier, as the first exchange of a tensor does. Later ones are opened
-            by the last barrier of the exchange before.
+        opening: begin with a barrier, like the first exchange of a tensor.
         trace: list all arrivals.
-
-    Returns:
-        What it took, and what was counted.
 
     Raises:
         SimulatorError: a compiler is missing, the network cannot be, or the simulation ends early.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from switchgnn.lab.simulator.request import (
 from switchgnn.lab.simulator.setup import (
     BIN_SIZE,
     Setup,
-    bins_of,
     boundary_of_plan,
     host_setup,
     mixed_setup,
@@ -83,9 +83,9 @@ class SimulatedSystem:
     setup: Setup  # of the exchange
     slots: int  # of the switch; 0 where it adds nothing
     vertices: int  # of the worker that has most
-    # rows that a worker adds up by itself on average. With a plan: one for each edge inside it and
-    # for each member of its partial sums. Where hosts are alone: one for each edge, and one for
-    # each partial sum of several rows that arrives.
+    # mean number of rows that a worker adds up by itself: with a plan, one for each edge inside it
+    # and each member of its partial sums; where hosts are alone, one for each edge, and for each
+    # partial sum of several rows that arrives
     additions: float
     # of the worker that has most; 0 where all vertices are computed before any is sent
     bins: int = 0
@@ -231,7 +231,7 @@ def _alone(system: str, between: _BetweenHosts, options: SimulateOptions) -> Sim
         vertices=vertices,
         # A sum's members are added where they are, and the sum itself where it arrives.
         additions=(between.edges + between.found.sums) / setup.workers,
-        bins=bins_of(vertices, options.bin_size or BIN_SIZE) if system == G3 else 0,
+        bins=ceil(vertices / (options.bin_size or BIN_SIZE)) if system == G3 else 0,
     )
 
 

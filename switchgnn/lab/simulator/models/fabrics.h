@@ -90,7 +90,8 @@ struct SumRoutes {
     uint32_t SpineOf(uint32_t row) const { return vertex[row / together] % spines; }
 };
 
-/// A leaf that forwards frames between hosts: down to a host of its own, or up.
+/// A leaf, or one switch alone, that forwards frames between hosts: down to a host of its own, or
+/// up.
 class PlainLeaf : public Switch {
   public:
     explicit PlainLeaf(Uplinks& uplinks) : uplinks_(uplinks) {}
@@ -378,13 +379,14 @@ class Fabric {
     Fabric(const Options& options, const Arrays& arrays, const Schedule* schedule, Trace& trace)
         : meter(options.workers + size_t{2} * options.leaves * options.spines),
           tier_{options.workers, std::max(1U, options.leaves)} {
-        for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
+        for (uint32_t leaf = 0; leaf < tier_.leaves; ++leaf) {
             uplinks_.push_back(std::make_unique<Uplinks>(tier_, leaf));
         }
-        if (options.leaves == 0) {
-            AddOneSwitch(options, arrays, schedule);
-        } else if (!schedule) {
+        if (!schedule) {
             AddPlainSwitches(options);
+        } else if (options.leaves == 0) {
+            Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
+            leaves_.push_back(std::make_unique<AddingSwitch>(*schedule, std::move(slots), options));
         } else {
             AddSwitches(options, arrays, *schedule);
         }
@@ -408,15 +410,6 @@ class Fabric {
     Links down;
 
   private:
-    void AddOneSwitch(const Options& options, const Arrays& arrays, const Schedule* schedule) {
-        if (!schedule) {
-            leaves_.push_back(std::make_unique<PlainSwitch>());
-            return;
-        }
-        Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
-        leaves_.push_back(std::make_unique<AddingSwitch>(*schedule, std::move(slots), options));
-    }
-
     void AddPlainSwitches(const Options& options) {
         for (const auto& uplinks : uplinks_) {
             leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
