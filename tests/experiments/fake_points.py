@@ -24,23 +24,8 @@ for point in points:
 
 
 def point(**changes):
-    parts = {
-        "graph": "karate",
-        "workers": 4,
-        "system": "paper",
-        "memory": 2_000,
-        "order": None,
-        "seed": 0,
-        "layers": 4,
-        "features": 32,
-        "bandwidth": 100_000.0,
-        "delay": 2.0,
-        "congestion_control": True,
-        "recirculation_rate": None,
-        "background": 0.0,
-        "buffer": None,
-    }
-    return SimulationPoint(**{**parts, **changes})
+    usual = {"graph": "karate", "workers": 4, "system": "paper", "memory": 2_000, "features": 32}
+    return SimulationPoint(**{**usual, **changes})
 
 
 def result(**changes):

@@ -67,7 +67,7 @@ def test_every_panel_and_row_has_cells_at_every_scale(name):
         cells = cells_of(figure, scale)
         for where in (
             *(it.where for it in figure.panels),
-            *(it.ours.where for it in figure.claims),
+            *(it.where for it in figure.claims),
         ):
             assert select(cells, where), (scale, where)
 

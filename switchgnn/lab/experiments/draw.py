@@ -189,8 +189,8 @@ def _spreads(measure: str, found: Mapping[int, Sequence[Result]]) -> Float64s:
     """Return mean, least and most, each of them for each position."""
     values = [[value_of(measure, it) for it in each] for each in found.values()]
     each = [(spread.mean, spread.least, spread.most) for spread in map(spread_of, values)]
-    rows: Float64s = np.array(each, dtype=np.float64).reshape(-1, 3)
-    return rows.T
+    rows: Float64s = np.array(each, dtype=np.float64).reshape(-1, 3).T
+    return rows
 
 
 # The time of an exchange is cut into at most this many pieces, each with its own throughput.
@@ -356,7 +356,8 @@ def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
     lines += [
         "",
         "An epoch is communication, which is simulated, and computing, which is a model: the two "
-        "columns show our number with a card of twice and half the speed.\n",
+        "columns show our number with a card of twice and half the speed. docs/evidence/figures.md "
+        "explains how the numbers differ from the paper's.\n",
         as_markdown(rows),
     ]
     return "\n".join(lines)

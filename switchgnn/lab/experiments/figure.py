@@ -83,28 +83,20 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """A measure of one series over that of another one, at the point where it says most."""
+class Claim:
+    """A number of the paper; ours is a measure of one series over that of another one."""
 
     measure: str  # a key of MEASURES in `table.py`
     series: str  # the label of one
     other: str  # the label of the other one, or FASTEST
+    paper: str  # the paper's number, in its words
     # as of a panel; the largest number of the points that it leaves is taken
     where: Where = field(default_factory=dict)
     times: bool = False  # give the ratio, instead of the share by which `series` is below `other`
 
     def __str__(self) -> str:
-        """Return the words for it in the table."""
+        """Return the words for our number in the table."""
         return f"{self.measure} of {self.series} {'over' if self.times else 'under'} {self.other}"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A number of the paper, and ours."""
-
-    ours: Ratio  # what ours is
-    paper: str  # the paper's number, in its words
-    why: str  # why both differ
 
 
 @dataclass(frozen=True)
@@ -190,7 +182,7 @@ AXES = ("graph", "workers", "memory", "recirculation", "background")
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
-    """Return all cells of a figure at a scale, graph by graph; `seeds` replaces its number of seeds.
+    """Return all cells of a figure at a scale, graph by graph; `seeds` replaces the scale's number.
 
     Raises:
         ExperimentError: it has no such scale.
