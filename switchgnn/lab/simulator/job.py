@@ -137,7 +137,7 @@ class SimulateReport:
             **_members(run, *_NOT_TOLD),
             "events_per_second": run.events / run.wall_seconds,
             "background": run.background and _members(run.background, "trace"),
-            "series": {"seconds": run.series.seconds, **_members(run.series, "at")},
+            "series": vars(run.series),
         }
 
     def _leaf_spine(self) -> dict[str, Any]:

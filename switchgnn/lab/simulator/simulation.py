@@ -31,16 +31,11 @@ _STAR = LeafSpineOptions(leaves=0, spines=0)
 class TimeSeries:
     """Samples at equal distances from the start; slots of a leaf-spine in its fullest switch."""
 
-    at: tuple[int, ...]  # picoseconds
+    seconds: tuple[float, ...]
     queue_bytes: tuple[float, ...]
     slots: tuple[int, ...]
     sums: tuple[int, ...]
     overflowed: tuple[int, ...]
-
-    @property
-    def seconds(self) -> tuple[float, ...]:
-        """Return when each sample was taken."""
-        return tuple(at / PICOSECONDS for at in self.at)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto,
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.plan.manifest import STRAWMAN
+from switchgnn.planner.plan.manifest import STRAWMAN, GraphRecord
 from switchgnn.planner.presets import AUTO, GIVEN
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.profiles import PlanMemory, plan_memory
@@ -157,7 +157,7 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
             STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph
         )
     if options.system in HOSTS_ALONE:
-        return _alone(options.system, _between_hosts(plan, graph, _SENT[options.system]), options)
+        return _alone_on(plan, graph, options.system, _SENT[options.system], options)
     if options.system != AUTO:
         raise SimulatorError(
             f"A plan is simulated as it is, or as one of {', '.join((*HOSTS_ALONE, AUTO))} on its "
@@ -186,23 +186,10 @@ def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
         raise SimulatorError(_NAME_THE_GRAPH) from error
 
 
-@dataclass(frozen=True, eq=False)
-class _BetweenHosts:
-    """What hosts alone send each other on a partition of a graph."""
-
-    graph: str
-    edges: int
-    assignment: Integers
-    found: PairRows
-
-
-def _between_hosts(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> _BetweenHosts:
+def _between_hosts(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> PairRows:
     """Count what hosts alone send each other on the partition of a plan."""
-    record, boundary = plan.manifest.graph, boundary_of_plan(plan)
-    if graph is not None:
-        boundary = boundary_edges(graph, plan.assignment)
-    found = count_rows(boundary, plan.manifest.workers, choose)
-    return _BetweenHosts(record.name, record.edges, plan.assignment, found)
+    boundary = boundary_of_plan(plan) if graph is None else boundary_edges(graph, plan.assignment)
+    return count_rows(boundary, plan.manifest.workers, choose)
 
 
 def _hosts_alone(
@@ -215,22 +202,36 @@ def _hosts_alone(
     made = partition(graph, workers, options.seed) if given is None else given
     assignment = check_assignment(graph, workers, made)
     found = count_rows(boundary_edges(graph, assignment), workers, _SENT[system])
-    between = _BetweenHosts(graph.name, len(graph.indices), assignment, found)
-    return _alone(system, between, options)
+    record = GraphRecord(graph.name, graph.vertices, len(graph.indices), digest="")
+    return _alone(system, record, assignment, found, options)
 
 
-def _alone(system: str, between: _BetweenHosts, options: SimulateOptions) -> SimulatedSystem:
-    setup = host_setup(between.found.rows, options.features, options.network.pace, options.framing)
-    vertices = int(np.bincount(between.assignment).max())
+def _alone_on(
+    plan: Plan, graph: Graph | None, system: str, choose: EdgeChoice, options: SimulateOptions
+) -> SimulatedSystem:
+    """Return hosts alone on the partition of a plan."""
+    found = _between_hosts(plan, graph, choose)
+    return _alone(system, plan.manifest.graph, plan.assignment, found, options)
+
+
+def _alone(
+    system: str,
+    graph: GraphRecord,
+    assignment: Integers,
+    found: PairRows,
+    options: SimulateOptions,
+) -> SimulatedSystem:
+    setup = host_setup(found.rows, options.features, options.network.pace, options.framing)
+    vertices = int(np.bincount(assignment).max())
     return SimulatedSystem(
         system,
-        between.graph,
+        graph.name,
         digest=None,
         setup=setup,
         slots=0,
         vertices=vertices,
         # A sum's members are added where they are, and the sum itself where it arrives.
-        additions=(between.edges + between.found.sums) / setup.workers,
+        additions=(graph.edges + found.sums) / setup.workers,
         bins=ceil(vertices / (options.bin_size or BIN_SIZE)) if system == G3 else 0,
     )
 
@@ -285,7 +286,7 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
         left, own = _rows_left(plan, graph).rows, forecast.MIXED
     seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
     for name, choose in _SENT_BY.items():
-        rows = _between_hosts(plan, graph, choose).found.rows
+        rows = _between_hosts(plan, graph, choose).rows
         seconds[name] = predicted.of_hosts({Direction.FORWARD: rows})
     return AutoPlan(plan, seconds, min(seconds, key=seconds.__getitem__))
 
@@ -293,8 +294,7 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
 def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> SimulatedSystem:
     """Return the plan, or what hosts send alone, whichever is predicted to be faster."""
     if made.chosen in _SENT_BY:
-        between = _between_hosts(made.plan, graph, _SENT_BY[made.chosen])
-        subject = _alone(AUTO, between, options)
+        subject = _alone_on(made.plan, graph, AUTO, _SENT_BY[made.chosen], options)
     else:
         subject = planned_subject(AUTO, made.plan, options, graph)
     return replace(subject, predicted_seconds=made.seconds, chosen=made.chosen)

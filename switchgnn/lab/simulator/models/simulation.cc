@@ -230,7 +230,9 @@ class Simulation {
 
     void ReportSeries(JsonObject&& report) const {
         const auto& samples = series_.Samples();
-        report.List("at", samples, [this](const auto& it) { return it.at - began_; });
+        report.List("seconds", samples, [this](const auto& it) {
+            return static_cast<double>(it.at - began_) / kPicosecondsPerSecond;
+        });
         report.List("queue_bytes", samples, [](const auto& it) { return it.queue_bytes; });
         report.List("slots", samples, [](const auto& it) { return it.slots; });
         report.List("sums", samples, [](const auto& it) { return it.sums; });
