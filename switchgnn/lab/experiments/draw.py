@@ -1,4 +1,4 @@
-"""The pictures of a figure, as the paper has them."""
+"""Draws figures the way the paper does."""
 
 import math
 from collections import defaultdict
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _ACROSS = 3
 _PANEL_WIDTH = 4.0
-# For title and legend.
+# Inches for title and legend.
 _REST = 0.9
 _AXIS_LABELS = {
     "workers": "number of workers",
@@ -63,7 +63,7 @@ _UNITS = {"workers": " workers", "recirculation": " passes/s", "background": " b
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a panel draws."""
+    """A panel with the data that it shows."""
 
     panel: Panel
     # those that it has, and their colours
@@ -177,7 +177,7 @@ def _lines(axes: "Axes", shown: _Shown) -> None:
             mean,
             color=colour,
             marker=_MARKERS[number % len(_MARKERS)],
-            # A line that lies on an earlier one leaves the rim of that one to be seen.
+            # Smaller than earlier markers, so that those stay visible below.
             markersize=3 + 1.5 * (len(shown.series) - number),
             label=series.label,
         )
@@ -230,7 +230,7 @@ OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
 
 
 def _time(axes: "Axes", shown: _Shown) -> None:
-    """Draw one seed over time: the mean of several seeds would not be a run."""
+    """Draw one seed over time; the mean of several seeds would not be a run."""
     name, curve = OVER_TIME[shown.panel.y]
     for series, colour in shown.series:
         found = [

@@ -1,4 +1,4 @@
-"""A figure: what it simulates, what it draws, and which numbers it compares with the paper's."""
+"""Figures: what to simulate, what to draw, and which numbers to compare with the paper's."""
 
 import runpy
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ class ExperimentError(SwitchGNNError):
 
 @dataclass(frozen=True)
 class PlottedSeries:
-    """A colour of the legend."""
+    """A system in the legend."""
 
     label: str  # its name in the legend
     system: str  # one of SYSTEMS in `simulator/request.py`
@@ -44,7 +44,7 @@ class PlottedSeries:
 
 @dataclass(frozen=True)
 class ScaledGraph:
-    """A graph, and how much smaller than the paper's it is."""
+    """A graph, and its size relative to the paper's."""
 
     graph: str  # as load_graph takes it; `{seed}` stands for the seed
     # the memory of the switch and of its tables, the delay of links and G3's bins are multiplied by
@@ -177,7 +177,7 @@ class Cell:
     point: SimulationPoint  # what is simulated. Cells may share one.
 
 
-# What cells have in common whose series can be compared.
+# Series can be compared between cells that agree on these.
 AXES = ("graph", "workers", "memory", "recirculation", "background")
 
 
@@ -270,6 +270,6 @@ def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
     if name in ("workers", "background"):
         return sorted(values)
     if name == "recirculation":
-        # No limit is more than any.
+        # No limit sorts last.
         return sorted(values, key=lambda it: float("inf") if it is None else it)
     return values

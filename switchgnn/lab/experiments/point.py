@@ -1,4 +1,4 @@
-"""One simulation: everything that its numbers depend on, but for the versions."""
+"""One simulation: everything that its results depend on, except versions."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ _OVER = ("leaves", "spines", "completion")
 
 @dataclass(frozen=True)
 class SimulationPoint:
-    """What is simulated once, as SimulateOptions and NetworkOptions have it, but for these."""
+    """A simulation; fields without a comment are those of SimulateOptions and NetworkOptions."""
 
     graph: str
     workers: int
@@ -78,7 +78,7 @@ def _digest(words: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
-# A plan, and the time of an exchange, come of these.
+# Plans and the duration of exchanges depend on these.
 _PACKAGES = ("host", "p4src", "planner", "profiles", "lab/simulator")
 _FILES = ("lab/experiments/process.py",)
 _LIBRARIES = ("switchgnn", "numpy", "pymetis", "mtkahypar")

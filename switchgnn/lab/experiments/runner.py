@@ -1,4 +1,4 @@
-"""Runs points in processes, several at a time; what has a result is not run again."""
+"""Runs points in parallel processes, except those that have a result."""
 
 import fcntl
 import json
@@ -26,7 +26,7 @@ from switchgnn.lab.experiments.point import SimulationPoint
 
 
 class Store:
-    """The results in a folder, which can be deleted at any time: they are made again."""
+    """The results in a folder, which you can delete at any time."""
 
     def __init__(self, folder: Path, versions: Mapping[str, str]) -> None:
         self.folder = folder
@@ -36,7 +36,7 @@ class Store:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Nobody else writes in the block; what a run that was killed left is removed.
+        """Lock the folder for the block, and remove what a killed run has left.
 
         Raises:
             ExperimentError: another run does, or the folder cannot be written.
@@ -70,7 +70,7 @@ class Store:
         return kept["result"] if same else None
 
     def keep(self, point: SimulationPoint, result: Mapping[str, Any]) -> None:
-        """Write a result; a reader sees the old file or all of the new one."""
+        """Replace the result of a point atomically."""
         kept = {"parameters": asdict(point), "versions": self._versions, "result": dict(result)}
         with whole_file(self._path(point)) as file:
             file.write(json.dumps(kept, indent=1).encode())
@@ -86,7 +86,7 @@ PROGRAM = python_program("switchgnn.lab.experiments.process")
 
 @dataclass(frozen=True)
 class BatchOutcome:
-    """What became of the points."""
+    """The outcome of a batch of points."""
 
     run: int  # how many were
     kept: int  # how many had a result
@@ -183,7 +183,7 @@ class _ProcessTeam:
                 stdout=subprocess.PIPE,
                 stderr=said,
                 text=True,
-                # Beside each other they need no threads of their own.
+                # Several run in parallel, so none needs threads of its own.
                 env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(self._work.resolve())},
                 # Ctrl-C reaches the runner, which ends them.
                 start_new_session=True,

@@ -1,4 +1,4 @@
-"""Numbers of results: what is drawn, the CSV, and the table beside the paper's numbers."""
+"""Numbers from results: for pictures, for the CSV, and for the table of the paper's numbers."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ EPOCH = "epoch"
 
 
 def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
-    """Return a number in the unit of its axis, if computing took `compute` times as long."""
+    """Return a number in the unit of its axis, as if computing took `compute` times as long."""
     one = MEASURES[measure]
     number = float(result[one.key])
     if measure == EPOCH:
@@ -44,7 +44,7 @@ def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
 
 
 def _longer_epoch(result: Result, compute: float) -> float:
-    """Return what more computing adds to an epoch; bins may hide some of it."""
+    """Return how much slower computing lengthens an epoch; bins may hide some of it."""
     once, communication = result["compute_seconds"], result["communication_seconds"]
     hidden = [
         overlapped_seconds(each, communication, result["bins"]) for each in (once, compute * once)
@@ -75,7 +75,7 @@ HEADINGS = (
     "computing * 2",
     "at",
 )
-# How much faster or slower the model's GPU may be.
+# The model's GPU may be twice or half as fast.
 _HALF, _TWICE = 0.5, 2.0
 _NOTHING = "–"  # noqa: RUF001
 

@@ -1,4 +1,4 @@
-"""A plan, or rows between hosts (copies, as BNS-GCN with p = 1, or partial sums), as arrays."""
+"""Turns plans, and rows between hosts (copies or partial sums), into arrays for the models."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,18 +54,18 @@ class Setup:
 
     @property
     def mixed(self) -> bool:
-        """Whether hosts send rows to each other next to what the switch adds up."""
+        """Whether hosts exchange some rows directly while the switch adds up others."""
         return not self.host_based and self.packed_frame_bytes > 0
 
     @property
     def fragment_bytes(self) -> tuple[int, ...]:
-        """Return the bytes of the frames of each fragment of a feature to the switch."""
+        """Return the frame size of each fragment of a feature."""
         lanes = self.lanes or (LANES,) * self.fragments_of_feature
         return tuple(frame_bytes(each, self.rows) for each in lanes)
 
     @property
     def fragments_of_feature(self) -> int:
-        """Return all fragments of a feature, however they travel."""
+        """Return the number of fragments in a feature."""
         return self.fragments * self.together
 
 
@@ -161,13 +161,13 @@ def overlapped_seconds(compute: float, communication: float, bins: int) -> float
     return min(compute, communication) * (bins - 1) / bins if bins else 0.0
 
 
-# Sums over out-neighbours take as long, on the transposed graph.
+# Backward exchanges on the transposed graph take as long.
 _FORWARD = Direction.FORWARD
 # The highest bit of a contribution: the pass ends after it.
 LAST_OF_PASS = 1 << 31
-# Table entries that are looked at together: their additions fit a few tens of megabytes.
+# Table entries processed at a time: their additions take a few tens of megabytes.
 _TOGETHER = 1 << 18
-# Table entries that are shared out to leaves together, in whole blocks: that takes up to 1.2 GB.
+# Table entries split among leaves at a time, in whole blocks: this takes up to 1.2 GB.
 _ENTRIES_SHARED = 1 << 21
 
 
@@ -232,7 +232,7 @@ class _SumRows:
         self._order = np.argsort(self._keys)
 
     def of(self, block: Integers, vertex: Integers) -> UInt32s:
-        """Return the rows of destinations that there are."""
+        """Return the row numbers of these destinations."""
         at = np.searchsorted(self._keys, _key(block, vertex), sorter=self._order)
         return self._order[at].astype(np.uint32)
 
@@ -259,7 +259,7 @@ def _row_arrays(
 
 @dataclass(frozen=True, eq=False)
 class _Passes:
-    """What the table entries of a switch add to, packet by packet, bank by bank."""
+    """The rows that a switch's table entries add to, packet by packet, bank by bank."""
 
     key: Int64s  # int64[P], block and Src_id of each packet, ascending
     indptr: Int64s  # int64[P + 1], where the contributions of each packet are
@@ -269,13 +269,13 @@ class _Passes:
 def _passes_of_workers(
     plan: Plan, leaf_spine: LeafSpineOptions | None, rows: _SumRows, banks: int
 ) -> tuple[Sequence[_Passes], Sequence[int]]:
-    """Return the passes of the switches that workers are attached to, and each worker's switch."""
+    """Return the passes of each switch that has workers, and the index of each worker's switch."""
     one = [0] * plan.manifest.workers
     if leaf_spine is None:
         check_one_switch(plan)
         return [_passes(plan, rows)], one
     attached = leaf_spine.attach(plan.manifest.workers)
-    # The planner shares no strawman's plan out, which has no slots of its own.
+    # The planner cannot split a strawman's plan, which assigns no slots.
     shared = leaf_spine.completion == SPINE and not plan.manifest.strawman
     if not (shared and plan.manifest.direction(_FORWARD).block_numbers):
         if leaf_spine.completion == LEAF and not plan.manifest.strawman:
@@ -290,7 +290,7 @@ def _passes_of_workers(
 
 
 def _groups_of_blocks(plan: Plan) -> Iterator[Plan]:
-    """Yield the plan with the tables of some blocks at a time, to be split block by block."""
+    """Yield the plan with the tables of a few blocks at a time."""
     switch, numbers = plan.switch, plan.manifest.direction(_FORWARD).block_numbers
     ends = np.searchsorted(switch.entry_block, numbers, side="right").tolist()
     low = 0
@@ -312,7 +312,7 @@ def _with_blocks(switch: SwitchPart, first: int, last: int) -> SwitchPart:
 
 
 def _joined(passes: Sequence[_Passes]) -> _Passes:
-    """Those of blocks that follow each other."""
+    """Concatenate the passes of consecutive blocks."""
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))
     begins = [each.indptr[:-1] + base for each, base in zip(passes, bases[:-1], strict=True)]
     return _Passes(
@@ -358,7 +358,7 @@ def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
 def _packet_arrays(
     plan: Plan, passes: Sequence[_Passes], of_worker: Sequence[int]
 ) -> dict[str, NDArray[np.generic]]:
-    """Return what each worker sends in each block: its Count, and what it contributes to."""
+    """Return the packets of each worker in each block: their Count and their contributions."""
     record = plan.manifest.direction(_FORWARD)
     first, last = record.first_block, record.last_block
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))

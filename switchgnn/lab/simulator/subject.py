@@ -1,4 +1,4 @@
-"""What is simulated: a plan that is read or made, or a partition between whose hosts rows go."""
+"""Reads or makes what is simulated: a plan, or the rows of hosts alone on a partition."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ from switchgnn.profiles import PlanMemory, plan_memory
 from switchgnn.profiles.profile import most_attached
 
 Progress = Callable[[str], None]
-# Systems are compared with the same vertices at each worker, so all plans have this partition.
+# All plans share this partition, so that systems are compared on the same vertices.
 _PARTITION = "metis"
 # What hosts send for a boundary edge, by system and by the names of costs/forecast.py.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
@@ -75,7 +75,7 @@ _NAME_THE_GRAPH = (
 
 @dataclass(frozen=True)
 class SimulatedSystem:
-    """What is simulated, and what it is called."""
+    """A system to simulate."""
 
     system: str
     graph: str  # name of the graph
@@ -99,7 +99,7 @@ class SimulatedSystem:
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
-    """Read or make what is to be simulated."""
+    """Read or make the system to simulate."""
     makes_plan, asked = options.plan is None and options.system not in HOSTS_ALONE, options.request
     if not makes_plan and (asked.lanes, asked.pools, asked.rows or 1) != (None, None, 1):
         raise SimulatorError(
@@ -147,7 +147,7 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
     if options.request.named() or options.request.assignment:
         raise SimulatorError("A plan has its own strategies: for others give --graph in its place.")
     tell(f"read {folder}")
-    # The models and what is compiled believe the arrays: they do not look at each index.
+    # The models and compiled code do not check the indices in the arrays.
     trusted = trusted_plan(folder, tell, check=options.check)
     plan = trusted if isinstance(trusted, Plan) else read_plan(trusted)
     graph = _graph_of(plan, options.graph, folder)
@@ -170,7 +170,7 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
 
 
 def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
-    """Load the graph if the plan leaves destinations to hosts: it lists no edges into them."""
+    """Load the graph if the plan leaves destinations to hosts, whose edges it does not list."""
     if not plan.leaves_any:
         if given is not None:
             raise SimulatorError("This plan contains all that is simulated: leave --graph out.")
@@ -230,7 +230,7 @@ def _alone(
         setup=setup,
         slots=0,
         vertices=vertices,
-        # A sum's members are added where they are, and the sum itself where it arrives.
+        # A partial sum's members are added by its sender, and the sum itself by its receiver.
         additions=(graph.edges + found.sums) / setup.workers,
         bins=ceil(vertices / (options.bin_size or BIN_SIZE)) if system == G3 else 0,
     )
@@ -247,7 +247,7 @@ def make_plan(
 def _strategies(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> tuple[tuple[ResolvedStrategies, PlanContext], dict[str, Any]]:
-    """Return how and for what to plan, and the other arguments of `build_resolved`."""
+    """Return the arguments of `build_resolved`: strategies and context, and the keywords."""
     program, request = load_program(), options.request
     context = options.context(workers, program.slots)
     if context.room < MIN_SLOTS:
@@ -303,7 +303,7 @@ def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> Si
 def planned_subject(
     system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
 ) -> SimulatedSystem:
-    """Return a plan; the graph is needed where it leaves destinations to the hosts."""
+    """Return the system of a plan, which needs its graph if it leaves destinations to hosts."""
     _check_links(options, plan.manifest.workers)
     memory, lanes = check_fits(plan, options), plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes, plan.manifest.rows)
@@ -344,13 +344,13 @@ def planned_subject(
 
 
 def _rows_left(plan: Plan, graph: Graph) -> PairRows:
-    """Count what hosts send each other for the destinations that a plan leaves to them."""
+    """Count the rows that hosts exchange for the destinations that a plan leaves to them."""
     edges = left_edges(plan, graph, Direction.FORWARD)
     return count_rows(edges, plan.manifest.workers, fewest_rows)
 
 
 def _additions(plan: Plan) -> float:
-    """See SimulatedSystem: the switch adds up what travels, and the workers their partial sums."""
+    """Return `SimulatedSystem.additions` of a plan."""
     manifest = plan.manifest
     forward = manifest.direction(Direction.FORWARD)
     ends = [forward.first_block - 1, forward.last_block]
