@@ -80,7 +80,7 @@ doctor: $(VENV)/base  ## installed and missing programs, and the commands that i
 	$(BIN)/switchgnn doctor
 
 soak: $(VENV)/base  ## runs with random graphs and faults, for SOAK_MINUTES
-	$(BIN)/switchgnn soak --minutes $(SOAK_MINUTES) --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS)
+	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES) --target $(TARGET) --fabric $(FABRIC) $(TOPOLOGY_OPTIONS)
 
 lint: $(VENV)/test  ## lint and types
 	$(BIN)/ruff check .

@@ -40,7 +40,6 @@ ALWAYS = (
     "plan --data karate --workers 2 --parts --out job",
     "simulate --graph karate --workers 3 --system best",
     f"allreduce --workers 2 --bytes 4096 {HERE}",
-    f"soak --minutes 0 {HERE}",
     "network init --help",
     "switch --help",
     "controller show --help",

@@ -3,24 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import mean
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from bench.line import Goal, ResultLine
 from bench.loads.compressed import CompressedRun, draw_columns, draw_epochs, train_with
-from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training
-from bench.loads.unchanged import RoundOfPlan
+from bench.loads.training import TrainingSetting, lacks_training
 from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
-from switchgnn.planner.base.direction import Direction
 from switchgnn.topologies import FabricKind, Target
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.training.base.compression import AUTO, CompressionOptions
-
-if TYPE_CHECKING:
-    from switchgnn.training.data.dataset import Dataset
 
 NAME = "compression"
 # Mininet makes its own namespaces.
@@ -34,8 +26,6 @@ _LAYERS, _HIDDEN = 3, 128
 _KEEPS = ((0.85, 0.88), (0.5, None))
 _FIXED = 0.1
 _BANDWIDTH, _TIMED_EPOCHS, _TIME = 20.0, 60, 0.4
-_SHARES = (0.05, 0.2, 0.5, 0.9)
-_DRAWS = 10
 
 # What is left out, with the largest ratio of bytes to a plain training.
 _CACHE = CompressionOptions(AUTO)
@@ -61,7 +51,6 @@ def run(settings: Settings) -> Iterator[ResultLine]:
     setting = TrainingSetting(
         graph, _EPOCHS, Target.EMBEDDED, FabricKind.LOOPBACK, layers=_LAYERS, hidden=_HIDDEN
     )
-    yield from _changed_rows(setting)
     seeds = range((settings.pairs + 1) // 2)
     yield from _over_switch(setting, seeds)
     yield from _over_hosts(setting, seeds)
@@ -131,26 +120,3 @@ def _time(settings: Settings, setting: TrainingSetting) -> ResultLine:
     )
     what = f"{setting.graph}, {_BANDWIDTH:g} Mbit/s, {_TIMED_EPOCHS} epochs: epoch"
     return ResultLine(NAME, what, "s", less, plain, Goal(ratio_most=_TIME))
-
-
-def _changed_rows(setting: TrainingSetting) -> Iterator[ResultLine]:
-    """Count the bytes of a round of this graph's plan; nothing is sent."""
-    from switchgnn.jobs.train import plan_of  # noqa: PLC0415
-    from switchgnn.training import load_dataset  # noqa: PLC0415
-
-    data: Dataset = load_dataset(setting.graph)
-    job = job_of(setting, SWITCH.name)
-    _, plan = plan_of(job, data, lambda _: None)
-    made = RoundOfPlan(plan, Direction.FORWARD, setting.hidden, job.task.pace.group_size)
-    generator = np.random.default_rng(0)
-    for share in _SHARES:
-        rounds = [made.bytes_if(generator.random(made.rows) < share) for _ in range(_DRAWS)]
-        plain = mean(each.bodiless / each.plain for each in rounds)
-        yield ResultLine(
-            NAME,
-            f"{setting.graph}, {WORKERS} workers, {share:.0%} of rows changed: bytes of a round",
-            "kB",
-            Samples("frames without bodies", tuple(each.bodiless / 1e3 for each in rounds)),
-            Samples("agreement first", tuple(each.agreed / 1e3 for each in rounds)),
-            note=f"computed from the plan; {plain:.2f} of a plain round",
-        )

@@ -91,16 +91,12 @@ class Interruption(Interrupt):
         """Let the first signal raise ``KeyboardInterrupt`` from now on."""
         self._at_once = True
 
-    def later(self) -> None:
-        """Only note signals from now on."""
-        self._at_once = False
-
     def __enter__(self) -> "Interruption":
         self._before = _handle(self, _ENDING)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.later()
+        self._at_once = False
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -31,19 +31,20 @@ class CaptureStream:
         self.name = name
         self.at = 0
 
-    def take(self, count: int, what: str) -> bytes:
-        """Return the next `count` bytes; DamageError names `what` if there are fewer."""
-        found = self._read(count)
-        if len(found) < count:
+    def take(self, count: int, what: str, *, or_end: bool = False) -> bytes:
+        """Return the next `count` bytes; `or_end`: or none at the end.
+
+        If there are fewer, DamageError names `what`.
+        """
+        try:
+            found = self._stream.read(count)
+        except (OSError, EOFError, zlib.error) as error:
+            why = getattr(error, "strerror", None) or error
+            raise self.damage(f"it cannot be read any further ({why})") from error
+        self.at += len(found)
+        if len(found) < count and (found or not or_end):
             raise self.damage(f"it ends in the middle of {what}")
         return found
-
-    def take_or_end(self, count: int, what: str) -> bytes | None:
-        """Return the next `count` bytes, or None at the end; errors as `take`."""
-        found = self._read(count)
-        if not found:
-            return None
-        return found + self.take(count - len(found), what) if len(found) < count else found
 
     def skip(self, count: int, what: str) -> None:
         """Skip bytes, piece by piece; errors as `take`."""
@@ -55,15 +56,6 @@ class CaptureStream:
         return DamageError(
             f"{self.name} is damaged at byte {self.at:,}: {why}. Frames before it were read."
         )
-
-    def _read(self, count: int) -> bytes:
-        try:
-            found = self._stream.read(count)
-        except (OSError, EOFError, zlib.error) as error:
-            why = getattr(error, "strerror", None) or error
-            raise self.damage(f"it cannot be read any further ({why})") from error
-        self.at += len(found)
-        return found
 
 
 _BILLION = 1_000_000_000
@@ -117,7 +109,7 @@ def _read_pcap(source: CaptureStream, order: str, unit: int, link: str) -> Itera
             "Linux cooked: capture on an Ethernet interface, as with `tcpdump -i eth0`."
         )
     record = struct.Struct(f"{order}4I")
-    while head := source.take_or_end(record.size, "a packet's header"):
+    while head := source.take(record.size, "a packet's header", or_end=True):
         seconds, part, kept, size = record.unpack(head)
         if kept > LONGEST_FRAME:
             raise source.damage(f"a packet of {kept:,} bytes, more than {LONGEST_FRAME:,}")
@@ -138,8 +130,8 @@ class _Interface(NamedTuple):
 def _read_pcapng(source: CaptureStream, link: str) -> Iterator[Captured]:
     order = "<"
     interfaces: list[_Interface] = []
-    head: bytes | None = _SECTION
-    while head is not None:
+    head = _SECTION
+    while head:
         head += source.take(4, "a block's header")
         if head[:4] == _SECTION:
             head += source.take(4, "a section's header")
@@ -157,7 +149,7 @@ def _read_pcapng(source: CaptureStream, link: str) -> Iterator[Captured]:
                 yield _captured(source, content, order, interfaces)
         else:
             source.skip(size - len(head), "a block")
-        head = source.take_or_end(4, "a block's header")
+        head = source.take(4, "a block's header", or_end=True)
 
 
 def _take_content(source: CaptureStream, order: str, size: int, left: int) -> bytes:

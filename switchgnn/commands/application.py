@@ -13,7 +13,6 @@ from switchgnn import __version__
 _MODULES = {
     "train": "switchgnn.commands.train.command",
     "plan": "switchgnn.commands.plan.command",
-    "soak": "switchgnn.lab.commands.soak",
     "simulate": "switchgnn.lab.commands.simulate",
     "figures": "switchgnn.lab.commands.figures",
     "controller": "switchgnn.controller.cli",
@@ -57,7 +56,6 @@ COMMANDS = (
     Late(
         "launch", _RUN, "Run a PyTorch program on every worker, its all-reduces made in the switch."
     ),
-    Late("soak", _RUN, "Exchange repeatedly over random graphs with random faults."),
     Late("live", _RUN, "Show a job on several machines in the browser."),
     Late("capture", _RUN, "Show packets: a line for each, or a summary by block."),
     Late("plan", _PLAN, "Partition a graph, form blocks, and report the costs."),

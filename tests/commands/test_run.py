@@ -31,7 +31,6 @@ HERE = ("--target", "embedded", "--fabric", "loopback")
 SMALL = {
     "run": ("--graph", "karate", "--workers", 2, "--rounds", 1),
     "train": ("--data", "karate", "--workers", 2, "--epochs", 1),
-    "soak": ("--minutes", 0, "--seed", 3),
 }
 
 

@@ -212,12 +212,3 @@ def test_the_first_one_ends_work_and_others_are_noted(number):
         except KeyboardInterrupt:
             pytest.fail("The cleaning up was interrupted.")
         assert interruption.came
-
-
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_later_means_later(number):
-    with Interruption() as interruption:
-        interruption.at_once()
-        interruption.later()
-        signal.raise_signal(number)
-        assert interruption.came

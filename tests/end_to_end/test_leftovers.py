@@ -13,7 +13,7 @@ import pytest
 
 from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, all_end, needs_training, said, succeeded
 from tests.support.commands import started
-from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, full, some_of, words_of
+from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, some_of, words_of
 from tests.support.processes import all_pids, descendants, network_of, process_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -140,9 +140,8 @@ LOGS = {"command.log", "switch.log", "worker-0.log", "worker-1.log"}
     [
         (KARATE, "."),
         pytest.param((*TRAIN, *OVER_SWITCH), "switch", marks=needs_training),
-        pytest.param(("soak", "--minutes", 0, "--seed", 7, *LOOPBACK), "run-0", marks=full),
     ],
-    ids=["run", "train", "soak"],
+    ids=["run", "train"],
 )
 def test_logs_where_they_are_wanted(command, kept, tmp_path):
     scratch, logs = tmp_path / "scratch", tmp_path / "logs"

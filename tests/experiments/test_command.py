@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.lab.experiments import process
 from switchgnn.lab.experiments.figure import cells_of, select
 from switchgnn.lab.experiments.paper import FIGURES, find_figures
-from switchgnn.lab.experiments.runner import Store, point_command, run_points
+from switchgnn.lab.experiments.process import simulate_options
+from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.subject import check_fits, make_plan
 from switchgnn.planner.graphs.load import load_graph
@@ -62,21 +62,17 @@ def test_a_small_figure_end_to_end(tmp_path):
 
 
 def test_points_are_what_simulate_says(tmp_path):
-    """With one partition file for all that have the same, the numbers are those without it."""
     systems = ["bns-gcn", "host-partial", "g3", "strawman", "paper", "best"]
     graph = "random:300:2000:3"  # on which METIS's seed matters
     points = {system: point(graph=graph, system=system, features=128) for system in systems}
-    store = Store(tmp_path, {})
-    with store.opened():
-        outcome = run_points(list(points.values()), store, 2, lambda _: None)
-    assert outcome.failed == {}
+    failed, results = simulated(tmp_path, *points.values())
+    assert failed == {}
     options = ["--graph", graph, "--workers", "4", "--memory", "2000", "--json"]
-    for system, one in points.items():
+    for system, found in zip(points, results, strict=True):
         told = CliRunner().invoke(app, ["simulate", *options, "--system", system])
         alone = json.loads(told.stdout)
-        found = store.find(one)
-        # How it was planned is in the plan's digest, and what it took changes from run to run.
-        for name in ("plan", "wall_seconds", "events_per_second", "peak_memory_bytes"):
+        # What it took changes from run to run.
+        for name in ("wall_seconds", "events_per_second", "peak_memory_bytes"):
             del alone[name], found[name]
         assert found == alone
 
@@ -133,31 +129,32 @@ def points_of_switches():
 
 
 @pytest.mark.parametrize("one", list(points_of_switches()))
-def test_points_of_small_figures_fit_their_switch(tmp_path, one):
-    partition = tmp_path / "partition.npy"
-    process._write_partition(one, partition)
-    options = process._options(one, partition)
+def test_points_of_small_figures_fit_their_switch(one):
+    options = simulate_options(one)
     plan = make_plan(one.system, load_graph(one.graph), options, one.workers, lambda _: None)
     assert check_fits(plan, options).table_bytes > 0
 
 
-@pytest.mark.parametrize(
-    "changes", [{"graph": "no-such-graph"}, {"workers": 100}, {"slot_features": 1}]
-)
-def test_a_point_that_cannot_be_simulated_is_refused(tmp_path, changes):
-    command = point_command(point(**changes), tmp_path)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("Error: ")
+def simulated(tmp_path, *points):
+    store = Store(tmp_path, {})
+    with store.opened():
+        outcome = run_points(points, store, 2, lambda _: None)
+    return outcome.failed, [store.find(each) for each in points]
 
 
-@pytest.mark.parametrize(
-    ("system", "memory", "mtu"), [("paper", 2_000, None), ("bns-gcn", None, 9_000)]
-)
-def test_a_point_is_simulated_on_its_leaves(tmp_path, system, memory, mtu):
-    one = point(system=system, leaves=2, spines=3, window=32, memory=memory, mtu=mtu)
-    run = subprocess.run(point_command(one, tmp_path), capture_output=True, text=True, check=True)
-    told = json.loads(run.stdout)
-    assert (told["leaves"], told["spines"], told["network"]["window"]) == (2, 3, 32)
-    assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]
-    assert told["mtu"] == (mtu or 1_500)
+def test_points_that_cannot_be_simulated_are_refused(tmp_path):
+    changes = [{"graph": "no-such-graph"}, {"workers": 100}, {"slot_features": 1}]
+    failed, _ = simulated(tmp_path, *(point(**each) for each in changes))
+    assert len(failed) == 3
+    assert all(why.endswith(".") for why in failed.values())
+
+
+def test_points_are_simulated_on_their_leaves(tmp_path):
+    where = {"leaves": 2, "spines": 3, "window": 32}
+    points = point(**where), point(**where, system="bns-gcn", memory=None, mtu=9_000)
+    failed, found = simulated(tmp_path, *points)
+    assert not failed
+    for told, mtu in zip(found, (1_500, 9_000), strict=True):
+        assert (told["leaves"], told["spines"], told["network"]["window"]) == (2, 3, 32)
+        assert told["bytes"] == told["host_link_bytes"] + told["leaf_spine_bytes"]
+        assert told["mtu"] == mtu

@@ -67,7 +67,7 @@ def test_every_panel_and_row_has_cells_at_every_scale(name):
         cells = cells_of(figure, scale)
         for where in (
             *(it.where for it in figure.panels),
-            *(it.ours.where for it in figure.claims),
+            *(it.where for it in figure.claims),
         ):
             assert select(cells, where), (scale, where)
 
@@ -169,7 +169,7 @@ def test_background_and_buffer_are_of_the_network_and_not_of_the_plan():
     points = points_of(FIGURE, seeds=1, background=(0, 0.5), buffer="500kB", memory=("1MB",))
     assert {point.background for point in points["plan"]} == {0.0, 0.5}
     assert {point.buffer for point in points["plan"]} == {500_000}
-    assert len({point.plan_folder for point in points["plan"]}) == 2  # 2 and 4 workers
+    assert len({point.plan for point in points["plan"]}) == 2  # 2 and 4 workers
     assert len({point.name for point in points["plan"]}) == 2 * 2
 
 
@@ -208,7 +208,7 @@ def test_only_the_best_plan_is_another_one_on_leaves():
     both = [cells_of(figure, "full") for figure in find_figures(["figure15", "figure16"])]
     for is_best in (False, True):
         star, leaf_spine = (
-            {each.point.plan_folder for each in cells if (each.point.system == "best") is is_best}
+            {each.point.plan for each in cells if (each.point.system == "best") is is_best}
             for cells in both
         )
         assert star

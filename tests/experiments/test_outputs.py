@@ -10,7 +10,7 @@ from switchgnn.lab.experiments.figure import cells_of
 from switchgnn.lab.experiments.paper import FIGURES, find_figures
 from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import RESULT_COLUMNS, rows_of, value_of
-from tests.experiments.fake_points import VERSIONS, FakeCommand, result
+from tests.experiments.fake_points import VERSIONS, FakeProgram, result
 from tests.support.markers import some_of
 
 FIGURE = find_figures(["figure15"])[0]
@@ -32,9 +32,9 @@ def folder(tmp_path_factory):
     """One point has failed, and is missing."""
     folder = tmp_path_factory.mktemp("figures")
     store = Store(folder, VERSIONS)
-    command = FakeCommand(folder, RESULTS, {POINTS[0]: "bad luck."})
+    program = FakeProgram(folder, RESULTS, {POINTS[0]: "bad luck."})
     with store.opened():
-        run_points(POINTS, store, 2, lambda _: None, command)
+        run_points(POINTS, store, 2, lambda _: None, program.words)
     found = {point: store.find(point) for point in POINTS}
     write_figures(
         [(FIGURE, CELLS)], {point: it for point, it in found.items() if it}, "small", folder

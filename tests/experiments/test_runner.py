@@ -1,15 +1,12 @@
 """What has a result is not run again; what fails does not stop the others."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from switchgnn.lab.experiments.figure import ExperimentError
 from switchgnn.lab.experiments.runner import Store, run_points
-from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.presets import PRESETS, PlanContext, preset_strategies
-from tests.experiments.fake_points import VERSIONS, FakeCommand, point, result
+from tests.experiments.fake_points import VERSIONS, FakeProgram, point, result
 from tests.support.processes import is_alive, process_of
 from tests.support.waiting import wait_until
 
@@ -20,32 +17,32 @@ def quiet(_line):
     pass
 
 
-def run(points, folder, command, versions=None, jobs=2, tell=quiet):
+def run(points, folder, program, versions=None, jobs=2, tell=quiet):
     store = Store(folder / "out", versions or VERSIONS)
     with store.opened():
-        return run_points(points, store, jobs, tell, command), store
+        return run_points(points, store, jobs, tell, program.words), store
 
 
 def test_every_point_is_run_once(tmp_path):
-    command = FakeCommand(tmp_path)
-    outcome, store = run([*POINTS, *POINTS], tmp_path, command)
+    program = FakeProgram(tmp_path)
+    outcome, store = run([*POINTS, *POINTS], tmp_path, program)
     assert (outcome.run, outcome.kept, outcome.failed) == (3, 0, {})
-    assert len(command.runs) == 3
+    assert sum(program.groups) == 3
     assert [store.find(each) for each in POINTS] == [result()] * 3
 
 
 def test_results_are_not_made_again(tmp_path):
-    command = FakeCommand(tmp_path)
-    run(POINTS[:2], tmp_path, command)
-    outcome, _ = run(POINTS, tmp_path, command)
+    program = FakeProgram(tmp_path)
+    run(POINTS[:2], tmp_path, program)
+    outcome, _ = run(POINTS, tmp_path, program)
     assert (outcome.run, outcome.kept) == (1, 2)
-    assert len(command.runs) == 3
+    assert sum(program.groups) == 3
 
 
 def test_another_version_is_run_again(tmp_path):
-    command = FakeCommand(tmp_path)
-    run(POINTS, tmp_path, command)
-    outcome, store = run(POINTS, tmp_path, command, versions={"code": "2"})
+    program = FakeProgram(tmp_path)
+    run(POINTS, tmp_path, program)
+    outcome, store = run(POINTS, tmp_path, program, versions={"code": "2"})
     assert outcome.run == 3
     assert store.find(POINTS[0]) == result()
     assert Store(tmp_path / "out", VERSIONS).find(POINTS[0]) is None
@@ -64,83 +61,41 @@ def test_another_parameter_is_another_result(tmp_path, change):
 
 
 def test_a_broken_result_is_made_again(tmp_path):
-    command = FakeCommand(tmp_path)
-    run(POINTS, tmp_path, command)
+    program = FakeProgram(tmp_path)
+    run(POINTS, tmp_path, program)
     file = tmp_path / "out" / "points" / f"{POINTS[0].name}.json"
     file.write_text(file.read_text()[:-40])
-    outcome, store = run(POINTS, tmp_path, command)
+    outcome, store = run(POINTS, tmp_path, program)
     assert outcome.run == 1
     assert store.find(POINTS[0]) == result()
 
 
 def test_a_failure_is_a_sentence_and_the_others_go_on(tmp_path):
     lines = []
-    command = FakeCommand(tmp_path, fails={POINTS[0]: "no slots: give more."})
-    outcome, store = run(POINTS, tmp_path, command, jobs=1, tell=lines.append)
+    program = FakeProgram(tmp_path, fails={POINTS[0]: "no slots: give more."})
+    outcome, store = run(POINTS, tmp_path, program, jobs=1, tell=lines.append)
     assert outcome.failed == {POINTS[0]: "no slots: give more."}
     assert store.find(POINTS[0]) is None
     assert store.find(POINTS[2]) == result()
     assert "failed: no slots: give more." in lines[0]
     # What failed is tried again.
-    assert run(POINTS, tmp_path, command)[0].run == 1
+    assert run(POINTS, tmp_path, program)[0].run == 1
 
 
-def test_points_share_a_plan(tmp_path):
+def test_points_with_the_same_plan_share_a_process(tmp_path):
+    """Within a switch a plan depends on rates, too."""
     rates = [point(recirculation_rate=rate) for rate in (1e8, 1e9, None)]
-    others = [point(order="random")]
-    command = FakeCommand(tmp_path)
-    run([*rates, *others], tmp_path, command, jobs=4)
-    assert sorted(command.planned) == [False, False, True, True]
-
-
-def test_within_a_switch_a_plan_depends_on_rates(tmp_path):
-    rates = [point(recirculation_rate=rate, switch="tofino2") for rate in (1e8, 1e9)]
-    others = [point(bandwidth=1e4, switch="tofino2"), point(switch="tofino2", delay=1.0)]
-    command = FakeCommand(tmp_path)
-    run([*rates, *others, point(switch="tofino2")], tmp_path, command, jobs=4)
-    # Only of the last two the delay is the difference.
-    assert sorted(command.planned) == [False] * 4 + [True]
+    within = [point(switch="tofino2", **each) for each in ({}, {"delay": 1.0}, {"bandwidth": 1e4})]
+    others = [point(order="random"), *(point(system=name) for name in ("bns-gcn", "g3", "auto"))]
+    program = FakeProgram(tmp_path)
+    run([*rates, *within, *others], tmp_path, program, jobs=4)
+    assert program.groups == [1] * 4 + [1, 2] + [3]
 
 
 @pytest.mark.parametrize("limit", [{"table_memory": 1_000}, {"leaves": 2, "spines": 1}])
 def test_within_a_switch_a_plan_depends_on_its_tables(limit):
-    assert point(switch="tofino2").plan_folder != point(switch="tofino2", **limit).plan_folder
-    assert point().plan_folder == point(**limit).plan_folder
-
-
-def test_points_share_a_partition(tmp_path):
-    """Who has the same vertices waits for the first one, though the plans are others."""
-    same = [point(memory=size) for size in (1_000, 2_000)] + [
-        point(system=system) for system in ("bns-gcn", "strawman", "best")
-    ]
-    others = [point(system="g3"), point(seed=1), point(graph="digits")]
-    command = FakeCommand(tmp_path)
-    run([*same, *others], tmp_path, command, jobs=8)
-    assert command.parted.count(False) == 1 + len(others)
-    assert command.planned == [False] * 8
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_point_has_the_partition_of_its_preset(preset):
-    """If a preset chose another one, that of the points would be wrong."""
-    choice = preset_strategies(preset, load_graph("karate"), PlanContext(4, 16))
-    assert point(system=preset).partition == choice.partition
-
-
-def test_a_plan_goes_with_the_last_point_that_needs_it(tmp_path):
-    work, plans = tmp_path / "out" / "work", []
-    rates = [point(recirculation_rate=rate) for rate in (1e8, 1e9, None)]
-    run(
-        [*rates, point(order="random")],
-        tmp_path,
-        FakeCommand(tmp_path),
-        jobs=1,
-        tell=lambda _: plans.append(
-            [sum(map(kind, work.iterdir())) for kind in (Path.is_dir, Path.is_file)]
-        ),
-    )
-    # The partition is that of the last one as well.
-    assert plans == [[1, 1], [1, 1], [0, 1], [0, 0]]
+    assert point(switch="tofino2").plan != point(switch="tofino2", **limit).plan
+    assert point().plan == point(**limit).plan
 
 
 def test_one_run_at_a_time(tmp_path):
@@ -152,28 +107,33 @@ def test_one_run_at_a_time(tmp_path):
 
 
 def test_an_exception_ends_what_was_started(tmp_path):
-    """A process and its child, which do not end by themselves, while another point is done."""
+    """A process and its child, which do not end by themselves, after a point is done."""
     pids = tmp_path / "pids"
-    program = (
+    script = (
         "import os, subprocess, sys; child = subprocess.Popen(['sleep', '1000']);"
-        f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}.'); child.wait()"
+        f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}.');"
+        "print('{\"result\": {}}', flush=True); child.wait()"
     )
-
-    def command(one, plan):
-        if one == POINTS[0]:
-            return [sys.executable, "-S", "-c", program]
-        return FakeCommand(tmp_path)(one, plan)
+    points = [point(recirculation_rate=rate) for rate in (1e8, 1e9)]
+    store = Store(tmp_path / "out", VERSIONS)
 
     def interrupt(_line):
-        wait_until(lambda: pids.exists() and pids.read_text().endswith("."))
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        run(POINTS, tmp_path, command, tell=interrupt)
+    with pytest.raises(KeyboardInterrupt), store.opened():
+        run_points(points, store, 1, interrupt, [sys.executable, "-S", "-c", script])
     process, child = map(int, pids.read_text().rstrip(".").split())
     assert process_of(process) is None
     # Nobody of ours waits for the child: it is gone as soon as init has seen that.
     wait_until(lambda: not is_alive(child))
-    store = Store(tmp_path / "out", VERSIONS)
-    assert [store.find(each) is not None for each in POINTS].count(True) == 1
+    assert [store.find(each) is not None for each in points] == [True, False]
     assert not store.work.exists()
+
+
+def test_points_of_a_process_that_dies_have_its_last_words(tmp_path):
+    script = "import sys; print('{\"result\": {}}', flush=True); sys.exit('Out of memory.')"
+    points = [point(recirculation_rate=rate) for rate in (1e8, 1e9)]
+    store = Store(tmp_path / "out", VERSIONS)
+    with store.opened():
+        done = run_points(points, store, 1, quiet, [sys.executable, "-S", "-c", script])
+    assert done.failed == {points[1]: "Out of memory."}

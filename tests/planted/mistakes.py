@@ -11,7 +11,6 @@ E2E = "tests/end_to_end"
 TRAIN = f"{E2E}/test_train.py"
 LEFTOVERS = f"{E2E}/test_leftovers.py"
 LEAF_SPINE = f"{E2E}/test_leaf_spine.py"
-SOAK = f"{E2E}/test_soak.py"
 RUN = f"{E2E}/test_run.py"
 MININET = f"{E2E}/test_mininet.py"
 BAD_INPUT = f"{E2E}/test_bad_input.py"
@@ -218,26 +217,6 @@ GROUPS = {
             "spines = slice(parts.leaf_spine.leaves, None)",
             "spines = slice(parts.leaf_spine.leaves)",
             (f"{LEAF_SPINE}::test_every_sum_is_exact[embedded-loopback-7]",),
-        ),
-    ),
-    # --- runs with random faults
-    SOAK: (
-        Mistake(
-            "a soak does not count wrong sums",
-            "switchgnn/lab/commands/soak_runs.py",
-            "        self.wrong_sums += report.wrong_sums\n",
-            "",
-            (f"{SOAK}::test_a_wrong_sum_is_exit_code_1",),
-        ),
-        Mistake(
-            "a soak that is interrupted prints no summary",
-            "switchgnn/lab/commands/soak_runs.py",
-            "            except KeyboardInterrupt:\n                break\n",
-            "            except KeyboardInterrupt:\n                raise\n",
-            (
-                f"{SOAK}::test_the_summary_comes_when_it_is_interrupted"
-                "[embedded-loopback-starting the switch-SIGINT]",
-            ),
         ),
     ),
     # --- a run on a star

@@ -21,22 +21,18 @@
 
 using namespace ns3;
 
-namespace
-{
+namespace {
 constexpr uint32_t kFrames = 2'000;
 // The device adds a header of PPP.
 constexpr uint32_t kPpp = 2;
 
-class Notes : public Receiver
-{
+class Notes : public Receiver {
   public:
-    void Receive(const ::Packet& packet, uint32_t, Picoseconds now) override
-    {
+    void Receive(const ::Packet& packet, uint32_t, Picoseconds now) override {
         at.emplace_back(FrameBytes(packet), now);
     }
 
-    bool Take(Ptr<NetDevice>, Ptr<const ns3::Packet> packet, uint16_t, const Address&)
-    {
+    bool Take(Ptr<NetDevice>, Ptr<const ns3::Packet> packet, uint16_t, const Address&) {
         at.emplace_back(packet->GetSize() + kPpp, Simulator::Now().GetTimeStep());
         return true;
     }
@@ -45,44 +41,27 @@ class Notes : public Receiver
 };
 
 // A frame with numbers is the longest.
-class ShortFirst : public Queue<ns3::Packet>
-{
+class ShortFirst : public Queue<ns3::Packet> {
   public:
-    bool Enqueue(Ptr<ns3::Packet> frame) override
-    {
+    bool Enqueue(Ptr<ns3::Packet> frame) override {
         return DoEnqueue(IsLong(frame) ? GetContainer().end() : FirstLong(), frame);
     }
 
-    Ptr<ns3::Packet> Dequeue() override
-    {
-        return DoDequeue(GetContainer().begin());
-    }
-
-    Ptr<ns3::Packet> Remove() override
-    {
-        return DoRemove(GetContainer().begin());
-    }
-
-    Ptr<const ns3::Packet> Peek() const override
-    {
-        return DoPeek(GetContainer().begin());
-    }
+    Ptr<ns3::Packet> Dequeue() override { return DoDequeue(GetContainer().begin()); }
+    Ptr<ns3::Packet> Remove() override { return DoRemove(GetContainer().begin()); }
+    Ptr<const ns3::Packet> Peek() const override { return DoPeek(GetContainer().begin()); }
 
   private:
-    static bool IsLong(const Ptr<ns3::Packet>& frame)
-    {
+    static bool IsLong(const Ptr<ns3::Packet>& frame) {
         return frame->GetSize() == FrameBytes(Kind::FEATURE);
     }
 
-    ConstIterator FirstLong() const
-    {
+    ConstIterator FirstLong() const {
         return std::find_if(GetContainer().begin(), GetContainer().end(), IsLong);
     }
 };
 
-Ptr<PointToPointNetDevice>
-AddDevice(Ptr<PointToPointChannel> channel, uint64_t bits_per_second)
-{
+Ptr<PointToPointNetDevice> AddDevice(Ptr<PointToPointChannel> channel, uint64_t bits_per_second) {
     auto device = CreateObject<PointToPointNetDevice>();
     auto queue = CreateObject<ShortFirst>();
     queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, kFrames));
@@ -93,11 +72,9 @@ AddDevice(Ptr<PointToPointChannel> channel, uint64_t bits_per_second)
     device->Attach(channel);
     return device;
 }
-} // namespace
+}  // namespace
 
-int
-main(int, char** words)
-{
+int main(int, char** words) {
     const uint64_t bits_per_second = std::strtoull(words[1], nullptr, 10);
     const Picoseconds delay = std::atoll(words[2]);
     Time::SetResolution(Time::PS);
@@ -117,8 +94,7 @@ main(int, char** words)
     std::mt19937 draw(7);
     const Kind kinds[] = {Kind::FEATURE, Kind::ADVANCE, Kind::ACK};
     Picoseconds at = 0;
-    for (uint32_t i = 0; i < kFrames; ++i)
-    {
+    for (uint32_t i = 0; i < kFrames; ++i) {
         // Bursts, and pauses in which the queue runs empty.
         at += draw() % 20 ? 0 : draw() % (40 * options.TimeOf(188));
         const Kind kind = kinds[draw() % 3];
@@ -130,10 +106,8 @@ main(int, char** words)
     }
     events.Run();
     Simulator::Run();
-    for (uint32_t i = 0; i < kFrames; ++i)
-    {
-        for (const auto* notes : {&model, &device})
-        {
+    for (uint32_t i = 0; i < kFrames; ++i) {
+        for (const auto* notes : {&model, &device}) {
             std::cout << notes->at.at(i).first << " " << notes->at.at(i).second << " ";
         }
         std::cout << "\n";

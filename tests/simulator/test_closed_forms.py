@@ -61,19 +61,6 @@ def test_a_star_takes_longer_the_later_its_centre_comes(n, position):
     assert steps(star(n), order) == n + position - 1
 
 
-def breadth_first(n):
-    """0, its neighbours, theirs: all have the same degree, so the search is first in, first out."""
-    order = [0]
-    for distance in range(1, n // 2 + 1):
-        order += dict.fromkeys((distance, n - distance))
-    return order
-
-
-@pytest.mark.parametrize("n", [5, 6, 11, 100])
-def test_a_ring_takes_n_plus_2_steps_breadth_first(n):
-    assert steps(ring(n), breadth_first(n)) == n + 2
-
-
 @pytest.mark.parametrize("n", [4, 6, 10, 100])
 def test_a_ring_takes_n_plus_1_steps_at_best(n):
     """Every other vertex, and then the others."""

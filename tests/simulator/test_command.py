@@ -155,6 +155,12 @@ def test_leaves_complete_sums_only_when_asked_to():
         ("GRAPH bns-gcn --partition=cake", "No partition strategy 'cake'"),
         ("GRAPH paper --bin-size=3", "Only g3 has bins"),
         ("GRAPH best --assignment=nowhere", "nowhere cannot be read"),
+        ("GRAPH paper --features=128 --slot-features=64", "64 numbers does not hold a feature of"),
+        ("GRAPH paper --lanes=12", "No frames of '12' numbers"),
+        ("GRAPH bns-gcn --lanes=64", "leave --lanes, --rows and"),
+        ("GRAPH g3 --pools=2", "--rows and --pools out"),
+        ("GRAPH g3 --rows=2", "--rows and --pools out"),
+        ("GRAPH strawman --rows=2", "slots to single rows"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused_in_a_sentence(words, told, folder):

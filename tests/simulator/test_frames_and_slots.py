@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import Direction, PlannerError, build_plan
+from switchgnn.planner import Direction, build_plan
 from switchgnn.planner.base.lanes import fragment_lanes
 
 from .scenes import DELAY, FEATURE, Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
 from .test_by_hand import OPENING, THERE
-from .test_command import GRAPH, as_json, simulate
+from .test_command import GRAPH, as_json
 
 FRAGMENTS = 3
 ROOM = 60
@@ -127,11 +126,6 @@ def test_the_command_counts_memory_by_whole_features():
     assert told["communication_seconds"] < fragment["communication_seconds"]
 
 
-def test_a_slot_that_is_too_narrow_is_refused():
-    with pytest.raises(SimulatorError, match="A slot of 64 numbers does not hold a feature of 128"):
-        simulate(*GRAPH, "--system", "paper", "--features", 128, "--slot-features", 64)
-
-
 # At 100 Gbit/s a byte takes 80 ps; frames of 64 and of 16 numbers.
 WIDE, NARROW, CONTROL = (60 + 256) * 80, (60 + 64) * 80, 88 * 80
 
@@ -194,18 +188,3 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
     narrow = as_json(*GRAPH, "--system", "paper")
     assert told["slots"] == narrow["slots"] * banks // 8
     assert told["barriers"] == told["blocks"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "said"),
-    [
-        (("--system", "paper", "--lanes", 12), PlannerError, "No frames of '12' numbers"),
-        (("--system", "bns-gcn", "--lanes", 64), SimulatorError, "leave --lanes, --rows and"),
-        (("--system", "g3", "--pools", 2), SimulatorError, "--rows and --pools out"),
-        (("--system", "g3", "--rows", 2), SimulatorError, "--rows and --pools out"),
-        (("--system", "strawman", "--rows", 2), PlannerError, "slots to single rows"),
-    ],
-)
-def test_other_widths_and_pools_are_refused(arguments, error, said):
-    with pytest.raises(error, match=said):
-        as_json(*GRAPH, *arguments)

@@ -15,7 +15,6 @@ from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.host.direct.crew import random_case
@@ -204,14 +203,3 @@ def test_a_plan_gives_the_same_rows_as_its_partition():
         assert np.array_equal(found.rows, expected.rows)
         assert found.sums == expected.sums
     assert found.sums > 0
-
-
-def test_on_the_partition_of_a_plan(tmp_path):
-    plan = build_plan(load_graph(GRAPH), workers=WORKERS, slots=16, program="0" * 64, seed=SEED)
-    write_plan(plan, tmp_path / "plan")
-    np.save(tmp_path / "workers.npy", plan.assignment)
-    system = ("--system", "host-partial")
-    told = as_json("--plan", tmp_path / "plan", "--layers", 1, *system)
-    alone = as_json(*NAMED, *system, "--assignment", tmp_path / "workers.npy")
-    for name in ("bytes_up", "bytes_down", "exchange_seconds", "compute_seconds", "system"):
-        assert told[name] == alone[name]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from switchgnn.host.links.transport import expected_traffic
-from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph
@@ -107,20 +106,6 @@ def test_a_packet_that_is_never_sent_is_missed(options):
     """A row that expects two contributions, and gets one."""
     with pytest.raises(SimulatorError, match="Nothing happens any more"):
         run_simulation(scene(2, [Row(1, 2)], [Sent(0, [[0]])]), NetworkOptions(**options))
-
-
-@pytest.mark.parametrize("network", [None, LeafSpineOptions(3, 2)])
-@pytest.mark.parametrize("system", ["plan", "hosts"])
-def test_the_same_is_simulated_again(graph, system, network):
-    plan = build_plan(graph, workers=5, slots=64, program=PROGRAM)
-    options = NetworkOptions(ecn_threshold=4, window=64, recirculation_rate=3e8)
-    setup = plan_setup(plan, 2, leaf_spine=network)
-    if system == "hosts":
-        setup = host_setup(copies_of_plan(plan), 2 * LANES, options.pace, FRAGMENT)
-    runs = [run_simulation(setup, options, leaf_spine=network, trace=True) for _ in range(2)]
-    first, second = (replace(run, wall_seconds=0, peak_memory_bytes=0) for run in runs)
-    assert first == second
-    assert first.marked > 0
 
 
 def test_the_series_ends_with_all_sums(plan):

@@ -92,10 +92,9 @@ def figures(
     found = {point: store.find(point) for point in dict.fromkeys(points)}
     results = {point: result for point, result in found.items() if result is not None}
     rows = write_figures(chosen, results, asked.scale, folder)
-    # Without the reasons, which are in the file.
-    table = Table(*HEADINGS[:-1])
+    table = Table(*HEADINGS)
     for row in rows:
-        table.add_row(*row[:-1])
+        table.add_row(*row)
     if rows:
         plain_console(highlight=False).print(table)
     word = "figure" if len(chosen) == 1 else "figures"

@@ -1,4 +1,4 @@
-"""The pictures of a figure, as the paper has them."""
+"""Draws figures the way the paper does."""
 
 import math
 from collections import defaultdict
@@ -29,7 +29,6 @@ from switchgnn.lab.experiments.table import (
     MEASURES,
     Result,
     Results,
-    Spread,
     as_markdown,
     csv_text,
     ratios_of,
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 _ACROSS = 3
 _PANEL_WIDTH = 4.0
-# For title and legend.
+# Inches for title and legend.
 _REST = 0.9
 _AXIS_LABELS = {
     "workers": "number of workers",
@@ -64,7 +63,7 @@ _UNITS = {"workers": " workers", "recirculation": " passes/s", "background": " b
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a panel draws."""
+    """A panel with the data that it shows."""
 
     panel: Panel
     # those that it has, and their colours
@@ -74,13 +73,18 @@ class _Shown:
 
     def of(self, label: str, x: object) -> list[Result]:
         """Return the results of a series there, one per seed."""
-        return [
-            self.results[cell.point]
-            for cell in self.cells
-            if cell.series == label
-            and getattr(cell, self.panel.x) == x
-            and cell.point in self.results
-        ]
+        cells = [it for it in self.cells if it.series == label and getattr(it, self.panel.x) == x]
+        return [self.results[cell.point] for cell in cells if cell.point in self.results]
+
+    def along(self, label: str) -> dict[int, list[Result]]:
+        """Return the results of a series, where it has some, by position on the axis."""
+        found = {at: self.of(label, x) for at, x in enumerate(self.values)}
+        return {at: each for at, each in found.items() if each}
+
+    @property
+    def values(self) -> list[Any]:
+        """The values on the axis."""
+        return ascending(self.panel.x, self.cells)
 
 
 def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark: str) -> "Picture":
@@ -129,73 +133,64 @@ def _colours(series: Sequence[PlottedSeries]) -> list[tuple[PlottedSeries, tuple
 
 
 def _bars(axes: "Axes", shown: _Shown) -> None:
+    width = 0.8 / max(1, len(shown.series))
+    for number, (series, colour) in enumerate(shown.series):
+        found = shown.along(series.label)
+        at = np.array(list(found)) + (number - (len(shown.series) - 1) / 2) * width
+        mean, least, most = _spreads(shown.panel.y, found)
+        lower = mean
+        if shown.panel.y == EPOCH:
+            lower, _, _ = _spreads("communication", found)
+            above = {"bottom": lower, "alpha": 0.35, "hatch": "////"}
+            axes.bar(at, mean - lower, width, color=colour, **above)
+            busiest = [
+                spread_of([it["layers"] * it["busiest_link_seconds"] * 1e3 for it in each]).mean
+                for each in found.values()
+            ]
+            axes.hlines(busiest, at - width / 2, at + width / 2, color="black", linewidth=1)
+        axes.bar(at, lower, width, color=colour, label=series.label)
+        several = least < most
+        ends = np.array([mean - least, most - mean])[:, several]
+        axes.errorbar(at[several], mean[several], ends, fmt="none", color="black", capsize=2)
+    if shown.panel.y == EPOCH:
+        _explain_epochs(axes)
+    _name_axes(axes, shown)
+
+
+def _explain_epochs(axes: "Axes") -> None:
     from matplotlib.lines import Line2D  # noqa: PLC0415  only who draws needs it
     from matplotlib.patches import Patch  # noqa: PLC0415
 
-    values = ascending(shown.panel.x, shown.cells)
-    width = 0.8 / max(1, len(shown.series))
-    epoch = shown.panel.y == EPOCH
-    for number, (series, colour) in enumerate(shown.series):
-        for index, x in enumerate(values):
-            found = shown.of(series.label, x)
-            if not found:
-                continue
-            spread = _spread(shown.panel.y, found)
-            at = index + (number - (len(shown.series) - 1) / 2) * width
-            label = series.label if index == 0 else None
-            lower = _spread("communication", found).mean if epoch else spread.mean
-            axes.bar(at, lower, width, color=colour, label=label)
-            if epoch:
-                above = spread.mean - lower
-                axes.bar(at, above, width, bottom=lower, color=colour, alpha=0.35, hatch="////")
-                busiest = [it["layers"] * it["busiest_link_seconds"] * 1e3 for it in found]
-                bound = spread_of(busiest).mean
-                axes.hlines(bound, at - width / 2, at + width / 2, color="black", linewidth=1)
-            if spread.least < spread.most:
-                ends = [[spread.mean - spread.least], [spread.most - spread.mean]]
-                axes.errorbar([at], [spread.mean], yerr=ends, color="black", capsize=2)
-    if epoch:
-        axes.add_artist(
-            axes.legend(
-                handles=[
-                    Patch(facecolor="lightgrey", hatch="////", label="computing (model)"),
-                    Line2D([], [], color="black", linewidth=1, label="busiest link alone"),
-                ],
-                fontsize=7,
-                loc="upper left",
-            )
-        )
-    axes.set_xticks(range(len(values)), [_word(value) for value in values])
-    _name_axes(axes, shown)
+    hatched = Patch(facecolor="lightgrey", hatch="////", label="computing (model)")
+    line = Line2D([], [], color="black", linewidth=1, label="busiest link alone")
+    axes.add_artist(axes.legend(handles=[hatched, line], fontsize=7, loc="upper left"))
 
 
 def _lines(axes: "Axes", shown: _Shown) -> None:
-    values = ascending(shown.panel.x, shown.cells)
     for number, (series, colour) in enumerate(shown.series):
-        found = [(index, shown.of(series.label, x)) for index, x in enumerate(values)]
-        known = [(index, _spread(shown.panel.y, each)) for index, each in found if each]
-        if not known:
+        found = shown.along(series.label)
+        if not found:
             continue
-        at = [index for index, _ in known]
+        mean, least, most = _spreads(shown.panel.y, found)
         axes.plot(
-            at,
-            [spread.mean for _, spread in known],
+            list(found),
+            mean,
             color=colour,
             marker=_MARKERS[number % len(_MARKERS)],
-            # A line that lies on an earlier one leaves the rim of that one to be seen.
+            # Smaller than earlier markers, so that those stay visible below.
             markersize=3 + 1.5 * (len(shown.series) - number),
             label=series.label,
         )
-        axes.fill_between(
-            at,
-            [spread.least for _, spread in known],
-            [spread.most for _, spread in known],
-            color=colour,
-            alpha=0.2,
-            linewidth=0,
-        )
-    axes.set_xticks(range(len(values)), [_word(value) for value in values])
+        axes.fill_between(list(found), least, most, color=colour, alpha=0.2, linewidth=0)
     _name_axes(axes, shown)
+
+
+def _spreads(measure: str, found: Mapping[int, Sequence[Result]]) -> Float64s:
+    """Return mean, least and most, each of them for each position."""
+    values = [[value_of(measure, it) for it in each] for each in found.values()]
+    each = [(spread.mean, spread.least, spread.most) for spread in map(spread_of, values)]
+    rows: Float64s = np.array(each, dtype=np.float64).reshape(-1, 3).T
+    return rows
 
 
 # The time of an exchange is cut into at most this many pieces, each with its own throughput.
@@ -235,7 +230,7 @@ OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
 
 
 def _time(axes: "Axes", shown: _Shown) -> None:
-    """Draw one seed over time: the mean of several seeds would not be a run."""
+    """Draw one seed over time; the mean of several seeds would not be a run."""
     name, curve = OVER_TIME[shown.panel.y]
     for series, colour in shown.series:
         found = [
@@ -261,16 +256,18 @@ def _time(axes: "Axes", shown: _Shown) -> None:
 
 def _ratios(axes: "Axes", shown: _Shown) -> None:
     """Draw a heat map: rows are all that varies but `x`."""
+    from matplotlib.colors import LogNorm  # noqa: PLC0415  only who draws needs it
+
     columns = ascending(shown.panel.x, shown.cells)
     numbers = _numbers_of_points(shown)
     rows = list(dict.fromkeys(row for row, _ in numbers))
     ratios = {point: ratios_of(each, shown.panel.of, FASTEST) for point, each in numbers.items()}
     mean = {point: spread_of(each).mean for point, each in ratios.items() if each}
-    shades = {point: _shade(ratio) for point, ratio in mean.items()}
-    image = [[shades.get((row, x), math.nan) for x in columns] for row in rows]
-    axes.imshow(image, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    image = [[mean.get((row, x), math.nan) for x in columns] for row in rows]
+    norm = LogNorm(1 / _MOST_TIMES, _MOST_TIMES, clip=True)
+    axes.imshow(image, "RdBu_r", norm, aspect="auto")
     for (row, x), ratio in mean.items():
-        colour = "white" if abs(shades[row, x]) > _DARK else "black"
+        colour = "white" if abs(2 * norm(ratio) - 1) > _DARK else "black"
         at = columns.index(x), rows.index(row)
         axes.text(*at, f"{ratio:.2f}", ha="center", va="center", color=colour, fontsize=7)
     axes.set_xticks(range(len(columns)), [_word(value) for value in columns], fontsize=8)
@@ -292,16 +289,8 @@ def _numbers_of_points(shown: _Shown) -> dict[tuple[str, object], dict[Cell, flo
     return numbers
 
 
-def _shade(ratio: float) -> float:
-    """From -1 to 1: as far from 0 as the ratio is from 1, in either direction."""
-    return max(-1.0, min(1.0, math.log(ratio, _MOST_TIMES))) if ratio > 0 else math.nan
-
-
-def _spread(measure: str, found: Sequence[Result]) -> Spread:
-    return spread_of([value_of(measure, result) for result in found])
-
-
 def _name_axes(axes: "Axes", shown: _Shown) -> None:
+    axes.set_xticks(range(len(shown.values)), list(map(_word, shown.values)))
     axes.set_xlabel(_AXIS_LABELS[shown.panel.x])
     axes.set_ylabel(MEASURES[shown.panel.y].axis)
     # Room for the legend of what is hatched.
@@ -334,16 +323,7 @@ Drawn = tuple[Figure, Sequence[Cell]]
 def write_figures(
     figures: Sequence[Drawn], results: Results, scale: str, folder: Path
 ) -> list[list[str]]:
-    """Write CSV, pictures and table into the folder, and return the rows of the table.
-
-    Args:
-        figures: in the order of the table.
-        results: of the points that have one.
-        scale: what they were made at.
-        folder: there is one.
-
-    Returns:
-        The rows of the table, as HEADINGS.
+    """Write CSV, pictures and table into the folder; return the table's rows, as HEADINGS.
 
     Raises:
         PlotError: matplotlib is missing, or the folder cannot be written.
@@ -376,7 +356,8 @@ def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
     lines += [
         "",
         "An epoch is communication, which is simulated, and computing, which is a model: the two "
-        "columns show our number with a card of twice and half the speed.\n",
+        "columns show our number with a card of twice and half the speed. docs/evidence/figures.md "
+        "explains how the numbers differ from the paper's.\n",
         as_markdown(rows),
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A figure: what it simulates, what it draws, and which numbers it compares with the paper's."""
+"""Figures: what to simulate, what to draw, and which numbers to compare with the paper's."""
 
 import runpy
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ class ExperimentError(SwitchGNNError):
 
 @dataclass(frozen=True)
 class PlottedSeries:
-    """A colour of the legend."""
+    """A system in the legend."""
 
     label: str  # its name in the legend
     system: str  # one of SYSTEMS in `simulator/request.py`
@@ -44,7 +44,7 @@ class PlottedSeries:
 
 @dataclass(frozen=True)
 class ScaledGraph:
-    """A graph, and how much smaller than the paper's it is."""
+    """A graph, and its size relative to the paper's."""
 
     graph: str  # as load_graph takes it; `{seed}` stands for the seed
     # the memory of the switch and of its tables, the delay of links and G3's bins are multiplied by
@@ -83,28 +83,20 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """A measure of one series over that of another one, at the point where it says most."""
+class Claim:
+    """A number of the paper; ours is a measure of one series over that of another one."""
 
     measure: str  # a key of MEASURES in `table.py`
     series: str  # the label of one
     other: str  # the label of the other one, or FASTEST
+    paper: str  # the paper's number, in its words
     # as of a panel; the largest number of the points that it leaves is taken
     where: Where = field(default_factory=dict)
     times: bool = False  # give the ratio, instead of the share by which `series` is below `other`
 
     def __str__(self) -> str:
-        """Return the words for it in the table."""
+        """Return the words for our number in the table."""
         return f"{self.measure} of {self.series} {'over' if self.times else 'under'} {self.other}"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A number of the paper, and ours."""
-
-    ours: Ratio  # what ours is
-    paper: str  # the paper's number, in its words
-    why: str  # why both differ
 
 
 @dataclass(frozen=True)
@@ -185,20 +177,12 @@ class Cell:
     point: SimulationPoint  # what is simulated. Cells may share one.
 
 
-# What cells have in common whose series can be compared.
+# Series can be compared between cells that agree on these.
 AXES = ("graph", "workers", "memory", "recirculation", "background")
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
-    """Return all cells of a figure at a scale, graph by graph.
-
-    Args:
-        figure: the figure.
-        scale: the name of one of its scales.
-        seeds: their number instead of the scale's.
-
-    Returns:
-        The cells.
+    """Return all cells of a figure at a scale, graph by graph; `seeds` replaces the scale's number.
 
     Raises:
         ExperimentError: it has no such scale.
@@ -286,6 +270,6 @@ def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
     if name in ("workers", "background"):
         return sorted(values)
     if name == "recirculation":
-        # No limit is more than any.
+        # No limit sorts last.
         return sorted(values, key=lambda it: float("inf") if it is None else it)
     return values

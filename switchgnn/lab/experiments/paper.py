@@ -20,7 +20,6 @@ from switchgnn.lab.experiments.figure import (
     Figure,
     Panel,
     PlottedSeries,
-    Ratio,
     Scale,
     ScaledGraph,
     Where,
@@ -49,13 +48,6 @@ _SHAPES = {
 }
 _ON_REDDIT = {"graph": _REDDIT}
 _AT_10_MB = {"memory": "10MB"}
-_DRAWN = "The paper draws it, and gives no number."
-_NOT_IN_PAPER = "Not in the paper."
-_COPIES = (
-    "The saving follows the copies per boundary vertex: fewer workers and a thinner graph than the "
-    "paper's at small scale, a generated graph at any. Hosts alone pack rows into frames up to an "
-    "MTU of 1,500 here."
-)
 
 
 def _scales(graphs: Sequence[str], small: Scale, medium: Scale, full: Scale) -> dict[str, Scale]:
@@ -94,19 +86,13 @@ def figure2() -> Figure:
         panels=(*over_time, Panel("(d) Traffic of one layer", "bars", "traffic", "graph")),
         scales=_scales(_GRAPHS, Scale((32,)), Scale((32,)), Scale((128,))),
         claims=(
-            Claim(Ratio("traffic", "Straw, no limit", "BNS-GCN", _ON_REDDIT), "94%", _COPIES),
-            Claim(
-                Ratio("traffic", "Straw, no limit", "Straw", _ON_REDDIT),
-                "92%",
-                "What overflows goes to each destination by itself, also several times to the same "
-                "worker: that can be more than hosts alone send.",
-            ),
-            Claim(Ratio("queue", "SwitchGNN", "Straw, no limit", _ON_REDDIT), "drawn", _DRAWN),
+            Claim("traffic", "Straw, no limit", "BNS-GCN", "94%", _ON_REDDIT),
+            Claim("traffic", "Straw, no limit", "Straw", "92%", _ON_REDDIT),
+            Claim("queue", "SwitchGNN", "Straw, no limit", "drawn", _ON_REDDIT),
         ),
     )
 
 
-_AT_10_MB_EACH = Ratio("epoch", "SwitchGNN, 10 MB", "Straw, 10 MB", _ON_REDDIT)
 _ALL_SYSTEMS = (_HOSTS, _BINS, _STRAW, _STRAW_10MB, _PAPER, _PAPER_10MB, _BEST)
 
 
@@ -128,33 +114,12 @@ def figure15() -> Figure:
         panels=_by_workers("bars", "epoch", "abc"),
         scales=_scales(_GRAPHS, Scale((8, 32)), Scale((8, 16, 32)), Scale((32, 64, 96, 128))),
         claims=(
-            Claim(
-                Ratio("epoch", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
-                "74%",
-                "Computing is a model here and measured in the paper; the graph is generated; and "
-                "the switch's loop has no limit here (figure loop). Hosts alone pack rows into "
-                "frames up to an MTU of 1,500 here.",
-            ),
-            Claim(
-                Ratio("epoch", "SwitchGNN", "G3", _ON_REDDIT),
-                "65%",
-                "Computing is a model and a part of it is hidden by G3's bins, which are one too; "
-                "G3's partition evens out what workers receive, and sends more in all.",
-            ),
-            Claim(Ratio("epoch", "G3", "BNS-GCN", _ON_REDDIT), "drawn", f"The same. {_DRAWN}"),
-            Claim(
-                Ratio("epoch", "SwitchGNN", "Straw", _ON_REDDIT),
-                "83%",
-                "What overflows goes to each destination by itself; how the paper's strawman sends "
-                "it is not said.",
-            ),
-            Claim(_AT_10_MB_EACH, "-", _NOT_IN_PAPER),
-            Claim(
-                Ratio("epoch", "SwitchGNN, best plan", "BNS-GCN", _ON_REDDIT),
-                "-",
-                "Where one block holds everything no plan can send much less: figure18 has the "
-                "difference.",
-            ),
+            Claim("epoch", "SwitchGNN", "BNS-GCN", "74%", _ON_REDDIT),
+            Claim("epoch", "SwitchGNN", "G3", "65%", _ON_REDDIT),
+            Claim("epoch", "G3", "BNS-GCN", "drawn", _ON_REDDIT),
+            Claim("epoch", "SwitchGNN", "Straw", "83%", _ON_REDDIT),
+            Claim("epoch", "SwitchGNN, 10 MB", "Straw, 10 MB", "-", _ON_REDDIT),
+            Claim("epoch", "SwitchGNN, best plan", "BNS-GCN", "-", _ON_REDDIT),
         ),
     )
 
@@ -181,39 +146,12 @@ def figure16() -> Figure:
             Scale((32, 64, 96, 128), leaf_spine=LeafSpineOptions(8, 8)),
         ),
         claims=(
-            Claim(
-                Ratio("epoch", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
-                "drawn",
-                "The paper gives no number. The plan keeps the blocks that one switch needs, where "
-                "a leaf could do with fewer, and each takes a barrier over twice as many links. "
-                "Few workers per leaf: a partial sum is little more than a copy.",
-            ),
-            Claim(
-                Ratio("epoch", "SwitchGNN", "Straw", _ON_REDDIT),
-                "drawn",
-                "The paper gives no number. Each leaf and each spine has the star's whole memory, "
-                "and slots only for what comes to it: little overflows at 100 MB on this graph, "
-                "and the strawman has no blocks and no barriers.",
-            ),
-            Claim(_AT_10_MB_EACH, "-", "Here the strawman overflows at leaves and spines, too."),
-            Claim(
-                Ratio("epoch", "SwitchGNN, best plan", "BNS-GCN", _ON_REDDIT),
-                "-",
-                "Not in the paper. Slots of 128 bytes: one block, so one barrier per fragment.",
-            ),
-            Claim(
-                Ratio("crossings", "SwitchGNN", "BNS-GCN", _ON_REDDIT),
-                "-",
-                "Not in the paper. METIS numbers parts so that neighbouring ones often share a "
-                "leaf: hosts alone send most copies below one leaf. Of a sum that crosses, the "
-                "part of the destination's own leaf goes up as well.",
-            ),
-            Claim(
-                Ratio("crossings", "SwitchGNN", "BNS-GCN", {"graph": _PRODUCTS}),
-                "-",
-                "Not in the paper. A destination that is in several blocks takes a partial sum in "
-                "each of them.",
-            ),
+            Claim("epoch", "SwitchGNN", "BNS-GCN", "drawn", _ON_REDDIT),
+            Claim("epoch", "SwitchGNN", "Straw", "drawn", _ON_REDDIT),
+            Claim("epoch", "SwitchGNN, 10 MB", "Straw, 10 MB", "-", _ON_REDDIT),
+            Claim("epoch", "SwitchGNN, best plan", "BNS-GCN", "-", _ON_REDDIT),
+            Claim("crossings", "SwitchGNN", "BNS-GCN", "-", _ON_REDDIT),
+            Claim("crossings", "SwitchGNN", "BNS-GCN", "-", {"graph": _PRODUCTS}),
         ),
     )
 
@@ -241,18 +179,9 @@ def figure17() -> Figure:
             Scale((128,), ("10MB", "25MB", "50MB", "75MB", "100MB")),
         ),
         claims=(
-            Claim(Ratio("queue", "SwitchGNN", without, most_memory), "drawn", _DRAWN),
-            Claim(
-                Ratio("throughput", "SwitchGNN", without, most_memory, times=True),
-                "drawn",
-                "The same; with one block (from 50 MB at small scale) larger memory changes "
-                "nothing.",
-            ),
-            Claim(
-                Ratio("throughput", "SwitchGNN", without, most_products, times=True),
-                "drawn",
-                _DRAWN,
-            ),
+            Claim("queue", "SwitchGNN", without, "drawn", most_memory),
+            Claim("throughput", "SwitchGNN", without, "drawn", most_memory, times=True),
+            Claim("throughput", "SwitchGNN", without, "drawn", most_products, times=True),
         ),
     )
 
@@ -281,25 +210,10 @@ def figure18() -> Figure:
             Scale((64, 128), ("10MB", "25MB", "50MB", "75MB", "100MB")),
         ),
         claims=(
-            Claim(
-                Ratio("traffic", "SwitchGNN", "BNS-GCN", least_memory),
-                "23%",
-                "At small scale fewer workers know each vertex, and the smallest memory has a few "
-                "dozen slots.",
-            ),
-            Claim(Ratio("traffic", "SwitchGNN", "BNS-GCN", most_memory), "81%", _COPIES),
-            Claim(
-                Ratio("traffic", "G3", "BNS-GCN", most_memory),
-                "not said",
-                "G3 evens out vertices, degrees and what workers receive; less traffic is not its "
-                "aim.",
-            ),
-            Claim(
-                Ratio("traffic", "SwitchGNN, best plan", "SwitchGNN", least_memory),
-                "-",
-                "Not in the paper: fragments share the slots, blocks are of destinations, and "
-                "workers send partial sums where they are fewer.",
-            ),
+            Claim("traffic", "SwitchGNN", "BNS-GCN", "23%", least_memory),
+            Claim("traffic", "SwitchGNN", "BNS-GCN", "81%", most_memory),
+            Claim("traffic", "G3", "BNS-GCN", "not said", most_memory),
+            Claim("traffic", "SwitchGNN, best plan", "SwitchGNN", "-", least_memory),
         ),
     )
 
@@ -344,29 +258,16 @@ def figure19() -> Figure:
             ),
         },
         claims=(
+            Claim("epoch", "SwitchGNN", without, "drawn: far below 1", heaviest, times=True),
             Claim(
-                Ratio("epoch", "SwitchGNN", without, heaviest, times=True),
-                "drawn: far below 1",
-                "Nothing is lost in queues of 500 kB, with control or without, so there is nothing "
-                "to gain; background flows give way in both. Control pays where queues are shallow "
-                "and time-outs long (docs/evidence/evaluation.md).",
-            ),
-            Claim(
-                Ratio(
-                    "epoch",
-                    "SwitchGNN",
-                    without,
-                    {"workers": MOST, "background": LEAST},
-                    times=True,
-                ),
+                "epoch",
+                "SwitchGNN",
+                without,
                 "drawn: about 1",
-                "Nothing comes marked, so windows stay open.",
+                {"workers": MOST, "background": LEAST},
+                times=True,
             ),
-            Claim(
-                Ratio("epoch", without, "BNS-GCN", heaviest, times=True),
-                "-",
-                "BNS-GCN is not in the paper's figure.",
-            ),
+            Claim("epoch", without, "BNS-GCN", "-", heaviest, times=True),
         ),
     )
 
@@ -399,16 +300,14 @@ def loop() -> Figure:
             Scale((128,), sizes, recirculation_rates=rates),
         ),
         claims=(
+            Claim("communication", "SwitchGNN", "BNS-GCN", "not said", one_pipeline, times=True),
             Claim(
-                Ratio("communication", "SwitchGNN", "BNS-GCN", one_pipeline, times=True),
+                "communication",
+                "SwitchGNN, best plan",
+                "BNS-GCN",
                 "not said",
-                "A multicast to many slots takes a pass per eight of them; the paper counts no "
-                "time for that.",
-            ),
-            Claim(
-                Ratio("communication", "SwitchGNN, best plan", "BNS-GCN", one_pipeline, times=True),
-                "not said",
-                "Partial sums of the workers take one pass each, where they replace a multicast.",
+                one_pipeline,
+                times=True,
             ),
         ),
     )
@@ -446,11 +345,12 @@ def switches() -> Figure:
         ),
         claims=(
             Claim(
-                Ratio(
-                    "communication", within.label, "BNS-GCN", {"recirculation": tofino2}, times=True
-                ),
+                "communication",
+                within.label,
+                "BNS-GCN",
                 "not said",
-                "A Tofino adds to one slot in a pass.",
+                {"recirculation": tofino2},
+                times=True,
             ),
         ),
     )
@@ -519,7 +419,7 @@ def never_slower() -> Figure:
             "full": replace(medium, graphs={**medium.graphs, **larger}),
         },
         claims=tuple(
-            Claim(Ratio("communication", auto.label, other, where, times=True), "-", _NOT_IN_PAPER)
+            Claim("communication", auto.label, other, "-", where, times=True)
             for other in (FASTEST, partial.label)
             for where in rates.values()
         ),
@@ -543,9 +443,7 @@ def example() -> Figure:
             "small": Scale((2, 4), ("2kB",), karate),
             "full": Scale((2, 4, 8), ("2kB",), karate, seeds=5),
         },
-        claims=(
-            Claim(Ratio("traffic", "SwitchGNN", "BNS-GCN"), "-", "The paper has no such graph."),
-        ),
+        claims=(Claim("traffic", "SwitchGNN", "BNS-GCN", "-"),),
     )
 
 

@@ -1,47 +1,43 @@
-"""One simulation: everything that its numbers depend on, but for the versions."""
+"""One simulation: everything that its results depend on, except versions."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import switchgnn
 from switchgnn.base.machine import version_of
-from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.lab.simulator.compile import compiled_models
-from switchgnn.lab.simulator.request import HOSTS_ALONE, LEAF, SPINE
+from switchgnn.lab.simulator.request import HOSTS_ALONE, SPINE
 from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
 
 _DIGITS = 12
-# What a partition depends on.
-_PARTITION = ("graph", "workers", "seed")
-# What a plan depends on besides: always, and within a switch that has limits.
-_PLAN = (*_PARTITION, "system", "memory", "order", "slot_features", "switch")
+_NAMED = ("graph", "workers", "system")
+# What a plan depends on: always, and within a switch that has limits.
+_PLAN = ("graph", "workers", "seed", "system", "memory", "order", "slot_features", "switch")
 _WITHIN = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
 # The same of the best plan, whose blocks are for leaves and spines.
 _OVER = ("leaves", "spines", "completion")
-# The partition of the presets and of the strawman.
-_METIS = "metis"
 
 
 @dataclass(frozen=True)
 class SimulationPoint:
-    """What one process simulates, as SimulateOptions and NetworkOptions have it, but for these."""
+    """A simulation; fields without a comment are those of SimulateOptions and NetworkOptions."""
 
     graph: str
     workers: int
     system: str
-    memory: int | None  # bytes of the switch; None: it never overflows, or has no part in it
-    order: str | None  # a key of ORDER_STRATEGIES instead of the system's, or None
-    seed: int  # for partition, blocks, order and background
-    layers: int
-    features: int
-    bandwidth: float
-    delay: float
-    congestion_control: bool
-    recirculation_rate: float | None
+    seed: int = 0  # for partition, blocks, order and background
+    memory: int | None = None  # bytes of the switch; None: it never overflows, or has no part in it
+    order: str | None = None  # a key of ORDER_STRATEGIES instead of the system's, or None
+    layers: int = 4
+    features: int = 128
+    bandwidth: float = 100_000.0
+    delay: float = 2.0
+    congestion_control: bool = True
+    recirculation_rate: float | None = None
     window: int = 512
     # leaves, spines: of a leaf-spine; 0: a star
     leaves: int = 0
@@ -62,53 +58,27 @@ class SimulationPoint:
         return f"{graph}-{self.workers}-{self.system}-{_digest(asdict(self))}"
 
     @property
-    def partition(self) -> str:
-        """Return a key of PARTITION_STRATEGIES."""
-        return HOSTS_ALONE.get(self.system, _METIS)
-
-    @property
-    def partition_file(self) -> str:
-        """Return the name of a file that points share if workers hold the same vertices."""
-        return f"{self._digest(_PARTITION, self.partition)}.npy"
-
-    @property
-    def plan_folder(self) -> str | None:
-        """Return the name of a folder that points share if they have the same plan; None: none."""
+    def plan(self) -> str | None:
+        """Return a key that points share if they have the same plan; None: no plan is made."""
         if self.system in (*HOSTS_ALONE, AUTO):
             return None
         within = () if self.switch == UNLIMITED.name else _WITHIN
         over = _OVER if self.system == BEST else ()
-        return self._digest(sorted({*_PLAN, *within, *over}))
-
-    @property
-    def shared(self) -> list[str]:
-        """Return the names of what other points may share."""
-        return [name for name in (self.partition_file, self.plan_folder) if name is not None]
-
-    def _digest(self, names: Iterable[str], more: str = "") -> str:
-        return _digest({"more": more, **{name: getattr(self, name) for name in names}})
+        return _digest({name: getattr(self, name) for name in {*_PLAN, *within, *over}})
 
     def __str__(self) -> str:
-        """Return a description for progress output."""
-        memory = "" if self.memory is None else f", {self.memory / 1e6:g} MB"
-        slot = "" if self.slot_features is None else f" of slots of {self.slot_features} numbers"
-        order = "" if self.order is None else f", order {self.order}"
-        loop = "" if self.recirculation_rate is None else f", {self.recirculation_rate:g} passes/s"
-        completed = " that complete sums" if self.completion == LEAF else ""
-        inside = f", {self.leaves} leaves{completed}" if self.leaves else ""
-        flows = f", background {self.background:g}" if self.background else ""
-        frames = "" if self.mtu in (None, USUAL_MTU) else f", MTU {self.mtu}"
-        blind = "" if self.congestion_control else ", no control"
-        switch = "" if self.switch == UNLIMITED.name else f", {self.switch}"
-        network = f"{memory}{slot}{order}{switch}{loop}{inside}{flows}{frames}{blind}"
-        return f"{self.graph}, {self.workers} workers, {self.system}{network}"
+        """Return what differs from the defaults, for progress output."""
+        told = [(it.name, getattr(self, it.name)) for it in fields(self) if it.name not in _NAMED]
+        usual = {it.name: it.default for it in fields(self)}
+        others = [f", {name} {value}" for name, value in told if value != usual[name]]
+        return f"{self.graph}, {self.workers} workers, {self.system}{''.join(others)}"
 
 
 def _digest(words: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
-# A plan, and the time of an exchange, come of these.
+# Plans and the duration of exchanges depend on these.
 _PACKAGES = ("host", "p4src", "planner", "profiles", "lab/simulator")
 _FILES = ("lab/experiments/process.py",)
 _LIBRARIES = ("switchgnn", "numpy", "pymetis", "mtkahypar")

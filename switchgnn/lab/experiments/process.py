@@ -1,18 +1,14 @@
-"""One point in a process of its own: `-m switchgnn.lab.experiments.process POINT WORK`.
+"""Points that share a plan, in a process of their own: `-m switchgnn.lab.experiments.process`.
 
-POINT is the point as JSON, and WORK the folder with plans and partitions that points share. The
-process prints what `switchgnn simulate --json` does; or a sentence on stderr, with exit code 1.
+It reads points from standard input, as lines of JSON, and answers each with a line: `result`, as
+`switchgnn simulate --json` prints it, or `error`, a sentence.
 """
 
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import whole_file
 from switchgnn.base.options import shared_fields
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.lab.experiments.point import SimulationPoint
@@ -23,8 +19,8 @@ from switchgnn.lab.simulator.request import (
     NetworkOptions,
     SimulateOptions,
 )
-from switchgnn.lab.simulator.subject import make_plan
-from switchgnn.planner import PARTITION_STRATEGIES, PlanRequest, load_graph, write_plan
+from switchgnn.lab.simulator.subject import make_plan, planned_subject
+from switchgnn.planner import Plan, PlanRequest, load_graph
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import slots_of_memory
@@ -32,37 +28,36 @@ from switchgnn.profiles import find_profile
 
 
 def main() -> None:
-    """Simulate the point in the arguments."""
-    words, work = sys.argv[1:]
-    try:
-        told = _simulate(SimulationPoint(**json.loads(words)), Path(work))
-    except (SwitchGNNError, OSError) as error:
-        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(1)
-    print(json.dumps(told))  # noqa: T201
+    """Simulate the points of standard input."""
+    plan = None
+    for line in sys.stdin:
+        point = SimulationPoint(**json.loads(line))
+        try:
+            options = simulate_options(point)
+            if point.plan is not None and plan is None:
+                graph = load_graph(point.graph)
+                plan = make_plan(point.system, graph, options, point.workers, _quiet)
+            told: dict[str, object] = {"result": _simulate(point, options, plan)}
+        except (SwitchGNNError, OSError) as error:
+            told = {"error": str(error)}
+        print(json.dumps(told), flush=True)  # noqa: T201
 
 
-def _simulate(point: SimulationPoint, work: Path) -> dict[str, object]:
-    partition = work / point.partition_file
-    plan = None if point.plan_folder is None else work / point.plan_folder
-    options = _options(point, partition)
-    if not (partition.exists() or (plan is not None and plan.exists())):
-        _write_partition(point, partition)
-    if plan is not None:
-        if not plan.exists():
-            graph = load_graph(point.graph)
-            write_plan(make_plan(point.system, graph, options, point.workers, _quiet), plan)
-        options = replace(options, plan=plan, graph=None, workers=None, slots=None, system=None)
-        options = replace(options, request=PlanRequest())
-    return {**simulate_job(options, _quiet).to_dict(), "system": point.system}
+def _simulate(
+    point: SimulationPoint, options: SimulateOptions, plan: Plan | None
+) -> dict[str, object]:
+    if plan is None:
+        return simulate_job(options, _quiet).to_dict()
+    subject = planned_subject(point.system, plan, options)
+    return simulate_job(options, _quiet, lambda *_: subject).to_dict()
 
 
-def _options(point: SimulationPoint, partition: Path) -> SimulateOptions:
+def simulate_options(point: SimulationPoint) -> SimulateOptions:
+    """Return what a point simulates."""
     # The point determines its memory, which shrinks with the graph.
     profile = replace(find_profile(point.switch), slot_bytes=None, table_bytes=None)
     return SimulateOptions(
-        **shared_fields(point, SimulateOptions) | {"switch": profile},
-        plan=None,
+        **shared_fields(point, SimulateOptions) | {"switch": profile, "plan": None},
         slots=_slots(point),
         network=NetworkOptions(
             **shared_fields(point, NetworkOptions),
@@ -72,16 +67,9 @@ def _options(point: SimulationPoint, partition: Path) -> SimulateOptions:
         leaf_spine=LeafSpineOptions(point.leaves, point.spines, point.completion)
         if point.leaves
         else None,
-        request=PlanRequest(order=point.order, assignment=partition, rows=1),
+        request=PlanRequest(order=point.order, rows=1),
         framing=Framing.parse(str(point.mtu or USUAL_MTU)),
     )
-
-
-def _write_partition(point: SimulationPoint, file: Path) -> None:
-    """Make it as planning would; others see all of it or nothing."""
-    make = PARTITION_STRATEGIES[point.partition]
-    with whole_file(file) as written:
-        np.save(written, make(load_graph(point.graph), point.workers, point.seed))
 
 
 def _slots(point: SimulationPoint) -> int | None:

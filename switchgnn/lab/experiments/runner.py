@@ -1,19 +1,22 @@
-"""Runs points as processes, several at a time; what has a result is not run again."""
+"""Runs points in parallel processes, except those that have a result."""
 
 import fcntl
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from tempfile import TemporaryFile
+from typing import Any, TextIO
 
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import writing
@@ -23,17 +26,17 @@ from switchgnn.lab.experiments.point import SimulationPoint
 
 
 class Store:
-    """The results in a folder, which can be deleted at any time: they are made again."""
+    """The results in a folder, which you can delete at any time."""
 
     def __init__(self, folder: Path, versions: Mapping[str, str]) -> None:
         self.folder = folder
-        self.work = folder / "work"  # for plans and arrays while points run
+        self.work = folder / "work"  # for arrays while points run
         self._points = folder / "points"
         self._versions = dict(versions)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Nobody else writes in the block; what a run that was killed left is removed.
+        """Lock the folder for the block, and remove what a killed run has left.
 
         Raises:
             ExperimentError: another run does, or the folder cannot be written.
@@ -67,7 +70,7 @@ class Store:
         return kept["result"] if same else None
 
     def keep(self, point: SimulationPoint, result: Mapping[str, Any]) -> None:
-        """Write a result; a reader sees the old file or all of the new one."""
+        """Replace the result of a point atomically."""
         kept = {"parameters": asdict(point), "versions": self._versions, "result": dict(result)}
         with whole_file(self._path(point)) as file:
             file.write(json.dumps(kept, indent=1).encode())
@@ -76,21 +79,14 @@ class Store:
         return self._points / f"{point.name}.json"
 
 
-_STOP_SECONDS = 10.0
 _LAST_WORDS = 400
-
-Command = Callable[[SimulationPoint, Path], Sequence[str]]
-
-
-def point_command(point: SimulationPoint, work: Path) -> Sequence[str]:
-    """Return the words that simulate a point; see process.py."""
-    words = json.dumps(asdict(point))
-    return python_program("switchgnn.lab.experiments.process", words, str(work))
+# Simulates points, as process.py explains.
+PROGRAM = python_program("switchgnn.lab.experiments.process")
 
 
 @dataclass(frozen=True)
 class BatchOutcome:
-    """What became of the points."""
+    """The outcome of a batch of points."""
 
     run: int  # how many were
     kept: int  # how many had a result
@@ -102,7 +98,7 @@ def run_points(
     store: Store,
     jobs: int,
     tell: Callable[[str], None],
-    command: Command = point_command,
+    program: Sequence[str] = PROGRAM,
 ) -> BatchOutcome:
     """Run what has no result; a point that fails does not stop the others.
 
@@ -111,9 +107,9 @@ def run_points(
     Args:
         points: some may be the same.
         store: for the results, opened.
-        jobs: how many run at a time.
+        jobs: how many processes run at a time.
         tell: called with a line when a point is done.
-        command: what simulates a point, given the folder for what points share.
+        program: what simulates points.
 
     Returns:
         How many were simulated, had a result, or failed.
@@ -123,119 +119,82 @@ def run_points(
     kept = len(different) - len(waiting)
     if kept:
         tell(f"{kept:,} of {len(different):,} points have a result of these versions")
-    team = _ProcessTeam(store, command, list(waiting))
+    groups = defaultdict(list)
+    for point in waiting:
+        groups[point.plan or point.name].append(point)
     failed: dict[SimulationPoint, str] = {}
-    try:
-        for number in range(1, len(waiting) + 1):
-            team.fill(jobs)
-            one, error = team.next_done()
-            seconds = time.monotonic() - one.since
-            line = f"[{number:,}/{len(waiting):,}] {seconds:6.1f} s  {one.point}"
-            if error is not None:
-                failed[one.point] = error
-                line += f": failed: {error}"
-            tell(line)
-    finally:
-        team.stop()
+    team = _ProcessTeam(program, store.work)
+    with ThreadPoolExecutor(jobs) as threads:
+        try:
+            for group in groups.values():
+                threads.submit(team.simulate, group)
+            for number in range(1, len(waiting) + 1):
+                point, seconds, answer = team.done.get()
+                line = f"[{number:,}/{len(waiting):,}] {seconds:6.1f} s  {point}"
+                if "result" in answer:
+                    store.keep(point, answer["result"])
+                else:
+                    failed[point] = answer["error"]
+                    line += f": failed: {failed[point]}"
+                tell(line)
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            team.stop()
     return BatchOutcome(len(waiting), kept, failed)
 
 
-@dataclass(eq=False)
-class _RunningPoint:
-    point: SimulationPoint
-    process: subprocess.Popen[bytes]
-    out: Path
-    err: Path
-    since: float
-
-
-@dataclass(eq=False)
 class _ProcessTeam:
-    """The processes that run, by a handle that select takes, and the points that wait."""
+    """Processes that simulate a group of points each.
 
-    store: Store
-    command: Command
-    waiting: list[SimulationPoint]
-    _running: dict[int, _RunningPoint] = field(default_factory=dict)
-    _uses: Counter[str] = field(default_factory=Counter)
+    Attributes:
+        done: a point, its seconds, and the answer of its process.
+    """
 
-    def __post_init__(self) -> None:
-        for point in self.waiting:
-            self._uses.update(point.shared)
+    def __init__(self, program: Sequence[str], work: Path) -> None:
+        self.done: SimpleQueue[tuple[SimulationPoint, float, dict[str, Any]]] = SimpleQueue()
+        self._program, self._work = program, work
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock, self._over = threading.Lock(), False
 
-    def fill(self, jobs: int) -> None:
-        """Start points until that many run.
+    def simulate(self, group: Sequence[SimulationPoint]) -> None:
+        """Simulate the points in a process, one after another."""
+        left, began = list(group), time.monotonic()
+        with TemporaryFile("w+", dir=self._work) as asked, TemporaryFile("w+") as said:
+            asked.writelines(json.dumps(asdict(point)) + "\n" for point in group)
+            asked.seek(0)
+            with self._started(asked, said) as process:
+                for line in process.stdout or ():
+                    with suppress(ValueError):
+                        answer, now = json.loads(line), time.monotonic()
+                        self.done.put((left.pop(0), now - began, answer))
+                        began = now
+            said.seek(0)
+            why = [f"it ended with code {process.returncode}", *said.read().strip().splitlines()]
+            for point in left:
+                self.done.put((point, time.monotonic() - began, {"error": why[-1][-_LAST_WORDS:]}))
 
-        While one makes a plan or a partition, those that share it wait.
-        """
-        for point in list(self.waiting):
-            if len(self._running) >= jobs:
-                return
-            made_now = {name for one in self._running.values() for name in one.point.shared}
-            needed = (name for name in point.shared if not (self.store.work / name).exists())
-            if made_now.isdisjoint(needed):
-                self.waiting.remove(point)
-                self._start(point)
-
-    def next_done(self) -> tuple[_RunningPoint, str | None]:
-        """Wait for one, and keep its result; return it, and the error if it failed."""
-        ready, _, _ = select.select(list(self._running), [], [])
-        one = self._running.pop(ready[0])
-        os.close(ready[0])
-        one.process.wait()
-        error = self._take(one)
-        for name in one.point.shared:
-            self._uses[name] -= 1
-            if not self._uses[name]:
-                path = self.store.work / name
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
-        return one, error
-
-    def stop(self) -> None:
-        """End those that still run, with all that they have started."""
-        for number in (signal.SIGINT, signal.SIGKILL):
-            for one in self._running.values():
-                with suppress(ProcessLookupError):
-                    os.killpg(one.process.pid, number)
-            deadline = time.monotonic() + _STOP_SECONDS
-            for one in self._running.values():
-                with suppress(subprocess.TimeoutExpired):
-                    one.process.wait(max(0.0, deadline - time.monotonic()))
-        for handle in self._running:
-            os.close(handle)
-
-    def _start(self, point: SimulationPoint) -> None:
-        work = self.store.work
-        out, err = (work / f"{point.name}.{kind}" for kind in ("out", "err"))
-        with out.open("wb") as stdout, err.open("wb") as stderr:
+    def _started(self, asked: TextIO, said: TextIO) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._over:
+                raise KeyboardInterrupt
             process = subprocess.Popen(
-                self.command(point, work),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                # Beside each other they need no threads of their own.
-                env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(work.resolve())},
+                self._program,
+                stdin=asked,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                # Several run in parallel, so none needs threads of its own.
+                env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(self._work.resolve())},
                 # Ctrl-C reaches the runner, which ends them.
                 start_new_session=True,
             )
-        running = _RunningPoint(point, process, out, err, time.monotonic())
-        self._running[os.pidfd_open(process.pid)] = running
+            self._running.add(process)
+        return process
 
-    def _take(self, one: _RunningPoint) -> str | None:
-        """Keep the result; or return a sentence."""
-        out, err = one.out.read_text(errors="replace"), one.err.read_text(errors="replace")
-        one.out.unlink()
-        one.err.unlink()
-        if one.process.returncode != 0:
-            lines = err.strip().splitlines()
-            last = lines[-1] if lines else f"it ended with code {one.process.returncode}"
-            return last.removeprefix("Error: ")[-_LAST_WORDS:]
-        try:
-            result = json.loads(out)
-        except ValueError:
-            return "it printed no result"
-        self.store.keep(one.point, result)
-        return None
+    def stop(self) -> None:
+        """End the processes that still run, with all that they have started."""
+        with self._lock:
+            self._over = True
+        for process in self._running:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Numbers of results: what is drawn, the CSV, and the table beside the paper's numbers."""
+"""Numbers from results: for pictures, for the CSV, and for the table of the paper's numbers."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from switchgnn.lab.experiments.figure import AXES, FASTEST, Cell, Claim, Figure, Ratio, select
+from switchgnn.lab.experiments.figure import AXES, FASTEST, Cell, Claim, Figure, select
 from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.simulator.setup import overlapped_seconds
 
@@ -35,7 +35,7 @@ EPOCH = "epoch"
 
 
 def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
-    """Return a number in the unit of its axis, if computing took `compute` times as long."""
+    """Return a number in the unit of its axis, as if computing took `compute` times as long."""
     one = MEASURES[measure]
     number = float(result[one.key])
     if measure == EPOCH:
@@ -44,7 +44,7 @@ def value_of(measure: str, result: Result, compute: float = 1.0) -> float:
 
 
 def _longer_epoch(result: Result, compute: float) -> float:
-    """Return what more computing adds to an epoch; bins may hide some of it."""
+    """Return how much slower computing lengthens an epoch; bins may hide some of it."""
     once, communication = result["compute_seconds"], result["communication_seconds"]
     hidden = [
         overlapped_seconds(each, communication, result["bins"]) for each in (once, compute * once)
@@ -74,9 +74,8 @@ HEADINGS = (
     "computing / 2",
     "computing * 2",
     "at",
-    "why they differ",
 )
-# How much faster or slower the model's GPU may be.
+# The model's GPU may be twice or half as fast.
 _HALF, _TWICE = 0.5, 2.0
 _NOTHING = "–"  # noqa: RUF001
 
@@ -87,52 +86,51 @@ def rows_of(figure: Figure, cells: Sequence[Cell], results: Results) -> list[lis
 
 
 def _row(figure: Figure, claim: Claim, cells: Sequence[Cell], results: Results) -> list[str]:
-    ours = claim.ours
-    begin = [figure.name, str(ours), claim.paper]
-    found = _largest(ours, cells, results)
+    begin = [figure.name, str(claim), claim.paper]
+    found = _largest(claim, cells, results)
     if found is None:
-        return [*begin, "no result", *[_NOTHING] * 3, claim.why]
+        return [*begin, "no result", *[_NOTHING] * 3]
     here, spread = found
     others = [
-        _text(ours, _ratio(ours, here, results, compute)) if ours.measure == EPOCH else _NOTHING
+        _text(claim, _ratio(claim, here, results, compute)) if claim.measure == EPOCH else _NOTHING
         for compute in (_HALF, _TWICE)
     ]
     # Memory that both series have of their own is in their labels.
     own = {series.label for series in figure.series if series.memory is not None}
     cell = here[0]
-    size = "" if {ours.series, ours.other} <= own else f", {cell.memory}"
+    size = "" if {claim.series, claim.other} <= own else f", {cell.memory}"
     loop = "" if cell.recirculation is None else f", {cell.recirculation:g} passes/s"
     flows = f", background {cell.background:g}" if cell.background else ""
     where = f"{cell.graph}, {cell.workers} workers{size}{loop}{flows}"
-    return [*begin, _text(ours, spread), *others, where, claim.why]
+    return [*begin, _text(claim, spread), *others, where]
 
 
 def _largest(
-    ours: Ratio, cells: Sequence[Cell], results: Results
+    claim: Claim, cells: Sequence[Cell], results: Results
 ) -> tuple[list[Cell], Spread] | None:
     """Return the cells of the grid's point where our number is largest."""
     points: dict[object, list[Cell]] = {}
-    for cell in select(cells, ours.where):
+    for cell in select(cells, claim.where):
         point = tuple(getattr(cell, name) for name in AXES)
         points.setdefault(point, []).append(cell)
-    found = [(here, _ratio(ours, here, results)) for here in points.values()]
+    found = [(here, _ratio(claim, here, results)) for here in points.values()]
     known = [(here, spread) for here, spread in found if spread is not None]
     return max(known, key=lambda it: it[1].mean, default=None)
 
 
 def _ratio(
-    ours: Ratio, here: Sequence[Cell], results: Results, compute: float = 1.0
+    claim: Claim, here: Sequence[Cell], results: Results, compute: float = 1.0
 ) -> Spread | None:
     """Return our number at a point of the grid: of each seed that has both results."""
     numbers = {
-        cell: value_of(ours.measure, results[cell.point], compute)
+        cell: value_of(claim.measure, results[cell.point], compute)
         for cell in here
         if cell.point in results
     }
-    ratios = ratios_of(numbers, ours.series, ours.other)
+    ratios = ratios_of(numbers, claim.series, claim.other)
     if not ratios:
         return None
-    return spread_of(ratios if ours.times else [1 - ratio for ratio in ratios])
+    return spread_of(ratios if claim.times else [1 - ratio for ratio in ratios])
 
 
 def ratios_of(numbers: Mapping[Cell, float], series: str, other: str) -> list[float]:
@@ -149,10 +147,10 @@ def ratios_of(numbers: Mapping[Cell, float], series: str, other: str) -> list[fl
     ]
 
 
-def _text(ours: Ratio, spread: Spread | None) -> str:
+def _text(claim: Claim, spread: Spread | None) -> str:
     if spread is None:
         return _NOTHING
-    form = "{:.2f}×" if ours.times else "{:.0%}"  # noqa: RUF001
+    form = "{:.2f}×" if claim.times else "{:.0%}"  # noqa: RUF001
     text = form.format(spread.mean)
     if spread.least == spread.most:
         return text

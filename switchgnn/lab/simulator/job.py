@@ -1,5 +1,6 @@
-"""The steps of `switchgnn simulate`: plan, or read a plan, simulate one exchange, and report."""
+"""The steps of `switchgnn simulate`: make or read a plan, simulate one exchange, report."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,20 +23,11 @@ _OPERATIONS_PER_SECOND, _BYTES_PER_SECOND, _SHARE = 35.6e12, 936e9, 0.5
 
 
 def compute_seconds(vertices: int, additions: float, features: int, layers: int) -> float:
-    """Return the seconds of one epoch of one worker, all layers of the same width.
+    """Return the seconds of a worker's epoch, in which all layers have the same width.
 
-    A layer multiplies the features of its vertices with a square matrix, which the card's
-    operations limit, and adds up rows of neighbours, each of which is read, which memory limits.
-
-    Args:
-        vertices: of the worker.
-        additions: rows that it adds up in a layer: one per edge, but for sums that the switch has
-            made, which are one row each.
-        features: width F.
-        layers: of the network.
-
-    Returns:
-        Seconds.
+    A layer multiplies the features of the worker's vertices with a square matrix, limited by the
+    card's operations, and adds up rows of neighbours, limited by its memory: `additions` is the
+    number of rows, one for each edge or sum from the switch.
     """
     products = _PRODUCTS * 2 * vertices * features**2 / _OPERATIONS_PER_SECOND
     sums = _SUMS * additions * features * _FLOAT_BYTES / _BYTES_PER_SECOND
@@ -44,7 +36,7 @@ def compute_seconds(vertices: int, additions: float, features: int, layers: int)
 
 _BITS = 8
 _MEGA = 1e6
-# Told in another form, or not at all.
+# Reported in another form, or not at all.
 _NOT_TOLD = (
     *("series", "trace", "finished", "inside", "background"),
     *("feature_bytes_down", "sum_bytes_down"),
@@ -53,7 +45,7 @@ _NOT_TOLD = (
 
 @dataclass(frozen=True, eq=False)
 class SimulateReport:
-    """An epoch: some exchanges, each as long as the one that was simulated, and computing."""
+    """An epoch: computing, and exchanges that each take as long as the simulated one."""
 
     options: SimulateOptions  # what was asked for
     subject: SimulatedSystem  # what was simulated
@@ -62,18 +54,18 @@ class SimulateReport:
 
     @property
     def communication_seconds(self) -> float:
-        """Return the seconds of an epoch in which workers exchange."""
+        """Return the seconds of an epoch that workers spend in exchanges."""
         return self.options.layers * self.run.seconds
 
     @property
     def overlapped_seconds(self) -> float:
-        """Return what bins save of an epoch by computing while they send."""
+        """Return the seconds that bins save in an epoch by computing while they send."""
         communication = self.communication_seconds
         return overlapped_seconds(self.compute_seconds, communication, self.subject.bins)
 
     @property
     def epoch_seconds(self) -> float:
-        """Return communication and computing, one after the other but for what overlaps."""
+        """Return the seconds of communication and computing, minus their overlap."""
         return self.communication_seconds + self.compute_seconds - self.overlapped_seconds
 
     @property
@@ -89,7 +81,7 @@ class SimulateReport:
 
     @property
     def busiest_link_seconds(self) -> float:
-        """Return what one exchange takes at least: bytes of the fullest link over its rate."""
+        """Return the shortest possible exchange: the fullest link's bytes over its rate."""
         inside = self.run.inside
         between = (*inside.bytes_up, *inside.bytes_down) if inside else ()
         most = max(*self.run.bytes_up, *self.run.bytes_down, *between)
@@ -97,12 +89,12 @@ class SimulateReport:
 
     @property
     def aggregation_bits_per_second(self) -> float:
-        """Return the bits of sums that leave for workers, over the time of an exchange."""
+        """Return the bits of sums sent to workers, over the duration of an exchange."""
         return self._bits_per_second(sum(self.run.sum_bytes_down))
 
     @property
     def total_bits_per_second(self) -> float:
-        """Return the same with features that leave as they came."""
+        """Return the same, including features that the switch forwards unchanged."""
         features = sum(self.run.feature_bytes_down)
         return self._bits_per_second(sum(self.run.sum_bytes_down) + features)
 
@@ -145,11 +137,11 @@ class SimulateReport:
             **_members(run, *_NOT_TOLD),
             "events_per_second": run.events / run.wall_seconds,
             "background": run.background and _members(run.background, "trace"),
-            "series": {"seconds": run.series.seconds, **_members(run.series, "at")},
+            "series": vars(run.series),
         }
 
     def _leaf_spine(self) -> dict[str, Any]:
-        """Return the members of a leaf-spine only."""
+        """Return the keys that only a leaf-spine has."""
         network, inside = self.options.leaf_spine, self.run.inside
         if network is None or inside is None:
             return {}
@@ -162,7 +154,7 @@ class SimulateReport:
         }
 
     def _switch(self) -> dict[str, Any]:
-        """Return the members of a switch with limits only."""
+        """Return the keys that only a switch with limits has."""
         switch, memory = self.options.switch, self.subject.memory
         if switch == UNLIMITED and memory is None:
             return {}
@@ -170,7 +162,7 @@ class SimulateReport:
         return told if memory is None else {**told, **memory.to_dict()}
 
     def _bits_per_second(self, frame_bytes: int) -> float:
-        # One worker alone exchanges nothing, in no time.
+        # A single worker exchanges nothing, in no time.
         seconds = self.run.seconds
         return frame_bytes * _BITS / seconds if seconds else 0.0
 
@@ -179,14 +171,18 @@ def _members(record: object, *without: str) -> dict[str, Any]:
     return {name: value for name, value in vars(record).items() if name not in without}
 
 
-def simulate_job(options: SimulateOptions, tell: Progress) -> SimulateReport:
-    """Plan or read a plan, simulate one exchange, and work out an epoch."""
+def simulate_job(
+    options: SimulateOptions,
+    tell: Progress,
+    make: Callable[[SimulateOptions, Progress], SimulatedSystem] = make_subject,
+) -> SimulateReport:
+    """Make or read a plan, simulate one exchange, and compute an epoch from it."""
     if options.leaf_spine is not None and options.workers is not None:
         options.leaf_spine.attach(options.workers)  # refuse early, before planning
     _check(options)
     tell("compile the models")
     compiled_models()  # fail before minutes of planning
-    subject = make_subject(options, tell)
+    subject = make(options, tell)
     tell("simulate")
     run = run_simulation(subject.setup, options.network, leaf_spine=options.leaf_spine)
     computing = compute_seconds(
@@ -212,7 +208,7 @@ def _check(options: SimulateOptions) -> None:
 
 
 def _received(run: SimulationRun, setup: Setup) -> float:
-    """Return sums that a worker adds to its own on average, and features that found no slot."""
+    """Return the mean number of sums and overflowed features that a worker receives."""
     if setup.host_based:
         return 0.0
     # Where hosts send rows, too, no feature comes from the switch.

@@ -1,4 +1,4 @@
-"""What `switchgnn simulate` is asked for."""
+"""The options of a simulation."""
 
 import math
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class NetworkOptions:
         )
 
     def words(self, data_frame_bytes: int = FEATURE_FRAME_BYTES) -> dict[str, object]:
-        """Return the options of the models, by name; frames have at most `data_frame_bytes`."""
+        """Return the models' options by name; `data_frame_bytes` is the longest frame."""
         self._check(data_frame_bytes)
         delay = round(self.delay * _MICRO * PICOSECONDS)
         group = self.pace.group_size
@@ -138,18 +138,18 @@ class LeafSpineOptions:
         return even_leaf_spine(workers, self.leaves, self.spines)
 
 
-# As the paper: hosts alone, with a switch that has neither blocks nor order, and with plans.
+# The paper's systems: hosts alone, a switch without blocks or order, and plans.
 BNS_GCN, HOST_PARTIAL, G3 = "bns-gcn", "host-partial", "g3"
-# The partition of the systems in which hosts send rows to each other.
+# The partition of each system in which hosts exchange rows directly.
 HOSTS_ALONE = {BNS_GCN: "metis", HOST_PARTIAL: "metis", G3: "g3"}
 SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS)
-# What else can be asked for in place of a system's strategies.
+# The strategies of each system that can be replaced.
 CHOICES = {
     **dict.fromkeys(HOSTS_ALONE, ("partition",)),
     STRAWMAN: ("partition", "order"),
     **dict.fromkeys(PRESETS, ("partition", "blocks", "send", "order")),
 }
-# What a plan in a folder is called when nothing else is asked for.
+# The name of a plan that is read from a folder and simulated unchanged.
 PLANNED = "plan"
 
 
@@ -216,7 +216,7 @@ class SimulateOptions:
             }
         return PlanContext(
             workers,
-            # A slot that holds a whole feature does so whatever its frames are.
+            # A slot for a whole feature holds it however wide its frames are.
             slots if self.slot_features is None else slots * wide,
             leaf_spine=self.attached(workers),
             banks=banks,
@@ -229,7 +229,7 @@ class SimulateOptions:
 
     @property
     def network_model(self) -> NetworkModel:
-        """The star that is simulated, as exchanges are predicted on it: without what is lost."""
+        """The simulated star, for predictions, which ignore losses."""
         network = self.network
         return NetworkModel(
             bits_per_second=network.bandwidth * _MEGA,

@@ -1,4 +1,4 @@
-"""A plan, or rows between hosts (copies, as BNS-GCN with p = 1, or partial sums), as arrays."""
+"""Turns plans, and rows between hosts (copies or partial sums), into arrays for the models."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,32 +54,25 @@ class Setup:
 
     @property
     def mixed(self) -> bool:
-        """Whether hosts send rows to each other next to what the switch adds up."""
+        """Whether hosts exchange some rows directly while the switch adds up others."""
         return not self.host_based and self.packed_frame_bytes > 0
 
     @property
     def fragment_bytes(self) -> tuple[int, ...]:
-        """Return the bytes of the frames of each fragment of a feature to the switch."""
+        """Return the frame size of each fragment of a feature."""
         lanes = self.lanes or (LANES,) * self.fragments_of_feature
         return tuple(frame_bytes(each, self.rows) for each in lanes)
 
     @property
     def fragments_of_feature(self) -> int:
-        """Return all fragments of a feature, however they travel."""
+        """Return the number of fragments in a feature."""
         return self.fragments * self.together
 
 
 def host_setup(rows: Int64s, features: int, pace: Pace, framing: Framing) -> Setup:
-    """Return what one exchange takes when hosts send rows to each other, in the order of `host`.
+    """Return one exchange in which hosts send each other rows, in the order of `host`.
 
-    Args:
-        rows: int64[W, W], the rows that travel from worker a to worker b.
-        features: numbers of a row.
-        pace: how many frames are acknowledged together.
-        framing: of the rows.
-
-    Returns:
-        The arrays, and the numbers that go with them.
+    `rows`: int64[W, W], the rows from worker a to worker b; `features`: the numbers in a row.
     """
     workers, full = len(rows), BODY_AT + framing.payload_bytes
     frames = framing.frames(rows, features)
@@ -137,17 +130,10 @@ def _confirmed(number: Int64s, asking: Bools) -> UInt8s:
 
 
 def mixed_setup(switch: Setup, rows: Int64s, features: int, pace: Pace, framing: Framing) -> Setup:
-    """Return what one exchange takes when hosts send rows next to what the switch adds up.
+    """Add the rows that hosts send each other to the switch's part, which `plan_setup` returns.
 
-    Args:
-        switch: the switch's part, as `plan_setup` returns it.
-        rows: int64[W, W], the rows that travel from worker a to worker b.
-        features: numbers of a row.
-        pace: how many frames are acknowledged together.
-        framing: of the rows.
-
-    Returns:
-        Both parts, or one alone where the switch has no blocks, or where no rows travel.
+    Arguments are those of `host_setup`. The other part is left out if the switch has no blocks, or
+    if there are no rows.
     """
     hosts = host_setup(rows, features, pace, framing)
     if not switch.blocks:
@@ -166,36 +152,22 @@ def mixed_setup(switch: Setup, rows: Int64s, features: int, pace: Pace, framing:
 BIN_SIZE = 5_000
 
 
-def bins_of(vertices: int, size: int) -> int:
-    """Return how many bins of that size the vertices fill."""
-    return -(-vertices // size)
-
-
 def overlapped_seconds(compute: float, communication: float, bins: int) -> float:
-    """Return what a layer, or an epoch of layers that are alike, takes less with bins.
+    """Return the seconds that bins save of a layer, or of an epoch of equal layers.
 
-    A pipeline of two stages: each bin takes the same share of both times, is computed after the
-    bin before it, and sent when it has been computed and the one before it has been sent. With B
-    bins that takes (c + s + (B - 1) max(c, s)) / B, or c + s less what is returned.
-
-    Args:
-        compute: c, seconds.
-        communication: s, seconds.
-        bins: B; 0: there are none.
-
-    Returns:
-        Seconds.
+    Bins pass a pipeline of two stages: computing (c seconds in all), and sending (s). With B bins
+    that takes (c + s + (B - 1) max(c, s)) / B. Without bins (0) nothing is saved.
     """
     return min(compute, communication) * (bins - 1) / bins if bins else 0.0
 
 
-# Sums over out-neighbours take as long, on the transposed graph.
+# Backward exchanges on the transposed graph take as long.
 _FORWARD = Direction.FORWARD
 # The highest bit of a contribution: the pass ends after it.
 LAST_OF_PASS = 1 << 31
-# Table entries that are looked at together: their additions fit a few tens of megabytes.
+# Table entries processed at a time: their additions take a few tens of megabytes.
 _TOGETHER = 1 << 18
-# Table entries that are shared out to leaves together, in whole blocks: that takes up to 1.2 GB.
+# Table entries split among leaves at a time, in whole blocks: this takes up to 1.2 GB.
 _ENTRIES_SHARED = 1 << 21
 
 
@@ -208,20 +180,16 @@ def plan_setup(
     banks: int = BANKS,
     lanes: tuple[int, ...] = (),
 ) -> Setup:
-    """Return what one exchange of a plan takes.
+    """Return one exchange of a plan. In one for the strawman destinations compete for slots.
 
     Args:
-        plan: the plan; one for the strawman makes its destinations compete for slots.
+        plan: the plan.
         fragments: of a feature.
         whole_features: a slot holds all fragments, which are exchanged together.
-        leaf_spine: what it will be simulated on. Where spines complete sums, each leaf makes the
-            passes of its own tables, as the planner fills them; otherwise those of the plan's one
-            switch. None: a star.
-        banks: of each switch, one of BANKS_OF_SWITCHES, for which the plan was made.
+        leaf_spine: what it will be simulated on; None: a star. Where spines complete sums, each
+            leaf makes the passes of its own tables; otherwise those of the plan's one switch.
+        banks: of each switch, for which the plan was made.
         lanes: numbers in the frames of each fragment; empty: 32 in all of them.
-
-    Returns:
-        The arrays, and the numbers that go with them.
 
     Raises:
         SimulatorError: the plan has bundles, and the network several switches.
@@ -233,9 +201,7 @@ def plan_setup(
     record = manifest.direction(_FORWARD)
     first = record.first_block
     blocks = len(record.block_numbers)
-    inside = slice(
-        *np.searchsorted(plan.switch.result_block, [first, record.last_block + 1]).tolist()
-    )
+    inside = _results_of(plan)
     rows = _SumRows(plan.switch, inside)
     passes, of_worker = _passes_of_workers(plan, leaf_spine, rows, banks)
     arrays = {**_row_arrays(plan, inside, first, blocks), **_packet_arrays(plan, passes, of_worker)}
@@ -244,6 +210,13 @@ def plan_setup(
     longest = sum_frame_bytes(max(lanes, default=LANES), manifest.rows)
     sizes = (blocks, rounds, shared, together, longest, lanes)
     return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools, rows=manifest.rows)
+
+
+def _results_of(plan: Plan) -> slice:
+    """Return where the results of the forward blocks are."""
+    record = plan.manifest.direction(_FORWARD)
+    ends = [record.first_block, record.last_block + 1]
+    return slice(*np.searchsorted(plan.switch.result_block, ends).tolist())
 
 
 def _slots_of_banks(slots: int, banks: int) -> tuple[int, ...]:
@@ -255,16 +228,13 @@ class _SumRows:
     """The destinations of the blocks, numbered as the plan's results are."""
 
     def __init__(self, switch: SwitchPart, inside: slice) -> None:
-        keys = _key(switch.result_block[inside], switch.result_vertex[inside])
-        self._order = np.argsort(keys)
-        self._keys = keys[self._order]
+        self._keys = _key(switch.result_block[inside], switch.result_vertex[inside])
+        self._order = np.argsort(self._keys)
 
     def of(self, block: Integers, vertex: Integers) -> UInt32s:
-        """Return the rows of destinations that there are."""
-        rows: UInt32s = self._order[np.searchsorted(self._keys, _key(block, vertex))].astype(
-            np.uint32
-        )
-        return rows
+        """Return the row numbers of these destinations."""
+        at = np.searchsorted(self._keys, _key(block, vertex), sorter=self._order)
+        return self._order[at].astype(np.uint32)
 
 
 def _row_arrays(
@@ -289,7 +259,7 @@ def _row_arrays(
 
 @dataclass(frozen=True, eq=False)
 class _Passes:
-    """What the table entries of a switch add to, packet by packet, bank by bank."""
+    """The rows that a switch's table entries add to, packet by packet, bank by bank."""
 
     key: Int64s  # int64[P], block and Src_id of each packet, ascending
     indptr: Int64s  # int64[P + 1], where the contributions of each packet are
@@ -299,13 +269,13 @@ class _Passes:
 def _passes_of_workers(
     plan: Plan, leaf_spine: LeafSpineOptions | None, rows: _SumRows, banks: int
 ) -> tuple[Sequence[_Passes], Sequence[int]]:
-    """Return the passes of the switches that workers are attached to, and each worker's switch."""
+    """Return the passes of each switch that has workers, and the index of each worker's switch."""
     one = [0] * plan.manifest.workers
     if leaf_spine is None:
         check_one_switch(plan)
         return [_passes(plan, rows)], one
     attached = leaf_spine.attach(plan.manifest.workers)
-    # The planner shares no strawman's plan out, which has no slots of its own.
+    # The planner cannot split a strawman's plan, which assigns no slots.
     shared = leaf_spine.completion == SPINE and not plan.manifest.strawman
     if not (shared and plan.manifest.direction(_FORWARD).block_numbers):
         if leaf_spine.completion == LEAF and not plan.manifest.strawman:
@@ -320,7 +290,7 @@ def _passes_of_workers(
 
 
 def _groups_of_blocks(plan: Plan) -> Iterator[Plan]:
-    """Yield the plan with the tables of some blocks at a time, to be split block by block."""
+    """Yield the plan with the tables of a few blocks at a time."""
     switch, numbers = plan.switch, plan.manifest.direction(_FORWARD).block_numbers
     ends = np.searchsorted(switch.entry_block, numbers, side="right").tolist()
     low = 0
@@ -342,7 +312,7 @@ def _with_blocks(switch: SwitchPart, first: int, last: int) -> SwitchPart:
 
 
 def _joined(passes: Sequence[_Passes]) -> _Passes:
-    """Those of blocks that follow each other."""
+    """Concatenate the passes of consecutive blocks."""
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))
     begins = [each.indptr[:-1] + base for each, base in zip(passes, bases[:-1], strict=True)]
     return _Passes(
@@ -377,10 +347,7 @@ def _passes(plan: Plan, rows: _SumRows) -> _Passes:
 
 def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
     """Return the row of each slot, by its number."""
-    switch, record = plan.switch, plan.manifest.direction(_FORWARD)
-    inside = slice(
-        *np.searchsorted(switch.result_block, [record.first_block, record.last_block + 1]).tolist()
-    )
+    switch, inside = plan.switch, _results_of(plan)
     block = switch.result_block[inside]
     row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)
     number = numbers.of(block, switch.result_bank[inside], switch.result_slot[inside])
@@ -391,7 +358,7 @@ def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
 def _packet_arrays(
     plan: Plan, passes: Sequence[_Passes], of_worker: Sequence[int]
 ) -> dict[str, NDArray[np.generic]]:
-    """Return what each worker sends in each block: its Count, and what it contributes to."""
+    """Return the packets of each worker in each block: their Count and their contributions."""
     record = plan.manifest.direction(_FORWARD)
     first, last = record.first_block, record.last_block
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))

@@ -1,4 +1,4 @@
-"""Runs the models on a star or a leaf-spine, and reads what they measured."""
+"""Runs the models on a star or a leaf-spine and reads their measurements."""
 
 import subprocess
 from dataclasses import dataclass
@@ -29,23 +29,18 @@ _STAR = LeafSpineOptions(leaves=0, spines=0)
 
 @dataclass(frozen=True)
 class TimeSeries:
-    """Samples at equal distances from the start; slots of a leaf-spine in its fullest switch."""
+    """Samples at equal intervals; on a leaf-spine `slots` are those of the fullest switch."""
 
-    at: tuple[int, ...]  # picoseconds
+    seconds: tuple[float, ...]
     queue_bytes: tuple[float, ...]
     slots: tuple[int, ...]
     sums: tuple[int, ...]
     overflowed: tuple[int, ...]
 
-    @property
-    def seconds(self) -> tuple[float, ...]:
-        """Return when each sample was taken."""
-        return tuple(at / PICOSECONDS for at in self.at)
-
 
 @dataclass(frozen=True)
 class Arrival:
-    """A packet that has arrived; on request only."""
+    """The arrival of a packet; listed on request only."""
 
     picoseconds: int  # when
     at_switch: bool  # at the switch, or else at the worker
@@ -59,7 +54,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class InsideLinks:
-    """What went over the links between leaves and spines: a number per link, leaf by leaf."""
+    """Traffic on the links between leaves and spines: one number per link, leaf by leaf."""
 
     frames_up: tuple[int, ...]
     bytes_up: tuple[int, ...]
@@ -70,13 +65,13 @@ class InsideLinks:
 
     @property
     def bytes(self) -> int:
-        """Bytes on all of them, both ways."""
+        """The bytes on all of them, both ways."""
         return sum(self.bytes_up) + sum(self.bytes_down)
 
 
 @dataclass(frozen=True)
 class BackgroundFlow:
-    """A flow, with its times in picoseconds since the background began; on request only."""
+    """A flow, in picoseconds since the background began; listed on request only."""
 
     began: int
     arrived: int
@@ -87,7 +82,7 @@ class BackgroundFlow:
 
 @dataclass(frozen=True)
 class BackgroundRun:
-    """All flows: those before the exchange, during it, and what was left of them afterwards.
+    """All flows that began before or during the exchange, simulated to their ends.
 
     docs/simulator-output.md describes the numbers; `trace` has all flows, if they were asked for.
     """
@@ -110,7 +105,7 @@ class BackgroundRun:
 
 @dataclass(frozen=True)
 class SimulationRun:
-    """What one exchange took, as docs/simulator-output.md describes it.
+    """The measurements of one exchange; docs/simulator-output.md explains them.
 
     Tuples have one number per worker: `finished` picoseconds until it was through, frames and bytes
     by sender. `trace` has all arrivals, if they were asked for.
@@ -171,12 +166,8 @@ def run_simulation(
         setup: the sends, and the sums that they contribute to.
         options: links, switches and hosts.
         leaf_spine: leaves and spines; None: a star.
-        opening: begin with a barrier, as the first exchange of a tensor does. Later ones are opened
-            by the last barrier of the exchange before.
+        opening: begin with a barrier, like the first exchange of a tensor.
         trace: list all arrivals.
-
-    Returns:
-        What it took, and what was counted.
 
     Raises:
         SimulatorError: a compiler is missing, the network cannot be, or the simulation ends early.
@@ -196,7 +187,7 @@ def run_simulation(
             for name, array in {**setup.arrays, **sizes}.items():
                 array.tofile(folder / name)
         words = {
-            # The models take those that they know.
+            # The models ignore options that they do not know.
             **vars(setup),
             **vars(leaf_spine or _STAR),
             **options.words(setup.data_frame_bytes),

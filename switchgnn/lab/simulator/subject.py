@@ -1,7 +1,8 @@
-"""What is simulated: a plan that is read or made, or a partition between whose hosts rows go."""
+"""Reads or makes what is simulated: a plan, or the rows of hosts alone on a partition."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from switchgnn.lab.simulator.request import (
 from switchgnn.lab.simulator.setup import (
     BIN_SIZE,
     Setup,
-    bins_of,
     boundary_of_plan,
     host_setup,
     mixed_setup,
@@ -55,14 +55,14 @@ from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto,
 from switchgnn.planner.graphs.bundled import is_bundled
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.plan.manifest import STRAWMAN
+from switchgnn.planner.plan.manifest import STRAWMAN, GraphRecord
 from switchgnn.planner.presets import AUTO, GIVEN
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.profiles import PlanMemory, plan_memory
 from switchgnn.profiles.profile import most_attached
 
 Progress = Callable[[str], None]
-# Systems are compared with the same vertices at each worker, so all plans have this partition.
+# All plans share this partition, so that systems are compared on the same vertices.
 _PARTITION = "metis"
 # What hosts send for a boundary edge, by system and by the names of costs/forecast.py.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
@@ -75,7 +75,7 @@ _NAME_THE_GRAPH = (
 
 @dataclass(frozen=True)
 class SimulatedSystem:
-    """What is simulated, and what it is called."""
+    """A system to simulate."""
 
     system: str
     graph: str  # name of the graph
@@ -83,9 +83,9 @@ class SimulatedSystem:
     setup: Setup  # of the exchange
     slots: int  # of the switch; 0 where it adds nothing
     vertices: int  # of the worker that has most
-    # rows that a worker adds up by itself on average. With a plan: one for each edge inside it and
-    # for each member of its partial sums. Where hosts are alone: one for each edge, and one for
-    # each partial sum of several rows that arrives.
+    # mean number of rows that a worker adds up by itself: with a plan, one for each edge inside it
+    # and each member of its partial sums; where hosts are alone, one for each edge, and for each
+    # partial sum of several rows that arrives
     additions: float
     # of the worker that has most; 0 where all vertices are computed before any is sent
     bins: int = 0
@@ -99,7 +99,7 @@ class SimulatedSystem:
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
-    """Read or make what is to be simulated."""
+    """Read or make the system to simulate."""
     makes_plan, asked = options.plan is None and options.system not in HOSTS_ALONE, options.request
     if not makes_plan and (asked.lanes, asked.pools, asked.rows or 1) != (None, None, 1):
         raise SimulatorError(
@@ -121,7 +121,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
         return _hosts_alone(options.system, graph, options, options.workers, tell)
     if options.system != AUTO or options.leaf_spine is not None:
         plan = make_plan(options.system, graph, options, options.workers, tell)
-        return _planned(options.system, plan, options, graph)
+        return planned_subject(options.system, plan, options, graph)
     how, settings = _strategies(AUTO, graph, options, options.workers, tell)
     return _chosen(build_auto(graph, *how, _forecast(options), **settings), options, graph)
 
@@ -147,28 +147,30 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
     if options.request.named() or options.request.assignment:
         raise SimulatorError("A plan has its own strategies: for others give --graph in its place.")
     tell(f"read {folder}")
-    # The models and what is compiled believe the arrays: they do not look at each index.
+    # The models and compiled code do not check the indices in the arrays.
     trusted = trusted_plan(folder, tell, check=options.check)
     plan = trusted if isinstance(trusted, Plan) else read_plan(trusted)
     graph = _graph_of(plan, options.graph, folder)
     _check_links(options, plan.manifest.workers)
     if options.system is None:
-        return _planned(STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph)
+        return planned_subject(
+            STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph
+        )
     if options.system in HOSTS_ALONE:
-        return _alone(options.system, _between_hosts(plan, graph, _SENT[options.system]), options)
+        return _alone_on(plan, graph, options.system, _SENT[options.system], options)
     if options.system != AUTO:
         raise SimulatorError(
             f"A plan is simulated as it is, or as one of {', '.join((*HOSTS_ALONE, AUTO))} on its "
             f"partition, but not as {options.system}: for that give --graph in place of --plan."
         )
     if options.leaf_spine is not None:
-        return replace(_planned(AUTO, plan, options, graph), chosen=forecast.SWITCH)
+        return replace(planned_subject(AUTO, plan, options, graph), chosen=forecast.SWITCH)
     tell("predict the seconds of exchanges")
     return _chosen(_fastest(plan, options, graph), options, graph)
 
 
 def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
-    """Load the graph if the plan leaves destinations to hosts: it lists no edges into them."""
+    """Load the graph if the plan leaves destinations to hosts, whose edges it does not list."""
     if not plan.leaves_any:
         if given is not None:
             raise SimulatorError("This plan contains all that is simulated: leave --graph out.")
@@ -184,23 +186,10 @@ def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
         raise SimulatorError(_NAME_THE_GRAPH) from error
 
 
-@dataclass(frozen=True, eq=False)
-class _BetweenHosts:
-    """What hosts alone send each other on a partition of a graph."""
-
-    graph: str
-    edges: int
-    assignment: Integers
-    found: PairRows
-
-
-def _between_hosts(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> _BetweenHosts:
+def _between_hosts(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> PairRows:
     """Count what hosts alone send each other on the partition of a plan."""
-    record, boundary = plan.manifest.graph, boundary_of_plan(plan)
-    if graph is not None:
-        boundary = boundary_edges(graph, plan.assignment)
-    found = count_rows(boundary, plan.manifest.workers, choose)
-    return _BetweenHosts(record.name, record.edges, plan.assignment, found)
+    boundary = boundary_of_plan(plan) if graph is None else boundary_edges(graph, plan.assignment)
+    return count_rows(boundary, plan.manifest.workers, choose)
 
 
 def _hosts_alone(
@@ -213,23 +202,37 @@ def _hosts_alone(
     made = partition(graph, workers, options.seed) if given is None else given
     assignment = check_assignment(graph, workers, made)
     found = count_rows(boundary_edges(graph, assignment), workers, _SENT[system])
-    between = _BetweenHosts(graph.name, len(graph.indices), assignment, found)
-    return _alone(system, between, options)
+    record = GraphRecord(graph.name, graph.vertices, len(graph.indices), digest="")
+    return _alone(system, record, assignment, found, options)
 
 
-def _alone(system: str, between: _BetweenHosts, options: SimulateOptions) -> SimulatedSystem:
-    setup = host_setup(between.found.rows, options.features, options.network.pace, options.framing)
-    vertices = int(np.bincount(between.assignment).max())
+def _alone_on(
+    plan: Plan, graph: Graph | None, system: str, choose: EdgeChoice, options: SimulateOptions
+) -> SimulatedSystem:
+    """Return hosts alone on the partition of a plan."""
+    found = _between_hosts(plan, graph, choose)
+    return _alone(system, plan.manifest.graph, plan.assignment, found, options)
+
+
+def _alone(
+    system: str,
+    graph: GraphRecord,
+    assignment: Integers,
+    found: PairRows,
+    options: SimulateOptions,
+) -> SimulatedSystem:
+    setup = host_setup(found.rows, options.features, options.network.pace, options.framing)
+    vertices = int(np.bincount(assignment).max())
     return SimulatedSystem(
         system,
-        between.graph,
+        graph.name,
         digest=None,
         setup=setup,
         slots=0,
         vertices=vertices,
-        # A sum's members are added where they are, and the sum itself where it arrives.
-        additions=(between.edges + between.found.sums) / setup.workers,
-        bins=bins_of(vertices, options.bin_size or BIN_SIZE) if system == G3 else 0,
+        # A partial sum's members are added by its sender, and the sum itself by its receiver.
+        additions=(graph.edges + found.sums) / setup.workers,
+        bins=ceil(vertices / (options.bin_size or BIN_SIZE)) if system == G3 else 0,
     )
 
 
@@ -244,7 +247,7 @@ def make_plan(
 def _strategies(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> tuple[tuple[ResolvedStrategies, PlanContext], dict[str, Any]]:
-    """Return how and for what to plan, and the other arguments of `build_resolved`."""
+    """Return the arguments of `build_resolved`: strategies and context, and the keywords."""
     program, request = load_program(), options.request
     context = options.context(workers, program.slots)
     if context.room < MIN_SLOTS:
@@ -283,7 +286,7 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
         left, own = _rows_left(plan, graph).rows, forecast.MIXED
     seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
     for name, choose in _SENT_BY.items():
-        rows = _between_hosts(plan, graph, choose).found.rows
+        rows = _between_hosts(plan, graph, choose).rows
         seconds[name] = predicted.of_hosts({Direction.FORWARD: rows})
     return AutoPlan(plan, seconds, min(seconds, key=seconds.__getitem__))
 
@@ -291,17 +294,17 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
 def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> SimulatedSystem:
     """Return the plan, or what hosts send alone, whichever is predicted to be faster."""
     if made.chosen in _SENT_BY:
-        between = _between_hosts(made.plan, graph, _SENT_BY[made.chosen])
-        subject = _alone(AUTO, between, options)
+        subject = _alone_on(made.plan, graph, AUTO, _SENT_BY[made.chosen], options)
     else:
-        subject = _planned(AUTO, made.plan, options, graph)
+        subject = planned_subject(AUTO, made.plan, options, graph)
     return replace(subject, predicted_seconds=made.seconds, chosen=made.chosen)
 
 
-def _planned(
-    system: str, plan: Plan, options: SimulateOptions, graph: Graph | None
+def planned_subject(
+    system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
 ) -> SimulatedSystem:
-    """Return a plan; the graph is needed where it leaves destinations to the hosts."""
+    """Return the system of a plan, which needs its graph if it leaves destinations to hosts."""
+    _check_links(options, plan.manifest.workers)
     memory, lanes = check_fits(plan, options), plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes, plan.manifest.rows)
     subject = SimulatedSystem(
@@ -341,13 +344,13 @@ def _planned(
 
 
 def _rows_left(plan: Plan, graph: Graph) -> PairRows:
-    """Count what hosts send each other for the destinations that a plan leaves to them."""
+    """Count the rows that hosts exchange for the destinations that a plan leaves to them."""
     edges = left_edges(plan, graph, Direction.FORWARD)
     return count_rows(edges, plan.manifest.workers, fewest_rows)
 
 
 def _additions(plan: Plan) -> float:
-    """See SimulatedSystem: the switch adds up what travels, and the workers their partial sums."""
+    """Return `SimulatedSystem.additions` of a plan."""
     manifest = plan.manifest
     forward = manifest.direction(Direction.FORWARD)
     ends = [forward.first_block - 1, forward.last_block]

@@ -75,27 +75,23 @@ class Uplinks {
 };
 
 /// Which switch completes the sum of a row, as in switchgnn/planner/plan/leaf_spine.py.
-class SumRoutes {
-  public:
-    /// crosses: of each row of the plan, whether workers of other leaves than its own contribute.
-    /// vertex: of each row of the plan, the destination.
-    /// together: fragments of a row of the plan, each of which is a row of its own.
-    SumRoutes(std::vector<bool> crosses, std::span<const uint32_t> vertex, uint32_t spines,
-              uint32_t together)
-        : crosses_(std::move(crosses)), vertex_(vertex), spines_(spines), together_(together) {}
-    /// Whether a spine completes the sum, or else the leaf of its worker.
-    bool Crosses(uint32_t row) const { return crosses_[row / together_]; }
-    /// Spines take turns by the number of the destination.
-    uint32_t SpineOf(uint32_t row) const { return vertex_[row / together_] % spines_; }
+struct SumRoutes {
+    /// Of each row of the plan, whether workers of other leaves than its own contribute.
+    std::vector<bool> crosses;
+    /// Of each row of the plan, the destination.
+    std::span<const uint32_t> vertex;
+    uint32_t spines;
+    /// Fragments of a row of the plan, each of which is a row of its own.
+    uint32_t together;
 
-  private:
-    std::vector<bool> crosses_;
-    std::span<const uint32_t> vertex_;
-    uint32_t spines_;
-    uint32_t together_;
+    /// Whether a spine completes the sum, or else the leaf of its worker.
+    bool Crosses(uint32_t row) const { return crosses[row / together]; }
+    /// Spines take turns by the number of the destination.
+    uint32_t SpineOf(uint32_t row) const { return vertex[row / together] % spines; }
 };
 
-/// A leaf that forwards frames between hosts: down to a host of its own, or up.
+/// A leaf, or one switch alone, that forwards frames between hosts: down to a host of its own, or
+/// up.
 class PlainLeaf : public Switch {
   public:
     explicit PlainLeaf(Uplinks& uplinks) : uplinks_(uplinks) {}
@@ -296,17 +292,6 @@ class Spine : public Switch {
     Barriers barriers_;
 };
 
-/// Forwards frames between hosts.
-class PlainSpine : public Spine {
-  public:
-    using Spine::Spine;
-
-  private:
-    void Take(const Packet& packet, Picoseconds now) override {
-        SendToLeafOf(packet.id, packet, now);
-    }
-};
-
 /// A spine as in the P4 program: adds up the parts of leaves, each of which is one contribution
 /// in one pass. The sum that is complete leaves for the leaf of its worker in the same pass.
 class AddingSpine : public Spine {
@@ -329,14 +314,14 @@ class AddingSpine : public Spine {
     Slots slots_;
 };
 
-/// A spine of the variant in which leaves complete sums: forwards between leaves.
+/// A spine that only forwards: between hosts, and where leaves complete sums.
 class RelayingSpine : public Spine {
   public:
     using Spine::Spine;
 
   private:
     void Take(const Packet& packet, Picoseconds now) override {
-        SendToLeafOf(packet.worker, packet, now);
+        SendToLeafOf(packet.between_hosts ? packet.id : packet.worker, packet, now);
     }
 
     /// Forward a worker's notice to the leaves that it is not attached to.
@@ -348,23 +333,6 @@ class RelayingSpine : public Spine {
 };
 
 using Links = std::vector<std::unique_ptr<Link>>;
-
-class Fabric {
-  public:
-    /// ports: of all switches, to workers and to each other.
-    explicit Fabric(size_t ports) : meter(ports) {}
-
-    virtual ~Fabric() = default;
-    /// The switch that a worker has its link to.
-    virtual Switch& EdgeOf(uint32_t worker) = 0;
-    virtual Tally Count() const = 0;
-
-    /// What waits in the queues of all switches.
-    QueueMeter meter;
-    /// Links from leaves to spines and back, leaf by leaf; none where there is one switch.
-    Links up;
-    Links down;
-};
 
 using Counts = std::vector<uint16_t>;
 
@@ -392,6 +360,7 @@ Counts ContributionsFrom(uint32_t leaf, const LeafTier& tier, const Schedule& sc
 void Include(Tally& all, const Tally& one) {
     all.sums += one.sums;
     all.overflowed += one.overflowed;
+    all.sent_again += one.sent_again;
     all.barriers = std::max(all.barriers, one.barriers);
     all.passes += one.passes;
     all.contributions += one.contributions;
@@ -401,54 +370,44 @@ void Include(Tally& all, const Tally& one) {
     all.max_slots = std::max(all.max_slots, one.max_slots);
 }
 
-/// One switch that all workers have a link to.
-class Star : public Fabric {
-  public:
-    /// schedule: null where the switch only hands copies on.
-    Star(const Options& options, const Arrays& arrays, const Schedule* schedule)
-        : Fabric(options.workers) {
-        if (!schedule) {
-            switch_ = std::make_unique<PlainSwitch>();
-            return;
-        }
-        Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
-        switch_ = std::make_unique<AddingSwitch>(*schedule, std::move(slots), options);
-    }
-
-    Switch& EdgeOf(uint32_t) override { return *switch_; }
-    Tally Count() const override { return switch_->Count(); }
-
-  private:
-    std::unique_ptr<Switch> switch_;
-};
-
-/// Leaves, spines, and a link from each to each. Ports are numbered: those to workers, those of
-/// leaf l to spine s (workers + l * spines + s), and as many back.
-class LeafSpine : public Fabric {
+/// One switch with a link to each worker; or leaves, spines, and a link from each to each. Ports are
+/// numbered: those to workers, those of leaf l to spine s (workers + l * spines + s), and as many
+/// back.
+class Fabric {
   public:
     /// schedule: null where the switches only hand copies on.
-    LeafSpine(const Options& options, const Arrays& arrays, const Schedule* schedule, Trace& trace)
-        : Fabric(options.workers + size_t{2} * options.leaves * options.spines),
-          tier_{options.workers, options.leaves} {
-        for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
+    Fabric(const Options& options, const Arrays& arrays, const Schedule* schedule, Trace& trace)
+        : meter(options.workers + size_t{2} * options.leaves * options.spines),
+          tier_{options.workers, std::max(1U, options.leaves)} {
+        for (uint32_t leaf = 0; leaf < tier_.leaves; ++leaf) {
             uplinks_.push_back(std::make_unique<Uplinks>(tier_, leaf));
         }
         if (!schedule) {
             AddPlainSwitches(options);
+        } else if (options.leaves == 0) {
+            Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
+            leaves_.push_back(std::make_unique<AddingSwitch>(*schedule, std::move(slots), options));
         } else {
             AddSwitches(options, arrays, *schedule);
         }
         Connect(options.down, trace);
     }
 
-    Switch& EdgeOf(uint32_t worker) override { return *leaves_[tier_.LeafOf(worker)]; }
+    /// The switch that a worker has its link to.
+    Switch& EdgeOf(uint32_t worker) { return *leaves_[tier_.LeafOf(worker)]; }
 
-    Tally Count() const override {
+    Tally Count() const {
         Tally all;
         for (const auto& leaf : leaves_) Include(all, leaf->Count());
         for (const auto& spine : spines_) Include(all, spine->Count());
         return all;
     }
+
+    /// What waits in the queues of all switches.
+    QueueMeter meter;
+    /// Links from leaves to spines and back, leaf by leaf; none where there is one switch.
+    Links up;
+    Links down;
 
   private:
     void AddPlainSwitches(const Options& options) {
@@ -456,7 +415,7 @@ class LeafSpine : public Fabric {
             leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
         }
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            spines_.push_back(std::make_unique<PlainSpine>(tier_, spine, options));
+            spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
         }
     }
 
@@ -476,14 +435,14 @@ class LeafSpine : public Fabric {
             // In the variant it adds what comes from elsewhere, too.
             own = program ? own : expected[row];
         }
-        routes_.emplace(std::move(crosses), arrays.Get<uint32_t>("row_vertex"), options.spines,
-                        options.together);
+        routes_ = {std::move(crosses), arrays.Get<uint32_t>("row_vertex"), options.spines,
+                   options.together};
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
             Slots slots(options, arrays, from[leaf]);
             Uplinks& uplinks = *uplinks_[leaf];
             if (program) {
                 leaves_.push_back(std::make_unique<ProgramLeaf>(schedule, std::move(slots), options,
-                                                                uplinks, *routes_));
+                                                                uplinks, routes_));
             } else {
                 leaves_.push_back(std::make_unique<CompletingLeaf>(schedule, std::move(slots),
                                                                    options, uplinks));
@@ -516,7 +475,7 @@ class LeafSpine : public Fabric {
     }
 
     LeafTier tier_;
-    std::optional<SumRoutes> routes_;
+    SumRoutes routes_;
     std::vector<std::unique_ptr<Uplinks>> uplinks_;
     std::vector<std::unique_ptr<Switch>> leaves_;
     std::vector<std::unique_ptr<Spine>> spines_;

@@ -196,35 +196,26 @@ struct HostTally {
     uint64_t repeated = 0;
 };
 
-/// The end of a link that takes part in the exchange.
-class Participant : public Receiver {
-  public:
-    /// Attach the link to the switch.
-    virtual void Attach(Link& up) = 0;
-    virtual void Start(Picoseconds now) = 0;
-    virtual bool Finished() const = 0;
-    virtual Picoseconds FinishedAt() const = 0;
-    virtual void CountInto(HostTally& total) const = 0;
-};
-
-/// A participant with one window.
-class Host : public Participant {
+/// An end of a link, with a window of its own.
+class Host : public Receiver {
   public:
     Host(uint32_t worker, const PaceOptions& pace)
         : worker_(worker), pace_(pace), congestion_(pace) {}
 
-    void Attach(Link& up) override { up_ = &up; }
-    bool Finished() const override { return finished_; }
-    Picoseconds FinishedAt() const override { return finished_at_; }
+    /// Attach the link to the switch.
+    void Attach(Link& up) { up_ = &up; }
+    virtual void Start(Picoseconds now) = 0;
+    uint32_t Worker() const { return worker_; }
+    bool Finished() const { return finished_; }
+    Picoseconds FinishedAt() const { return finished_at_; }
+    uint64_t Cuts() const { return congestion_.Cuts(); }
 
-    void CountInto(HostTally& total) const override {
+    void CountInto(HostTally& total) const {
         total.cuts += Cuts();
         total.recalled += tally_.recalled;
         total.sent_again += tally_.sent_again;
         total.repeated += tally_.repeated;
     }
-
-    uint64_t Cuts() const { return congestion_.Cuts(); }
 
   protected:
     /// Send the next data packet.

@@ -249,7 +249,8 @@ class Link : public Alarm {
         }
     }
 
-    /// Let another receiver take the background's packets.
+    /// Let other receivers take the packets between hosts, or the background's.
+    void TakeBetweenHosts(Receiver& end) { between_hosts_end_ = &end; }
     void TakeBackground(Receiver& end) { background_end_ = &end; }
 
     void Send(Packet packet, Picoseconds now) {
@@ -309,11 +310,15 @@ class Link : public Alarm {
             const Packet packet = flying_.front().packet;
             flying_.pop_front();
             trace_.Take(now, meter_ == nullptr, port_, packet);
-            const bool background = packet.kind >= Kind::BACKGROUND;
-            (background ? *background_end_ : end_).Receive(packet, port_, now);
+            EndOf(packet).Receive(packet, port_, now);
         }
         Begin(now);
         if (!flying_.empty() && !Pending()) Set(flying_.front().at);
+    }
+
+    Receiver& EndOf(const Packet& packet) {
+        if (packet.kind >= Kind::BACKGROUND) return *background_end_;
+        return packet.between_hosts ? *between_hosts_end_ : end_;
     }
 
     /// Let all frames begin whose turn has come.
@@ -370,6 +375,7 @@ class Link : public Alarm {
 
     LinkOptions options_;
     Receiver& end_;
+    Receiver* between_hosts_end_ = &end_;
     Receiver* background_end_ = nullptr;
     uint32_t port_;
     QueueMeter* meter_;

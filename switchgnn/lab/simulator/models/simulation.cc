@@ -6,6 +6,7 @@
 #include "host.h"
 #include "json.h"
 #include "options.h"
+#include "peer.h"
 #include "worker.h"
 
 #include <sys/prctl.h>
@@ -47,18 +48,16 @@ auto OnLink(uint64_t Count::*number, Kind kind) {
 class Simulation {
   public:
     explicit Simulation(const Options& options)
-        : options_(options), arrays_(options.arrays), trace_(options.trace, options.workers) {
-        if (!options.host_based) {
-            schedule_ = std::make_unique<Schedule>(arrays_, options);
-        }
-        AddHosts();
-        if (options.leaves == 0) {
-            fabric_ = std::make_unique<Star>(options, arrays_, schedule_.get());
-        } else {
-            fabric_ = std::make_unique<LeafSpine>(options, arrays_, schedule_.get(), trace_);
+        : options_(options),
+          arrays_(options.arrays),
+          trace_(options.trace, options.workers),
+          schedule_(options.host_based ? nullptr : std::make_unique<Schedule>(arrays_, options)),
+          fabric_(options, arrays_, schedule_.get(), trace_) {
+        if (options.packed_frame_bytes != 0) {
+            arrived_.emplace(arrays_.Get<uint64_t>("frame_indptr"));
         }
         AddBackground();
-        Connect();
+        for (uint32_t worker = 0; worker < options.workers; ++worker) Connect(worker);
     }
 
     /// Exchange once, and stop when all are through.
@@ -99,29 +98,11 @@ class Simulation {
             one.Put("id", it.packet.id);
             one.Put("count", it.packet.count);
         });
-        if (!fabric_->up.empty()) ReportInside(report.Object("inside"));
+        if (!fabric_.up.empty()) ReportInside(report.Object("inside"));
         if (background_) background_->Report(report.Object("background"), options_.trace);
     }
 
   private:
-    void AddHosts() {
-        const bool between_hosts = options_.packed_frame_bytes != 0;
-        if (between_hosts) arrived_.emplace(arrays_.Get<uint64_t>("frame_indptr"));
-        for (uint32_t worker = 0; worker < options_.workers; ++worker) {
-            if (!schedule_) {
-                hosts_.push_back(MakePeer(worker));
-            } else if (between_hosts) {
-                hosts_.push_back(std::make_unique<MixedHost>(MakeWorker(worker), MakePeer(worker)));
-            } else {
-                hosts_.push_back(MakeWorker(worker));
-            }
-        }
-    }
-
-    std::unique_ptr<Worker> MakeWorker(uint32_t worker) const {
-        return std::make_unique<Worker>(*schedule_, worker, options_.pace, options_.opening);
-    }
-
     std::unique_ptr<Peer> MakePeer(uint32_t worker) {
         const auto indptr = arrays_.Get<uint64_t>("frame_indptr");
         const uint64_t first = indptr[worker];
@@ -146,36 +127,42 @@ class Simulation {
         background_ = std::make_unique<Background>(options_, arrays_, over);
     }
 
-    void Connect() {
-        for (uint32_t worker = 0; worker < options_.workers; ++worker) {
-            Participant& host = *hosts_[worker];
-            Switch& edge = fabric_->EdgeOf(worker);
-            up_.push_back(std::make_unique<Link>(options_.up, edge, worker, nullptr, trace_));
-            down_.push_back(
-                std::make_unique<Link>(options_.down, host, worker, &fabric_->meter, trace_));
-            host.Attach(*up_.back());
-            edge.Attach(*down_.back());
-            if (background_) background_->Attach(*up_.back(), *down_.back());
+    /// Add a worker, of the switch, of the other hosts, or of both, and its links.
+    void Connect(uint32_t worker) {
+        Switch& edge = fabric_.EdgeOf(worker);
+        Link& up = *up_.emplace_back(
+            std::make_unique<Link>(options_.up, edge, worker, nullptr, trace_));
+        const size_t first = hosts_.size();
+        if (schedule_) {
+            hosts_.push_back(
+                std::make_unique<Worker>(*schedule_, worker, options_.pace, options_.opening));
         }
+        if (arrived_) hosts_.push_back(MakePeer(worker));
+        Link& down = *down_.emplace_back(std::make_unique<Link>(
+            options_.down, *hosts_[first], worker, &fabric_.meter, trace_));
+        down.TakeBetweenHosts(*hosts_.back());
+        for (size_t i = first; i < hosts_.size(); ++i) hosts_[i]->Attach(up);
+        edge.Attach(down);
+        if (background_) background_->Attach(up, down);
     }
 
     /// Begin the exchange.
     void Open(Picoseconds now) {
         began_ = now;
-        fabric_->meter.Forget();
+        fabric_.meter.Forget();
         for (const auto& host : hosts_) host->Start(now);
         series_.Start(now);
     }
 
     /// End the exchange: record the maxima of its queues.
     void Close() {
-        largest_queue_ = fabric_->meter.Largest();
-        largest_port_queue_ = fabric_->meter.LargestPort();
+        largest_queue_ = fabric_.meter.Largest();
+        largest_port_queue_ = fabric_.meter.LargestPort();
     }
 
     Sample Look(Picoseconds now) {
-        const Tally tally = fabric_->Count();
-        return {now, options_.down.BytesIn(fabric_->meter.Total(now)), tally.slots, tally.sums,
+        const Tally tally = fabric_.Count();
+        return {now, options_.down.BytesIn(fabric_.meter.Total(now)), tally.slots, tally.sums,
                 tally.overflowed};
     }
 
@@ -187,14 +174,13 @@ class Simulation {
     void ReportCounts(JsonObject& report) const {
         uint64_t marked = 0;
         uint64_t lost = 0;
-        const Fabric& fabric = *fabric_;
-        for (const auto* links : {&down_, &fabric.up, &fabric.down}) {
+        for (const auto* links : {&down_, &fabric_.up, &fabric_.down}) {
             for (const auto& link : *links) {
                 marked += link->Marked();
                 lost += link->Lost();
             }
         }
-        const Tally tally = fabric.Count();
+        const Tally tally = fabric_.Count();
         HostTally hosts;
         for (const auto& host : hosts_) host->CountInto(hosts);
         report.Put("marked", marked);
@@ -214,8 +200,12 @@ class Simulation {
     }
 
     void ReportWorkers(JsonObject& report) const {
-        report.List("finished", hosts_,
-                    [this](const auto& host) { return host->FinishedAt() - began_; });
+        std::vector<Picoseconds> finished(options_.workers, 0);
+        for (const auto& host : hosts_) {
+            Picoseconds& last = finished[host->Worker()];
+            last = std::max(last, host->FinishedAt() - began_);
+        }
+        report.List("finished", finished, [](Picoseconds at) { return at; });
         ReportLinks(report, up_, down_);
         report.List("features_down", down_, OnLink(&Count::frames, Kind::FEATURE));
         report.List("feature_bytes_down", down_, OnLink(&Count::bytes, Kind::FEATURE));
@@ -226,8 +216,8 @@ class Simulation {
 
     /// The links between switches, leaf by leaf.
     void ReportInside(JsonObject&& report) const {
-        ReportLinks(report, fabric_->up, fabric_->down);
-        report.List("sums_up", fabric_->up, OnLink(&Count::frames, Kind::SUM));
+        ReportLinks(report, fabric_.up, fabric_.down);
+        report.List("sums_up", fabric_.up, OnLink(&Count::frames, Kind::SUM));
     }
 
     static void ReportLinks(JsonObject& report, const Links& up, const Links& down) {
@@ -240,7 +230,9 @@ class Simulation {
 
     void ReportSeries(JsonObject&& report) const {
         const auto& samples = series_.Samples();
-        report.List("at", samples, [this](const auto& it) { return it.at - began_; });
+        report.List("seconds", samples, [this](const auto& it) {
+            return static_cast<double>(it.at - began_) / kPicosecondsPerSecond;
+        });
         report.List("queue_bytes", samples, [](const auto& it) { return it.queue_bytes; });
         report.List("slots", samples, [](const auto& it) { return it.slots; });
         report.List("sums", samples, [](const auto& it) { return it.sums; });
@@ -251,9 +243,9 @@ class Simulation {
     Arrays arrays_;
     Trace trace_;
     std::unique_ptr<Schedule> schedule_;
-    std::unique_ptr<Fabric> fabric_;
+    Fabric fabric_;
     std::optional<Arrived> arrived_;
-    std::vector<std::unique_ptr<Participant>> hosts_;
+    std::vector<std::unique_ptr<Host>> hosts_;
     Links up_;
     Links down_;
     Series series_{[this](Picoseconds now) { return Look(now); }, [this] { return Over(); }};

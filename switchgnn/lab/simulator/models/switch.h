@@ -342,14 +342,6 @@ class Switch : public Receiver {
     std::vector<Link*> down_;
 };
 
-/// A switch that only forwards frames between hosts.
-class PlainSwitch : public Switch {
-  public:
-    void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
-        down_[packet.id]->Send(packet, now);
-    }
-};
-
 /// A switch that adds what the workers attached to it send, with a loop for further passes.
 class AddingSwitch : public Switch {
   public:

@@ -1,16 +1,14 @@
-// A worker whose sums the switch makes (host/innetwork/exchange.py), alone or beside hosts' rows.
+// A worker whose sums the switch makes: host/innetwork/exchange.py.
 #pragma once
 
 #include "events.h"
 #include "host.h"
-#include "peer.h"
 #include "schedule.h"
 
 #include <algorithm>
 #include <deque>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -373,44 +371,4 @@ class Worker : public Host {
     Picoseconds last_notice_ = 0;
     // Data packets that came marked since the last notice.
     uint32_t untold_ = 0;
-};
-
-/// Both parts share a link, begin at once, and have a window each.
-class MixedHost : public Participant {
-  public:
-    MixedHost(std::unique_ptr<Worker> worker, std::unique_ptr<Peer> peer)
-        : worker_(std::move(worker)), peer_(std::move(peer)) {}
-
-    void Attach(Link& up) override {
-        worker_->Attach(up);
-        peer_->Attach(up);
-    }
-
-    void Start(Picoseconds now) override {
-        worker_->Start(now);
-        peer_->Start(now);
-    }
-
-    void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
-        if (packet.between_hosts) {
-            peer_->Receive(packet, port, now);
-        } else {
-            worker_->Receive(packet, port, now);
-        }
-    }
-
-    bool Finished() const override { return worker_->Finished() && peer_->Finished(); }
-
-    Picoseconds FinishedAt() const override {
-        return std::max(worker_->FinishedAt(), peer_->FinishedAt());
-    }
-
-    void CountInto(HostTally& total) const override {
-        worker_->CountInto(total);
-        peer_->CountInto(total);
-    }
-
-  private:
-    std::unique_ptr<Worker> worker_;
-    std::unique_ptr<Peer> peer_;
 };
