@@ -33,11 +33,12 @@ from switchgnn.commands.shared.runner import (
     workspace,
 )
 from switchgnn.commands.shared.workers import WorkerOutcome, run_workers, worker_command
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.hybrid import write_left_schedules
-from switchgnn.host.links.transport import LinkConfig, Operation
+from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native import hosts_run_as
