@@ -1,6 +1,6 @@
 """The predicted traffic of exchanges between hosts alone, for comparison."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,16 +9,11 @@ import numpy as np
 from switchgnn.base.array_types import Int64s
 from switchgnn.host.direct.frames import GROUP
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.kinds import copies
-from switchgnn.host.direct.schedule import EdgeChoice, count_rows
-from switchgnn.host.registry import HOST, HOST_PARTIAL
+from switchgnn.host.direct.schedule import count_rows
+from switchgnn.host.registry import TRANSPORTS
 from switchgnn.host.wire.header import BODY_AT
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.sending.between_hosts import fewest_rows
-
-# By the names of the transports.
-_WAYS: Mapping[str, EdgeChoice] = {HOST.name: copies, HOST_PARTIAL.name: fewest_rows}
 
 
 class Exchanges(NamedTuple):
@@ -61,11 +56,13 @@ class HostTraffic:
 def host_traffic(
     boundary: BoundaryEdges, workers: int, exchanges: Iterable[Exchanges], framing: Framing
 ) -> dict[str, HostTraffic]:
-    """Predict the traffic of exchanges without the switch, for `host` and `host-partial`."""
+    """Predict the traffic of exchanges without the switch, by the names of their transports."""
     asked = list(exchanges)
     found: dict[str, HostTraffic] = {}
-    for name, choose in _WAYS.items():
-        forward = count_rows(boundary, workers, choose).rows
+    for kind in TRANSPORTS:
+        if kind.by_copy is None:
+            continue
+        forward = count_rows(boundary, workers, kind.by_copy).rows
         pairs = np.zeros((workers, workers), dtype=np.int64)
         for each in asked:
             # Back go as many rows, the other way.
@@ -73,5 +70,5 @@ def host_traffic(
             acknowledged = -(-framing.frames(rows, each.width) // GROUP)
             pairs += each.times * framing.frame_bytes(rows, each.width)
             pairs += each.times * BODY_AT * acknowledged.T
-        found[name] = HostTraffic(framing.told, pairs)
+        found[kind.name] = HostTraffic(framing.told, pairs)
     return found

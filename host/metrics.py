@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from itertools import islice
 
 from prometheus_client import Metric
-from prometheus_client.parser import text_string_to_metric_families
 
 from switchgnn.base.metrics import MetricsError, families, serve_metrics
 from switchgnn.base.tasks import EventWriter, repeating
@@ -116,26 +116,23 @@ def telling_metrics(events: EventWriter, every: float, view: WorkerView) -> Iter
 
 _LABEL = r'(?:worker|way|kind)="[a-z0-9_]{0,32}"'
 _NUMBER = r"\d{1,20}(?:\.\d{1,20})?(?:e[-+]?\d{1,2})?"
-# A line with one of these metrics.
-_LINE = re.compile(rf"{_PREFIX}[a-z_]{{1,64}}\{{{_LABEL}(?:,{_LABEL}){{0,2}}\}} {_NUMBER}")
+# A line with one of these metrics: its name, labels and value.
+_LINE = re.compile(rf"{_PREFIX}([a-z_]{{1,64}})\{{({_LABEL}(?:,{_LABEL}){{0,2}})\}} ({_NUMBER})")
 _MOST_LINES, _MOST = 256, 2.0**63
 
 
 def told_values(text: str, worker: int) -> dict[str, float]:
     """Parse a worker's metrics, as ``WorkerView.values`` returns them; skip foreign lines."""
-    lines = [line for line in text.splitlines() if _LINE.fullmatch(line)][:_MOST_LINES]
+    lines = filter(None, map(_LINE.fullmatch, text.splitlines()))
     found = {}
-    try:
-        for family in text_string_to_metric_families("\n".join(lines)):
-            for name, labels, value, *_ in family.samples:
-                if labels.get(_OWNER) != str(worker):
-                    raise MetricsError(f"These are not the metrics of worker {worker}.")
-                # Prometheus has labels in no order.
-                words = [labels[each] for each in ("way", "kind") if each in labels]
-                if 0 <= value < _MOST:
-                    found["/".join((name.removeprefix(_PREFIX), *words))] = float(value)
-    except ValueError as error:
-        raise MetricsError(f"These are no metrics: {error}.") from None
+    for name, labelled, number in (line.groups() for line in islice(lines, _MOST_LINES)):
+        labels = dict(each[:-1].split('="') for each in labelled.split(","))
+        if labels.get(_OWNER) != str(worker):
+            raise MetricsError(f"These are not the metrics of worker {worker}.")
+        # Prometheus has labels in no order.
+        words = [labels[each] for each in ("way", "kind") if each in labels]
+        if (value := float(number)) < _MOST:
+            found["/".join((name, *words))] = value
     if not found:
         raise MetricsError(f"There are no metrics of worker {worker}.")
     return found

@@ -16,13 +16,16 @@ import numpy as np
 from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.names import no_such
 from switchgnn.host.base.errors import TransportError
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct.kinds import (
     binned_schedules,
+    copies,
     copy_schedules,
     open_binned,
     partial_schedules,
     write_schedules,
 )
+from switchgnn.host.direct.schedule import EdgeChoice
 from switchgnn.host.direct.transport import open_direct
 from switchgnn.host.hybrid import open_switch, write_left_schedules
 from switchgnn.host.links.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
@@ -30,6 +33,7 @@ from switchgnn.host.strawman import open_strawman
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner import Direction, Graph, Plan
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
+from switchgnn.planner.sending.between_hosts import fewest_rows
 
 
 class LocalTransport(Transport):
@@ -43,10 +47,16 @@ class LocalTransport(Transport):
             )
         self._vertices = vertices
 
-    def aggregate(self, rows: Float32s, _direction: Direction, _tensor_id: int = 0) -> Float32s:
-        """Return float32[n, F] zeros; see ``Transport``."""
+    def aggregate(
+        self,
+        rows: Float32s,
+        _direction: Direction,
+        _tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
+    ) -> Float32s:
+        """Return float32[n, F] for vertices without remote neighbours; see ``Transport``."""
         check_rows(rows, self._vertices, 0)
-        return np.zeros_like(rows)
+        return np.full_like(rows, operation.rule.nothing)
 
     def expected_traffic(self, _width: int, _direction: Direction) -> Traffic:
         """Return no traffic."""
@@ -108,6 +118,8 @@ class TransportKind:
     # Writes the rows that workers send each other for the destinations that a plan leaves to the
     # hosts; None if no plan leaves any.
     write_left: LeftWriter | None = None
+    # Chooses the edges that copies serve; reports of others predict its traffic. None: they do not.
+    by_copy: EdgeChoice | None = None
     samples: bool = False  # Whether a share of the rows may be sent instead of all.
     copies: bool = False  # Whether workers can get the rows themselves that are summed.
     compresses: bool = False  # Whether rows may be sent in fewer bytes, see `Compression`.
@@ -171,6 +183,7 @@ HOST = TransportKind(
     open=open_direct,
     strategies=_PARTITION_ONLY,
     write_schedules=partial(write_schedules, choose=copy_schedules),
+    by_copy=copies,
     samples=True,
     copies=True,
     compresses=True,
@@ -183,6 +196,7 @@ HOST_PARTIAL = TransportKind(
     open=open_direct,
     strategies=_PARTITION_ONLY,
     write_schedules=partial(write_schedules, choose=partial_schedules),
+    by_copy=fewest_rows,
     compresses=True,
 )
 G3 = TransportKind(

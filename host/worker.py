@@ -16,10 +16,11 @@ from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.hybrid import open_in_network, open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.links.transport import LinkConfig, Operation, WorkerEnd
+from switchgnn.host.links.transport import LinkConfig, WorkerEnd
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.wire.header import fragments_of
 from switchgnn.planner import Direction, Manifest, read_manifest
@@ -142,11 +143,8 @@ class _RoundSums:
 
 
 def _round(transport: InNetworkExchange, rows: Float32s, task: WorkerTask) -> _RoundSums:
-    fixed, sums = transport.aggregate_parts(rows, Direction.FORWARD, 0, task.operation)
-    whole = fixed.decode()
-    if sums is not None:
-        whole += sums
-    return _RoundSums(fixed.values, whole, fixed.fixed_point.scale)
+    sums = transport.aggregate_fixed(rows, operation=task.operation)
+    return _RoundSums(sums.values, sums.decode(), sums.fixed_point.scale)
 
 
 def _write(rounds: list[_RoundSums], path: Path) -> None:

@@ -1,4 +1,4 @@
-// The addition of features, or their maximum: 32 lanes of a bank at once.
+// What becomes of two contributions to a slot: 32 lanes of a bank at once.
 #pragma once
 
 #include "metadata.p4"
@@ -21,3 +21,13 @@
     (((a) & ~(b)) | (((a) | ~(b)) & (((a) & LANE_RESTS) + (~(b) & LANE_RESTS))))
 #define WHOLE_LANES(tops) (((((tops) & LANE_TOPS) >> 31) + LANE_RESTS) ^ LANE_RESTS)
 #define PACKED_MAX(a, b) ((b) ^ (((a) ^ (b)) & WHOLE_LANES(FIRST_IS_LARGER(a, b))))
+
+// Each operation has the numbers of fragments from its own first one on; sums have those below. The
+// table of host/base/operations.py has the same numbers.
+#define FIRST_MAXIMUM 256
+#define COMBINE(fragment, total, addend) \
+    if (fragment >= FIRST_MAXIMUM) { \
+        total = PACKED_MAX(total, addend); \
+    } else { \
+        total = PACKED_ADD(total, addend); \
+    }

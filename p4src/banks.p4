@@ -22,8 +22,8 @@
     if (chunk == c && hdr.chunk##c.isValid()) { \
         addend = hdr.chunk##c.lanes; \
     } else
-// Adds part p of a slot, or of its row of a bundle, to a bank; fragments from 256 on are maxima. Read,
-// added and written through one variable: p4c would otherwise repeat the whole sum in the write, and
+// Adds part p of a slot, or of its row of a bundle, to a bank. Read, combined and written through one
+// variable: p4c would otherwise repeat the whole sum in the write, and
 // BMv2 would compute it twice.
 #define ADD_LANES(b, p, row) \
     addend = hdr.chunk##p.lanes; \
@@ -35,11 +35,7 @@
         total = addend; \
     } else { \
         value##b.read(total, index); \
-        if (hdr.switchgnn.fragment[8:8] == 1) { \
-            total = PACKED_MAX(total, addend); \
-        } else { \
-            total = PACKED_ADD(total, addend); \
-        } \
+        COMBINE(hdr.switchgnn.fragment, total, addend) \
     } \
     value##b.write(index, total); \
     if (meta.completed == 1) { \

@@ -105,7 +105,7 @@ const bits_t NO_BODY = 3;
 
 // IPv4's total length of a packet without a body, and of a WAITING.
 const bit<16> BARE_LENGTH = 20 + 26;
-const bit<16> WAITING_LENGTH = 20 + 26 + 28 + 16;
+const bit<16> WAITING_LENGTH = BARE_LENGTH + 28 + 16;
 
 // A bundle is a frame of 2, 4 or 8 rows side by side, as the plan says; its body is full width. As a
 // feature, it has an id from 3 * 2^30 on; as a sum, a header with the destinations, and in Dst_id

@@ -9,8 +9,9 @@ import numpy as np
 
 from bench.errors import BenchError
 from bench.testbeds.testbed import Testbed
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork.schedule import FeatureFrames
-from switchgnn.host.wire.header import HEADER_AT, MAXIMUM, Kind, fragment_words, lanes_of
+from switchgnn.host.wire.header import HEADER_AT, Kind, fragment_words, lanes_of
 from switchgnn.host.wire.link import InterfaceLink, Link
 from switchgnn.planner import WorkerPart
 
@@ -41,7 +42,7 @@ class RawLoad:
         if testbed.served.plan.manifest.blocks != 1:
             raise BenchError("The raw load needs a plan with one block.")
         self._testbed = testbed
-        self._operation = MAXIMUM * maxima
+        self._operation = Operation.MAX if maxima else Operation.SUM
         self._stack = ExitStack()
         self._round = 0
 
@@ -90,7 +91,8 @@ class RawLoad:
             session=self._testbed.session,
         )
         lanes = self._testbed.served.plan.manifest.lanes
-        return _Port(link, frames, part, fragment_words(lanes, lanes)[0] | self._operation)
+        word, *_ = fragment_words(lanes, lanes, operation=self._operation)
+        return _Port(link, frames, part, word)
 
     def _one_round(self) -> None:
         self._round += 1

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct.transport import DirectTransport, open_direct
 from switchgnn.host.links.transport import Transport, WorkerEnd
 from switchgnn.host.wire.link import Traffic
@@ -23,11 +24,15 @@ class RoundedTransport(Transport):
         self._copies = copies
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
+        self,
+        rows: NDArray[np.float32],
+        direction: Direction,
+        tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> NDArray[np.float32]:
         """Return the sums of rounded rows; see ``Transport``."""
         rounded = rows.astype(np.float16).astype(np.float32)
-        return self._copies.aggregate(rounded, direction, tensor_id)
+        return self._copies.aggregate(rounded, direction, tensor_id, operation)
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer other workers while nothing is exchanged."""

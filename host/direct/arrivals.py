@@ -185,7 +185,6 @@ class Arrivals:
         envelopes: Envelopes,
         *,
         one_way: frozenset[int],
-        round_number: int,
         counters: DirectCounters,
     ) -> None:
         self._worker = worker
@@ -193,7 +192,7 @@ class Arrivals:
         self._envelopes = envelopes
         self._one_way = one_way
         self._counters = counters
-        self._newest = round_number
+        self._newest = 0
         self._rounds: dict[int, Incoming] = {}
         self._early: dict[int, dict[tuple[int, int], tuple[int, bytes]]] = {}
         self._early_bytes: dict[int, int] = {}

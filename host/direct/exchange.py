@@ -66,7 +66,6 @@ class DirectExchange:
         peers: frozenset[int],
         one_way: frozenset[int],
         session: int,
-        first_round: int,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.counters = DirectCounters()
@@ -81,12 +80,12 @@ class DirectExchange:
         self._peers = peers
         self._session = session
         self._begun: list[Round] = []
-        self._next_round = first_round
+        self._next_round = 1
         self._handed: queue.SimpleQueue[Round | Cargo | None] = queue.SimpleQueue()
         # The rest belongs to the thread that steps.
         self._rounds: dict[int, Round] = {}
         # All rounds up to `_finished` are complete; `_newest` is the newest complete one.
-        self._finished = self._newest = first_round - 1
+        self._finished = self._newest = 0
         self._envelopes = Envelopes(worker, stations)
         self._round_trip = RoundTrip(pace.shortest_timeout)
         self._congestion = CongestionWindow(pace, self._round_trip, framing.segment)
@@ -100,7 +99,6 @@ class DirectExchange:
             link,
             self._envelopes,
             one_way=one_way,
-            round_number=first_round - 1,
             counters=self.counters,
         )
         self._outbox = Outbox(

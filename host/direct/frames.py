@@ -20,7 +20,7 @@ from switchgnn.host.wire.header import (
     ETHERNET_BYTES,
     HEADER_AT,
     HEADER_BYTES,
-    HEADER_WORDS,
+    LAST_ROUND,
     VERSION,
     Header,
     Kind,
@@ -28,6 +28,7 @@ from switchgnn.host.wire.header import (
     is_plain,
     parse_header,
     session_and_round,
+    write_fields,
 )
 from switchgnn.host.wire.native import write_checksums
 
@@ -68,9 +69,9 @@ def unpack(frame: memoryview, receiver: int) -> Packet | None:
     """Parse a frame; None when it is no sound frame for this receiver (see ``unpack_header``)."""
     if not is_plain(frame, PROTOCOL):
         return None
-    header, version, checksum = parse_header(frame)
+    header, checksum = parse_header(frame)
     size = direct_body_bytes(header.kind, frame)
-    if version != VERSION or size is None or len(frame) < BODY_AT + size:
+    if header.version != VERSION or size is None or len(frame) < BODY_AT + size:
         return None
     if frame_checksum(frame, size) != checksum or header.block_id & 0xFF != receiver:
         return None
@@ -239,25 +240,32 @@ def data_frames(
     begin, end = runs.span(order.peer, order.number)
     body = end - begin
     _write_envelopes(frames, order.peer, body, runs.payload_bytes, envelopes)
-    header = np.zeros(size, dtype=HEADER_WORDS)
-    header["src_id"] = order.number
-    header["dst_id"] = mark
-    header["block_id"] = pair_number(worker, 0) + order.peer
-    header["flags"] = Kind.FEATURE
-    header["extension"] = VERSION << 4 | runs.framing.packed * PACKED << 1 | asking
-    if runs.framing.packed:
-        header["count"] = body // _LANE_BYTES
-    else:
+    header = np.zeros((size, HEADER_BYTES), dtype=np.uint8)
+    count, fragment = body // _LANE_BYTES, np.zeros_like(body)
+    if not runs.framing.packed:
         fragments = runs.row_bytes // runs.payload_bytes
         row = runs.indptr[order.peer] + order.number // fragments
-        header["count"] = np.minimum(outgoing.counts, _MOST_COUNT)[row]
-        header["fragment"] = order.number % fragments
-    header["feature_group"] = (order.number // GROUP) & 0xFFFF
-    header["number"] = round_number
+        count = np.minimum(outgoing.counts, _MOST_COUNT)[row]
+        fragment = order.number % fragments
+    write_fields(
+        header,
+        src_id=order.number,
+        dst_id=mark,
+        block_id=pair_number(worker, 0) + order.peer,
+        count=count,
+        kind=Kind.FEATURE,
+        version=VERSION,
+        level=runs.framing.packed * PACKED,
+        echo=asking.view(np.uint8),
+        fragment=fragment,
+        feature_group=(order.number // GROUP) & 0xFFFF,
+        session=round_number >> 24,
+        round=round_number & LAST_ROUND,
+    )
     # A shorter frame is followed by bytes of another one, which are not sent.
     windows = sliding_window_view(outgoing.lanes.view("u4"), runs.payload_bytes // _LANE_BYTES)
     frames[:, BODY_AT:].view("u4")[...] = windows[begin // _LANE_BYTES]
-    frames[:, HEADER_AT:BODY_AT] = header.view(np.uint8).reshape(size, HEADER_BYTES)
+    frames[:, HEADER_AT:BODY_AT] = header
     sizes = (BODY_AT + body).astype(np.uint32)
     write_checksums(frames, sizes)
     return FrameRows(frames, sizes)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression, Savings
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.compressed import CompressedRows
@@ -45,7 +46,6 @@ class DirectTransport(Transport):
         backward: this worker's part of the backward direction; None: ``schedule.transposed()``.
         sampling: which rows are sent; by default all.
         framing: the content of a frame.
-        first_round: number of the first round; must grow if a link is used again.
         clock: the clock of the link.
         compression: what `aggregate` leaves out of the rows; streams are plain.
 
@@ -64,7 +64,6 @@ class DirectTransport(Transport):
         backward: DirectSchedule | None = None,
         sampling: Sampling = _EXACT,
         framing: Framing = _USUAL,
-        first_round: int = 1,
         clock: Clock = SYSTEM_CLOCK,
         compression: Compression = NO_COMPRESSION,
     ) -> None:
@@ -96,7 +95,7 @@ class DirectTransport(Transport):
         self._link = link
         self._start = link.traffic
         self._agreement = zlib.crc32(
-            f"{sampling.rate}/{sampling.seed}/{first_round}".encode(),
+            f"{sampling.rate}/{sampling.seed}".encode(),
             zlib.crc32(schedule.digest.tobytes()),
         )
         if framing.packed:
@@ -111,7 +110,6 @@ class DirectTransport(Transport):
             peers=peers,
             one_way=one_way,
             session=self._agreement,
-            first_round=first_round,
             framing=framing,
             clock=clock,
         )
@@ -145,9 +143,14 @@ class DirectTransport(Transport):
             self._sides = self._draw()
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
+        self,
+        rows: NDArray[np.float32],
+        direction: Direction,
+        tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> NDArray[np.float32]:
         """Sum over remote neighbours, float32[n, F]; see ``Transport.aggregate``."""
+        operation.refuse("An exchange between hosts")
         check_rows(rows, self.vertices, self.worker)
         if self._compressed is not None:
             return self._compressed.aggregate(

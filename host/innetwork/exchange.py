@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from switchgnn.base.array_types import Bools, Float32s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression, Savings, SkipMasks
-from switchgnn.host.base.errors import FeatureError, TransportError
+from switchgnn.host.base.errors import FeatureError
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.status import ExchangeStatus
 from switchgnn.host.innetwork.barrier import Barrier, Following
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.innetwork.fixed_point import (
-    ORDERED,
     ExchangeKind,
     FixedPoint,
     FixedSums,
@@ -28,7 +28,6 @@ from switchgnn.host.innetwork.schedule import block_schedules, empty_schedule
 from switchgnn.host.innetwork.units import ShareListener, UnitExchange
 from switchgnn.host.links.faults import FaultCounts, injected_faults
 from switchgnn.host.links.transport import (
-    Operation,
     Transport,
     check_rows,
     expected_traffic,
@@ -55,8 +54,6 @@ class InNetworkExchange(Transport):
         addresses: this worker's addresses.
         session: the number that the install of the plan returned.
         pace: bounds on sending and waiting.
-        first_round: number of the first round; must grow within a session, which ends with the
-            processes that have announced early features.
         on_block: called with (round, block, fragment) after each fragment.
         on_share: called during a fragment, with the completed share.
         clock: the clock of the link.
@@ -78,7 +75,6 @@ class InNetworkExchange(Transport):
         *,
         session: int,
         pace: Pace | None = None,
-        first_round: int = 1,
         on_block: BlockListener | None = None,
         on_share: ShareListener | None = None,
         clock: Clock = SYSTEM_CLOCK,
@@ -101,7 +97,7 @@ class InNetworkExchange(Transport):
         self._part = part
         self._link = link
         self._start_traffic = link.traffic
-        self._round = self._first_round = first_round
+        self._round = 1
         self._on_block = on_block
         self._responder = Responder(endpoint, part.vertices)
         self._schedules = block_schedules(part, addresses, pace.group_size, session, manifest.rows)
@@ -127,17 +123,10 @@ class InNetworkExchange(Transport):
         """Send rows in fewer bytes from the next exchange on, as all workers must.
 
         Raises:
-            TransportError: this exchange has no compression; or it begins in the middle of a
-                session, where others may hold what an earlier process has sent.
+            TransportError: this exchange has no compression.
         """
         if self._strawman:
             compression.refuse("strawman", "take switch, or leave out the options of compression")
-        if compression.cache and self._first_round > 1:
-            raise TransportError(
-                f"Worker {self._part.worker} begins with round {self._first_round}, and has none "
-                "of the rows that others may have cached: start all workers with round 1 after "
-                "`switchgnn controller install --new-session`."
-            )
         self._cached = compression.cache
         bits, fan_in = compression.bits, self._manifest.max_fan_in
         rounding = Rounding(compression, self._part.worker)
@@ -191,17 +180,7 @@ class InNetworkExchange(Transport):
             PlannerError: the plan was made without that direction.
             TransportError: this exchange has no other operation than sums.
         """
-        fixed, sums = self.aggregate_parts(rows, direction, tensor_id, operation)
-        return fixed.decode() if sums is None else fixed.decode() + sums
-
-    def aggregate_parts(
-        self, rows: Float32s, direction: Direction, tensor_id: int, operation: Operation
-    ) -> tuple[FixedSums, Float32s | None]:
-        """Return the integers that the switch summed, and float32[n, F], the sums of the hosts.
-
-        Each has 0 where the other has the sum. None: hosts sum nothing. See ``Transport``.
-        """
-        return self.aggregate_fixed(rows, direction, tensor_id, operation), None
+        return self.aggregate_fixed(rows, direction, tensor_id, operation).decode()
 
     def aggregate_fixed(
         self,
@@ -215,7 +194,7 @@ class InNetworkExchange(Transport):
         With a cache, they are the sums of the changes of all rounds.
         """
         check_rows(features, len(self._part.vertices), self._part.worker)
-        widest = self._manifest.lanes * (header.LAST_FRAGMENT + 1)
+        widest = self._manifest.lanes * header.most_fragments(operation)
         if features.shape[1] > widest:
             raise FeatureError(
                 f"A row of {features.shape[1]:,} numbers is too wide: at most {widest:,} fit into "
@@ -229,7 +208,7 @@ class InNetworkExchange(Transport):
                 "after `switchgnn controller install --new-session`."
             )
         own = largest_magnitude(features)
-        own = 0 if operation in ORDERED else own
+        own = 0 if operation.rule.words else own
         # Check locally first, so that the offending worker reports the error.
         self._parts.scales.check_own(direction, own)
         kind = ExchangeKind(direction, features.shape[1], operation)

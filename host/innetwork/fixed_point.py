@@ -6,15 +6,15 @@ the int32 range, and a sum is wrong by at most n / (2 f).
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.host.base.compression import WHOLE_BITS
 from switchgnn.host.base.errors import FeatureError
+from switchgnn.host.base.operations import Operation, Words
 from switchgnn.host.innetwork.errors import MagnitudeError
-from switchgnn.host.links.transport import Operation
 from switchgnn.planner.base.direction import Direction
 
 LARGEST_SUM = float(np.finfo(np.float32).max)
@@ -85,46 +85,42 @@ class FixedPoint:
 class FixedSums:
     """Sums as the switch computed them, int32[n, F], at a scale.
 
-    There is one row per vertex of the worker; 0 without remote neighbours.
+    There is one row per vertex of the worker; 0 without remote neighbours. `of_hosts`: float32[n,
+    F], the sums of a plan that leaves some to the hosts, each 0 where the other has the sum.
     """
 
     values: Int32s
     fixed_point: FixedPoint
+    of_hosts: Float32s | None = None
 
     def decode(self) -> Float32s:
         """Return the sums as float32[n, F]."""
-        return self.fixed_point.decode(self.values)
-
-
-_SIGN = np.uint32(1 << 31)
+        sums = self.fixed_point.decode(self.values)
+        return sums if self.of_hosts is None else sums + self.of_hosts
 
 
 @dataclass(frozen=True)
-class Ordered(FixedPoint):
-    """Words that compare, without a sign, as the features of a MAX; of a MIN, as their negatives.
-
-    All features fit. 0 is less than all others, and stands for no feature.
-    """
+class OwnWords(FixedPoint):
+    """The words of an operation that needs no scale; all features fit."""
 
     scale: float = np.inf
     max_fan_in: int = 1
     magnitude: float = np.inf
-    negative: bool = False
+    words: Words = field(kw_only=True)
 
     def encode(self, features: Float32s) -> Int32s:
         """Return the words, same shape, as int32."""
-        words = (-features if self.negative else features).view(np.uint32)
-        return np.where(words & _SIGN, ~words, words | _SIGN).view(np.int32)
+        return self.words.encode(features).view(np.int32)
 
     def decode(self, sums: Int32s) -> Float32s:
-        """Return the features, same shape; of 0, the infinity that none reaches."""
-        words = sums.view(np.uint32)
-        features = np.where(words & _SIGN, words ^ _SIGN, ~words).view(np.float32)
-        features[words == 0] = -np.inf
-        return -features if self.negative else features
+        """Return the features, same shape."""
+        return self.words.decode(sums.view(np.uint32))
 
 
-ORDERED = {Operation.MAX: Ordered(), Operation.MIN: Ordered(negative=True)}
+def own_words(operation: Operation) -> OwnWords | None:
+    """Return the words of an operation that needs no scale; None: it has fixed point."""
+    words = operation.rule.words
+    return None if words is None else OwnWords(words=words)
 
 
 def largest_magnitude(features: Float32s) -> int:
@@ -203,7 +199,7 @@ class Foresight:
             for index in (before + 1, earlier)
             if index >= 0 and kinds[index] == kind
         ]
-        fixed_point = ORDERED.get(kind.operation) or self._fixed_point(max(alike))
+        fixed_point = own_words(kind.operation) or self._fixed_point(max(alike))
         return None if fixed_point is None else Foreseen(kind, fixed_point)
 
     def _fixed_point(self, largest: int) -> FixedPoint | None:

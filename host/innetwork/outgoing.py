@@ -14,7 +14,7 @@ from switchgnn.host.base.compression import (
     Savings,
     all_skipped,
 )
-from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, Ordered
+from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, OwnWords
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire.header import Header, combine_of, in_pool, lanes_of
@@ -196,7 +196,7 @@ class Rounding:
 
     def encode(self, features: Float32s, scale: FixedPoint, tensor: Tensor) -> Int32s:
         """Return int32[n, F], the rows float32[n, F] at a scale."""
-        if isinstance(scale, Ordered) or not (self._stochastic or self._feedback):
+        if isinstance(scale, OwnWords) or not (self._stochastic or self._feedback):
             return scale.encode(features)
         exact = features.astype(np.float64)
         if self._feedback and tensor in self._rests:

@@ -10,7 +10,6 @@ from switchgnn.host.base.compression import Savings
 from switchgnn.host.innetwork.barrier import Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.fixed_point import (
-    ORDERED,
     ExchangeKind,
     FixedPoint,
     FixedSums,
@@ -19,6 +18,7 @@ from switchgnn.host.innetwork.fixed_point import (
     Largest,
     Scales,
     magnitude_from_bits,
+    own_words,
 )
 from switchgnn.host.innetwork.outgoing import (
     ChangedRows,
@@ -43,8 +43,9 @@ class RoundLayout:
 
     def words(self, kind: ExchangeKind) -> tuple[int, ...]:
         """Return the words of the fragments of a row, in pool 0."""
-        words = header.fragment_words(kind.width, self._manifest.lanes, self.rows)
-        return tuple(word | header.MAXIMUM * (kind.operation in ORDERED) for word in words)
+        return header.fragment_words(
+            kind.width, self._manifest.lanes, self.rows, operation=kind.operation
+        )
 
     def blocks(self, kind: ExchangeKind) -> range:
         """Return the numbers of the blocks of an exchange."""
@@ -172,7 +173,7 @@ class SumRound:
         else:
             if cache is not None and not cache.fits(self._largest):
                 cache.begin_again()
-            kept = ORDERED.get(kind.operation) if cache is None else cache.fixed_point
+            kept = own_words(kind.operation) if cache is None else cache.fixed_point
             lasting = cache is not None
             fixed_point = kept or parts.scales.choose(self.number, largest, lasting=lasting)
         parts.scales.check(self.number, kind.direction, largest, fixed_point)

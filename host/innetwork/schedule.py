@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Int32s, Int64s, Integers, UInt8s, UInt32s
 from switchgnn.host.wire import header
@@ -34,18 +33,24 @@ class FeatureFrames:
         session: int,
     ) -> None:
         size = len(sources)
-        self._session = session
         self._addresses = addresses
+        echoes = np.zeros(size, dtype=np.uint8)
+        echoes[group_size - 1 :: group_size] = 1
+        echoes[-1:] = 1
         # The headers of all widths, without what changes.
-        self._headers = headers = np.zeros(size, dtype=header.HEADER_WORDS)
-        headers["src_id"], headers["dst_id"] = sources, destinations
-        headers["block_id"], headers["count"] = block_id, count
-        headers["flags"] = header.Kind.FEATURE
-        headers["feature_group"] = np.arange(size) // group_size
-        echoes = np.zeros(size, dtype=np.bool_)
-        echoes[group_size - 1 :: group_size] = True
-        echoes[-1:] = True
-        headers["extension"] = header.VERSION << 4 | echoes
+        self._headers = np.zeros((size, header.HEADER_BYTES), dtype=np.uint8)
+        header.write_fields(
+            self._headers,
+            src_id=sources,
+            dst_id=destinations,
+            block_id=block_id,
+            count=count,
+            kind=header.Kind.FEATURE,
+            version=header.VERSION,
+            echo=echoes,
+            feature_group=np.arange(size) // group_size,
+            session=session & header.SESSION_MASK,
+        )
         # By the width, the pool, and whether they are narrow.
         self._frames_of: dict[tuple[int, int, bool], UInt8s] = {}
 
@@ -68,9 +73,7 @@ class FeatureFrames:
         key = width, header.pool_of(fragment), narrow
         if (frames := self._frames_of.get(key)) is None:
             frames = self._frames_of[key] = self._frames(width)
-        headers = _headers_of(frames)
-        headers["fragment"] = fragment
-        headers["number"] = header.session_and_round(self._session, round_number)
+        header.write_fields(_headers_of(frames), fragment=fragment, round=round_number)
         sizes = self._write_narrow(frames, lanes) if narrow else None
         if sizes is None:
             body = np.ascontiguousarray(lanes, dtype=">i4").view(np.uint8)
@@ -82,6 +85,7 @@ class FeatureFrames:
         """Write bodies, lengths and Bits; return uint32[S], the bytes of each frame."""
         width = lanes.shape[1]
         needed = bits_needed(lanes)
+        codes = np.zeros(len(lanes), dtype=np.uint8)
         sizes = np.zeros(len(lanes), dtype=np.uint32)
         for bits in header.allowed_bits(width):
             those = np.flatnonzero(needed == bits)
@@ -91,21 +95,21 @@ class FeatureFrames:
             frames[those, header.BODY_AT : end] = pack_lanes(lanes[those], bits)
             envelope = self._addresses.envelope(end - header.HEADER_AT)
             frames[those, : header.HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
-            extension = self._headers["extension"][those] | header.BITS.index(bits) << 2
-            _headers_of(frames)["extension"][those] = extension
+            codes[those] = header.BITS.index(bits)
+        header.write_fields(_headers_of(frames), bits=codes)
         return sizes
 
     def _frames(self, width: int) -> UInt8s:
         """Return frames with that many numbers, still to be filled."""
         frames = np.zeros((self.count, header.feature_frame_bytes(width)), dtype=np.uint8)
-        _headers_of(frames)[...] = self._headers
+        _headers_of(frames)[:] = self._headers
         envelope = self._addresses.envelope(header.feature_frame_bytes(width) - header.HEADER_AT)
         frames[:, : header.HEADER_AT] = np.frombuffer(envelope, dtype=np.uint8)
         return frames
 
 
-def _headers_of(frames: UInt8s) -> NDArray[np.void]:
-    return frames[:, header.HEADER_AT : header.BODY_AT].view(header.HEADER_WORDS)[:, 0]
+def _headers_of(frames: UInt8s) -> UInt8s:
+    return frames[:, header.HEADER_AT : header.BODY_AT]
 
 
 @dataclass(frozen=True)

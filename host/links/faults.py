@@ -163,7 +163,8 @@ class FaultyLink(WrappedLink):
 
 def injected_faults(link: Link) -> dict[str, FaultCounts]:
     """Return the faults on a link by direction; empty without injection."""
-    link = link.whole if isinstance(link, LinkHalf) else link
+    while isinstance(link, LinkHalf):
+        link = link.whole
     return link.counts if isinstance(link, FaultyLink) else {}
 
 

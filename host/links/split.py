@@ -1,13 +1,14 @@
-"""One link for two exchanges that run in two threads.
+"""One link for two exchanges, which run in two threads or take turns in one.
 
 A thread that needs frames reads the link itself, and puts frames of the other half into that half's
 queue. A thread that finds the link being read waits for its queue. One half leads: the one that
 frames came for last. The other half reads only if the leader stays away from the link for a while,
 so two active threads do not take turns at every batch.
+
+In one thread, the exchange of one half goes on where that of the other one would wait for frames.
 """
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from math import inf
@@ -15,6 +16,7 @@ from math import inf
 import numpy as np
 
 from switchgnn.base.array_types import Bools
+from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.base.errors import LinkError
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
 from switchgnn.host.wire.header import ETHERNET_BYTES, KIND_AT, KIND_MASK, PROTOCOL
@@ -30,6 +32,8 @@ _AT_ONCE = 64
 _ABSENCE = 0.002
 # Seconds after which a waiting half looks whether the leader is away.
 _LOOK_AGAIN = 0.005
+# Seconds after which the other exchange of a thread has its turn, though frames never pause.
+_TURN = 0.001
 
 # Returns bool[N] for the N frames of a batch that were not taken yet: those of the second half.
 OfSecond = Callable[[FrameBatch], Bools]
@@ -54,26 +58,30 @@ def kinds_from(first_kind: int, protocol: int = PROTOCOL) -> OfSecond:
 
 
 def split_link(
-    link: Link, of_second: OfSecond, kept_at_most: int = KEPT_AT_MOST
+    link: Link,
+    of_second: OfSecond,
+    kept_at_most: int = KEPT_AT_MOST,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> tuple["LinkHalf", "LinkHalf"]:
     """Split a link without pending frames, which belongs to the halves from now on.
 
     `of_second`: which frames belong to the second half. A half keeps `kept_at_most` frames, and
-    drops older ones.
+    drops older ones. `clock`: that of the link.
     """
-    shared = _Shared(link, of_second, kept_at_most)
+    shared = _Shared(link, of_second, kept_at_most, clock)
     return shared.halves
 
 
 class _Shared:
     """The link and who uses it now."""
 
-    def __init__(self, link: Link, of_second: OfSecond, kept_at_most: int) -> None:
-        self.link, self.of_second = link, of_second
+    def __init__(self, link: Link, of_second: OfSecond, kept_at_most: int, clock: Clock) -> None:
+        self.link, self.of_second, self.now = link, of_second, clock.now
         # whether batches of the link may be used while the other half reads
         self.passes = link.keep_batch()
         # protects `reader`, `leader`, `left_at`, and what the halves say of their waits
         self.lock = threading.Lock()
+        self.one_thread = False  # whether the halves take turns, and none of them leads
         self.reader: LinkHalf | None = None  # the half that reads the link
         self.leader: LinkHalf | None = None  # the half that frames came for last
         self.left_at = -inf  # when the leader last stopped reading
@@ -97,6 +105,8 @@ class LinkHalf(Link):
     def __init__(self, shared: _Shared, kept_at_most: int) -> None:
         self.closed = False
         self.dropped = 0
+        self._meanwhile: Callable[[], float] | None = None
+        self._next_turn = -inf
         self._shared = shared
         self._queue: deque[bytes] = deque(maxlen=kept_at_most)
         self._own = self._batch = new_batch(_AT_ONCE, LARGEST_FRAME)
@@ -115,6 +125,18 @@ class LinkHalf(Link):
     def whole(self) -> Link:
         """The link that both halves share."""
         return self._shared.link
+
+    def take_turns(self, meanwhile: Callable[[], float]) -> None:
+        """Share one thread with the other half, whose exchange goes on where this one would wait.
+
+        `meanwhile` lets it go on, and returns the seconds without anything to do for it.
+        """
+        self._meanwhile, self._shared.one_thread = meanwhile, True
+
+    @property
+    def arrived(self) -> bool:
+        """Whether frames are here that were not taken."""
+        return bool(self._queue) or self._taken < self._batch.count
 
     @property
     def traffic(self) -> Traffic:
@@ -158,16 +180,30 @@ class LinkHalf(Link):
 
     def _next(self, seconds: float) -> bool:
         """Get another batch; return whether there is one."""
+        if self._meanwhile is None:
+            return self._get(seconds)
+        until, pause = self._shared.now() + seconds, 0.0
+        while True:
+            here = self._get(max(0.0, min(until - self._shared.now(), pause)))
+            now = self._shared.now()
+            if now >= self._next_turn or (not here and now < until):
+                pause = self._meanwhile()
+                self._next_turn = self._shared.now() + _TURN
+            if here or now >= until:
+                return here
+
+    def _get(self, seconds: float) -> bool:
+        """Get another batch, or nothing as soon as the other exchange of this thread has frames."""
         # The last one may be the link's, which changes as soon as anybody reads.
         self._batch, self._own.count, self._taken = self._own, 0, 0
-        until = time.monotonic() + seconds
+        until = self._shared.now() + seconds
         while self._begin_to_read(until):
             leader: LinkHalf | None = None
             try:
                 leader = self._read(until)
             finally:
                 self._end_reading(leader)
-            if leader is not self.other:
+            if leader is not self.other or self._meanwhile is not None:
                 break
         # Frames of a mixed batch are in the queue.
         while self._queue and self._batch.count < _AT_ONCE and self._batch is self._own:
@@ -185,7 +221,7 @@ class LinkHalf(Link):
                     raise LinkError(str(error)) from error
                 if self._queue:
                     return False
-                now, turn = time.monotonic(), self._turn()
+                now, turn = shared.now(), self._turn()
                 # A last look at the end of a wait disturbs nobody.
                 if turn <= now or (until <= now and turn < inf):
                     shared.reader = self
@@ -212,7 +248,7 @@ class LinkHalf(Link):
 
     def _read(self, until: float) -> "LinkHalf | None":
         """Read the link until frames for a waiting half come; return it, or None: time is over."""
-        shared, seconds = self._shared, until - time.monotonic()
+        shared, seconds = self._shared, until - self._shared.now()
         while True:
             if shared.lent is self.other:
                 shared.link.keep_batch()
@@ -226,9 +262,9 @@ class LinkHalf(Link):
                 return None
             if self._take_own(batch):
                 return self
-            if self.other._waits:
+            if self.other._waits or self._meanwhile is not None:
                 return self.other
-            seconds = until - time.monotonic()
+            seconds = until - self._shared.now()
             if seconds < -_ABSENCE:
                 return None
 
@@ -254,8 +290,8 @@ class LinkHalf(Link):
         shared = self._shared
         with shared.lock:
             shared.reader = None
-            if leader is not None:
-                shared.leader, shared.left_at = leader, time.monotonic()
+            if leader is not None and not shared.one_thread:
+                shared.leader, shared.left_at = leader, self._shared.now()
             if leader is not self or self.other._queue:
                 self.other._changed.notify()
             self._close_link_if_unused()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.base.errors import FeatureError, TransportError
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.status import ExchangeStatus
 from switchgnn.host.links.faults import FaultCounts, open_worker_link
@@ -23,22 +23,6 @@ from switchgnn.planner import Direction, Manifest, WorkerPart
 from switchgnn.planner.base.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
 
 NO_TRAFFIC = Traffic(0, 0, 0, 0)
-
-
-class Operation(str, Enum):
-    """What becomes of the features of a vertex's remote neighbours."""
-
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
-
-    def refuse(self, where: str) -> None:
-        """Raise TransportError, as there are only sums."""
-        if self is not Operation.SUM:
-            raise TransportError(
-                f"{where} has sums only: exchange a {self.value} over the transport switch, by a "
-                "plan that leaves nothing to the hosts."
-            )
 
 
 @dataclass(frozen=True)
@@ -106,14 +90,27 @@ class Transport(Protocol):
     """
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
+        self,
+        rows: NDArray[np.float32],
+        direction: Direction,
+        tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> NDArray[np.float32]:
-        """Sum over the remote neighbours of each of this worker's vertices.
+        """Combine the rows of the remote neighbours of each of this worker's vertices.
 
-        `rows`: float32[n, F], one row per vertex of this worker, ids ascending; any F from 1, the
-        same for all workers. They are not used after the return. `tensor_id` numbers the tensor: a
-        cache compares it with the last one of the same id, direction and width. Returns float32[n,
-        F]; 0 for a vertex without remote neighbours.
+        Args:
+            rows: float32[n, F], one row per vertex of this worker, ids ascending; any F from 1, the
+                same for all workers. They are not used after the return.
+            direction: along the edges, or against them.
+            tensor_id: numbers the tensor: a cache compares it with the last one of the same id,
+                direction and width.
+            operation: how rows are combined, the same for all workers.
+
+        Returns:
+            float32[n, F]; for a vertex without remote neighbours what the operation's rule says.
+
+        Raises:
+            TransportError: this transport does not have the operation.
         """
 
     @property

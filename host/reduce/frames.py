@@ -15,13 +15,12 @@ from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.header import (
     BODY_AT,
     HEADER_AT,
-    HEADER_WORDS,
     KIND_AT,
     Header,
     Kind,
     feature_frame_bytes,
     lanes_of,
-    session_and_round,
+    write_fields,
 )
 from switchgnn.host.wire.link import Link
 from switchgnn.host.wire.native import Arrived, native_frames, shared_fields, write_checksums
@@ -37,15 +36,6 @@ _BLOCK_BITS = 16
 _BLOCK_MASK = (1 << _BLOCK_BITS) - 1
 LAST_NUMBER = (1 << _BLOCK_BITS + 24) - 1
 _RESEND = 0x10
-# A frame with room for a full fragment.
-_FRAME = np.dtype(
-    {
-        "names": ["header", "lanes"],
-        "formats": [HEADER_WORDS, (_LANE, LANES)],
-        "offsets": [HEADER_AT, BODY_AT],
-        "itemsize": feature_frame_bytes(LANES),
-    }
-)
 
 
 def number_of(header: Header) -> int:
@@ -75,10 +65,8 @@ class FragmentFrames:
 
     def __init__(self, addresses: Addresses, worker: int, session: int, slots: int) -> None:
         self._slots = slots
-        self._upper = session_and_round(session, 0)
-        self._bytes = np.zeros((slots, _FRAME.itemsize), dtype=np.uint8)
-        self._frames = self._bytes.view(_FRAME).reshape(slots)
-        self._lanes = self._frames["lanes"]
+        self._bytes = np.zeros((slots, feature_frame_bytes(LANES)), dtype=np.uint8)
+        self._lanes = self._bytes[:, BODY_AT:].view(_LANE)
         self._rows = FrameRows(self._bytes)
         self.widths = np.zeros(slots, dtype=np.uint8)
         self.codes = np.zeros(slots, dtype=np.uint8)
@@ -103,16 +91,18 @@ class FragmentFrames:
     def _complete(self, number: int, slots: slice, width: int, codes: UInt8s) -> None:
         """Write all but the lanes of some frames of one width."""
         self._bytes[slots, :BODY_AT] = self._heads[width]
-        headers = self._frames["header"][slots]
-        numbers = np.arange(number, number + len(headers))
-        headers["block_id"] = numbers & _BLOCK_MASK
-        headers["number"] = self._upper | numbers >> _BLOCK_BITS
-        headers["feature_group"] = codes
+        numbers = np.arange(number, number + len(codes))
+        write_fields(
+            self._bytes[slots, HEADER_AT:BODY_AT],
+            block_id=numbers & _BLOCK_MASK,
+            round=numbers >> _BLOCK_BITS,
+            feature_group=codes,
+        )
         self.widths[slots] = width
         self.codes[slots] = codes
         sizes = None
         if width < _WIDEST:
-            sizes = np.full(len(headers), feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)
+            sizes = np.full(len(codes), feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)
         write_checksums(self._bytes[slots], sizes)
 
     def send(self, link: Link, number: int, count: int) -> None:

@@ -67,15 +67,13 @@ class DifferentMarksError(Exception):
 class StreamSettings:
     """What all tensors of a worker's stream have in common.
 
-    `slots`: of the switch. `bits`: of each float, 48 or 32. `generator`: for stochastic rounding;
-    None: to the nearest.
+    `slots`: of the switch. `bits`: of each float, 48 or 32.
     """
 
     worker: int
     workers: int
     slots: int
     bits: int
-    generator: np.random.Generator | None
 
 
 class Reduction:
@@ -130,7 +128,7 @@ class Reduction:
         if end <= begin:
             return 0
         values = self._values[begin * self._held : end * self._held].reshape(end - begin, -1)
-        lanes = self._scales(begin, end).quantise(values, setting.generator)
+        lanes = self._scales(begin, end).quantise(values)
         frames.write(number, lanes, self._codes[begin + self._distance : end + self._distance])
         return end - begin
 

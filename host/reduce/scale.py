@@ -30,9 +30,6 @@ _MANTISSA_BITS = np.uint32(23)
 _MANTISSA = np.uint32((1 << 23) - 1)
 _INFINITY_BITS = np.uint32(0x7F800000)
 _LANE, _HALF = np.dtype(">i4"), np.dtype(">u2")
-# Of the random numbers that are added before rounding down.
-_RANDOM_BITS = 16
-_RANDOM_STEP = 2.0**-_RANDOM_BITS
 
 
 def numbers_of(bits: int) -> int:
@@ -99,24 +96,17 @@ class FragmentScales:
         if bits != COARSE:
             self.factors = 2.0 ** (31 - workers.bit_length()) * self._base / bounds
 
-    def quantise(self, values: Float32s, generator: np.random.Generator | None = None) -> Int32s:
+    def quantise(self, values: Float32s) -> Int32s:
         """Return the lanes of fragments, int32[F, k] in network order, for values, float32[F, m].
 
-        0 if some value is not finite. With a generator values are rounded up or down at random so
-        that the mean is right.
+        0 if some value is not finite.
         """
         with np.errstate(invalid="ignore"):
             steps = values.astype(np.float64)
         steps *= self.factors
         if NOT_FINITE in self.codes.tobytes():
             steps[self.codes == NOT_FINITE] = 0
-        if generator is None:
-            np.rint(steps, out=steps)
-        else:
-            whole = np.floor(steps)
-            random = generator.integers(0, 1 << _RANDOM_BITS, steps.shape, dtype=np.uint16)
-            # The difference is exact, so a whole number stays what it is.
-            steps = whole + np.floor(steps - whole + (random + 0.5) * _RANDOM_STEP)
+        np.rint(steps, out=steps)
         if self._base == 1:
             return steps.astype(_LANE)
         m = values.shape[1]
@@ -145,15 +135,15 @@ class FragmentScales:
         with np.errstate(over="ignore"):
             out[:] = steps
 
-    def error_bounds(self, *, stochastic: bool = False) -> Float64s:
+    def error_bounds(self) -> Float64s:
         """Return the largest error of sums, float64[F], before their rounding to float32."""
-        return self._workers / self.factors[:, 0] / (1 if stochastic else 2)
+        return self._workers / self.factors[:, 0] / 2
 
 
 class _IntegerScale:
     """The scale of integers, which the switch adds as they are."""
 
-    def quantise(self, values: Int32s, _generator: object = None) -> Int32s:
+    def quantise(self, values: Int32s) -> Int32s:
         return values
 
     def dequantise(self, sums: Int32s, out: Int32s, divisor: int = 1) -> None:

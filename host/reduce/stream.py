@@ -103,7 +103,7 @@ class ReduceStream:
 
     `session`: the number that the install of the plan returned. `plan_id`: the first 32 bits of the
     plan's digest. `pace`: its window counts fragments. `clock`: of the link. `bits`: of each
-    float, 48 or, coarse, 32. `generator`: for stochastic rounding; None: to the nearest.
+    float, 48 or, coarse, 32.
     """
 
     def __init__(
@@ -118,14 +118,13 @@ class ReduceStream:
         pace: Pace | None = None,
         clock: Clock = SYSTEM_CLOCK,
         bits: int = PRECISE,
-        generator: np.random.Generator | None = None,
     ) -> None:
         self.counters = ReduceCounters()
         self._link, self._addresses, self._clock = link, addresses, clock
         self._worker, self._workers = worker, workers
         self._session, self._plan_id = session & SESSION_MASK, plan_id
         self._pace = pace or Pace()
-        self._bits, self._generator = bits, generator
+        self._bits = bits
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
         self._opening: StreamStart | None = None
         self._flow: _Flow | None = None
@@ -177,7 +176,7 @@ class ReduceStream:
         pipeline = FragmentPipeline(
             self._link, frames, sums, timers=timers, congestion=congestion, first=number
         )
-        setting = StreamSettings(self._worker, self._workers, slots, self._bits, self._generator)
+        setting = StreamSettings(self._worker, self._workers, slots, self._bits)
         self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 
     @property

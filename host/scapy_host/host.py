@@ -1,9 +1,8 @@
 """A worker in Scapy, for `switchgnn run --hosts scapy`: the protocol in one short file.
 
 Begin with `aggregate_fixed`; docs/protocol.md and docs/recovery.md define the packets. The hosts of
-`host/innetwork` do the same many times as fast, with native frames, several blocks in flight,
-bundles, maxima, early features, heartbeats and congestion control. They also fetch the features of
-a sum that lost a contribution inside the switch, where this host ends with an error.
+`host/innetwork` are many times as fast and do more: they also repair a sum that lost a contribution
+inside the switch, where this host ends with an error.
 """
 
 from collections.abc import Callable
@@ -15,9 +14,10 @@ from scapy.layers.l2 import Ether
 
 from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.host.base.errors import TransportError
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork import errors, exchange, fixed_point, outgoing, responder
 from switchgnn.host.innetwork.barrier import where
-from switchgnn.host.links.transport import Operation, check_rows
+from switchgnn.host.links.transport import check_rows
 from switchgnn.host.scapy_host.layers import BarrierLayer, Fragment, Layers, SwitchGNN, to_switch
 from switchgnn.host.wire import header
 from switchgnn.host.wire.header import OPENING_BLOCK, Kind, Unit

@@ -1,17 +1,20 @@
-"""The format of SwitchGNN packets: a table of its fields, and packets packed and parsed one by one.
+"""The format of SwitchGNN packets: all else follows from the table of fields, ``Header``.
 
 `p4src/headers.p4` declares the same fields and `docs/protocol.md` draws them; a test compares them.
-Scapy's layers, the Wireshark dissector, and native code have their fields and offsets from the
-table. Features go through :mod:`switchgnn.host.innetwork.schedule`, many at a time.
+Packing and parsing, Scapy's layers, and native code read fields and offsets from the table, and a
+test compares the Wireshark dissector with it. ``write_fields`` writes many headers at a time.
 """
 
 import struct
 import zlib
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, cast
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from switchgnn.host.base.operations import Operation
 from switchgnn.planner.base.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lanes
 from switchgnn.planner.base.lanes import LANES as PLANNED_LANES
 
@@ -51,6 +54,76 @@ BITS = (32, 16, 8, 0)
 GROUP_BYTES = 32
 
 
+class Header(NamedTuple):
+    """One SwitchGNN header, and the table of its fields, with their names and bits on the wire.
+
+    `fragment` is the word with number, pool and width of a fragment, see `fragment_words`; `bits`
+    are those of a number in the body, and in a RECALL any but 32 allow a narrow sum. A
+    tuple is created in a third of the time of a frozen dataclass, and each frame needs one.
+    """
+
+    # The paper's fields (section 4).
+    src_id: Annotated[int, "Src_id", 32] = 0
+    dst_id: Annotated[int, "Dst_id", 32] = 0
+    block_id: Annotated[int, "Block_id", 16] = 0
+    count: Annotated[int, "Count", 16] = 0  # type: ignore[assignment]  # hides a tuple's method
+    is_ack: Annotated[bool, "Is_ACK", 1] = False
+    is_fetch: Annotated[bool, "Is_Fetch", 1] = False
+    ecn: Annotated[bool, "ECN", 1] = False
+    resend: Annotated[bool, "Resend", 1] = False
+    # Our extension.
+    kind: Annotated[Kind, "Kind", 4] = Kind.FEATURE
+    version: Annotated[int, "Version", 4] = VERSION
+    bits: Annotated[int, "Bits", 2] = 32
+    level: Annotated[int, "Level", 1] = 0
+    echo: Annotated[bool, "Echo", 1] = False
+    fragment: Annotated[int, "Fragment", 9, "Pool", 2, "Width", 5] = 0
+    feature_group: Annotated[int, "Feature_group", 16] = 0
+    session: Annotated[int, "Session", 8] = 0
+    round: Annotated[int, "Round", 24] = 0
+
+    @property
+    def unit(self) -> "Unit":
+        """What a packet of an exchange over the switch belongs to."""
+        return Unit(self.round, self.block_id, self.fragment)
+
+    def pack(self, body: bytes) -> bytes:
+        """Return the header with the checksum over itself and ``body``, then ``body``."""
+        head = _pack(self)
+        return head + zlib.crc32(body, zlib.crc32(head)).to_bytes(4, "big") + body
+
+
+class BarrierBody(NamedTuple):
+    """The body of DONE, ADVANCE, WAITING and REDUCING, and the table of its fields."""
+
+    # Float32 bits of the largest magnitude of the round; in a REDUCING the upper 8 bits of the
+    # newest fragment's number, and `round` has its lower 32 bits.
+    magnitude: Annotated[int, "magnitude", 32] = 0
+    plan: Annotated[int, "plan", 32] = 0  # First 32 bits of the plan's digest.
+    round: Annotated[int, "round", 32] = 0
+    # Bit w: worker w is done; in a DONE the sender's heartbeat, in the same bit.
+    workers: Annotated[int, "workers", 128] = 0
+    # The latest heartbeat of each worker in a WAITING or REDUCING; otherwise None.
+    heartbeats: Annotated[int | None, "heartbeats", 128] = None
+
+    def pack(self) -> bytes:
+        """Return the 28 bytes on the wire, 44 of a WAITING or REDUCING."""
+        pairs = zip(self, (*BARRIER_FIELDS, *WAITING_FIELDS), strict=True)
+        return b"".join(
+            value.to_bytes(bits // 8, "big") for value, (_, bits) in pairs if value is not None
+        )
+
+    @classmethod
+    def unpack(cls, frame: bytes | memoryview, kind: Kind) -> "BarrierBody":
+        """Parse the body of a sound frame of a kind."""
+        values, begin = [], BODY_AT
+        for _, bits in (*BARRIER_FIELDS, *WAITING_FIELDS * (kind in HEARTBEAT_KINDS)):
+            end = begin + bits // 8
+            values.append(int.from_bytes(frame[begin:end], "big"))
+            begin = end
+        return cls(*values)
+
+
 class HeaderField(NamedTuple):
     """A field of `bits` bits; P4's name is the lower-case one."""
 
@@ -58,46 +131,19 @@ class HeaderField(NamedTuple):
     bits: int
 
 
-def _fields(**bits: int) -> tuple[HeaderField, ...]:
-    return tuple(HeaderField(*each) for each in bits.items())
+def _fields(table: Any) -> tuple[tuple[HeaderField, ...], ...]:  # noqa: ANN401
+    """Return the fields on the wire for each one of a table."""
+    cells = [annotated.__metadata__ for annotated in table.__annotations__.values()]
+    return tuple(
+        tuple(HeaderField(*each) for each in zip(cell[::2], cell[1::2], strict=True))
+        for cell in cells
+    )
 
 
-HEADER_FIELDS = _fields(
-    # The paper's fields (section 4).
-    Src_id=32,
-    Dst_id=32,
-    Block_id=16,
-    Count=16,
-    Is_ACK=1,
-    Is_Fetch=1,
-    ECN=1,
-    Resend=1,
-    # Our extension.
-    Kind=4,
-    Version=4,
-    Bits=2,
-    Level=1,
-    Echo=1,
-    Fragment=9,
-    Pool=2,
-    Width=5,
-    Feature_group=16,
-    Session=8,
-    Round=24,
-    Checksum=32,
-)
-# The body of DONE, ADVANCE, WAITING and REDUCING; the last two have the heartbeats besides.
-BARRIER_FIELDS = _fields(magnitude=32, plan=32, round=32, workers=128)
-WAITING_FIELDS = _fields(heartbeats=128)
-
-# The header as whole words, named by their first field but for those of several.
-HEADER_WORDS = np.dtype(
-    [
-        *(("src_id", ">u4"), ("dst_id", ">u4"), ("block_id", ">u2"), ("count", ">u2")),
-        *(("flags", "u1"), ("extension", "u1"), ("fragment", ">u2"), ("feature_group", ">u2")),
-        *(("number", ">u4"), ("checksum", ">u4")),
-    ]
-)
+_CHECKSUM = HeaderField("Checksum", 32)
+HEADER_FIELDS = (*sum(_fields(Header), ()), _CHECKSUM)
+_OF_BODIES = sum(_fields(BarrierBody), ())
+BARRIER_FIELDS, WAITING_FIELDS = _OF_BODIES[:-1], _OF_BODIES[-1:]
 
 
 class Span(NamedTuple):
@@ -108,10 +154,10 @@ class Span(NamedTuple):
     mask: int
 
 
-def spans() -> dict[str, Span]:
+def spans(fields: Sequence[HeaderField] = HEADER_FIELDS) -> dict[str, Span]:
     """Return where each field of the header is, by its name in lower case."""
     found, begin = {}, 0
-    for name, bits in HEADER_FIELDS:
+    for name, bits in fields:
         end = begin + bits
         at, last = begin // 8, (end - 1) // 8
         mask = ((1 << bits) - 1) << (8 * (last + 1) - end)
@@ -119,6 +165,75 @@ def spans() -> dict[str, Span]:
         found[name.lower()] = Span(at, size, 0 if bits == 8 * size else mask)
         begin = end
     return found
+
+
+_ATTRIBUTES = [
+    HeaderField(name, sum(bits for _, bits in parts))
+    for name, parts in zip(Header._fields, _fields(Header), strict=True)
+]
+_SPANS = spans(_ATTRIBUTES)
+# The attributes whose values are not the codes on the wire: the values by code.
+_VALUES: Mapping[str, Sequence[Any]] = {
+    **dict.fromkeys(("is_ack", "is_fetch", "ecn", "resend", "echo"), (False, True)),
+    "kind": [Kind(code) if code in Kind._value2member_map_ else code for code in range(16)],
+    "bits": BITS,
+}
+_WORDS = {8: "B", 16: "H", 32: "I"}
+
+
+def _in_words(fields: Sequence[HeaderField]) -> list[Sequence[HeaderField]] | None:
+    """Cut fields into words that `struct` knows; None: there is no way."""
+    for end in range(1, len(fields) + 1):
+        if sum(bits for _, bits in fields[:end]) in _WORDS:
+            rest = _in_words(fields[end:]) if end < len(fields) else []
+            if rest is not None:
+                return [fields[:end], *rest]
+    return None
+
+
+def _compiled() -> tuple[Callable[[Header], bytes], Callable[[bytes | memoryview, int], Header]]:
+    """Return functions that pack a header, and parse one at an offset, made from the table.
+
+    A loop over the table would take almost twice as long, and each packet needs one of them.
+    """
+    packed, parsed, form = [], [], ">"
+    for index, word in enumerate(_in_words(_ATTRIBUTES) or []):
+        left = sum(bits for _, bits in word)
+        form += _WORDS[left]
+        parts = []
+        for name, bits in word:
+            left -= bits
+            code = f"BITS.index(header.{name})" if name == "bits" else f"header.{name}"
+            parts.append(f"{code} << {left}" if left else code)
+            value = f"words[{index}] >> {left} & {(1 << bits) - 1}"
+            parsed.append(f"VALUES['{name}'][{value}]" if name in _VALUES else value)
+        packed.append(" | ".join(parts))
+    words = struct.Struct(form)
+    known = {"BITS": BITS, "VALUES": _VALUES, "pack": words.pack, "make": Header._make}
+    pack = eval(f"lambda header: pack({', '.join(packed)})", known)  # noqa: S307
+    make = eval(f"lambda words: make(({', '.join(parsed)}))", known)  # noqa: S307
+    return pack, lambda frame, at: make(words.unpack_from(frame, at))
+
+
+_pack, _parse = _compiled()
+
+
+def write_fields(headers: NDArray[np.uint8], **fields: Any) -> None:  # noqa: ANN401
+    """Write some fields of headers, uint8[S, 26], in the codes of the wire.
+
+    `fields`: by the attributes of ``Header``, a number for all, or integers[S].
+    """
+    for name, values in fields.items():
+        at, size, mask = _SPANS[name]
+        if mask:
+            low = (mask & -mask).bit_length() - 1
+            headers[:, at] &= 0xFF ^ mask
+            headers[:, at] |= np.asarray(values << low, dtype=np.uint8)
+        elif size == 3:
+            headers[:, at] = values >> 16
+            headers[:, at + 1 : at + size].view(">u2")[:, 0] = values & 0xFFFF
+        else:
+            headers[:, at : at + size].view(f">u{size}")[:, 0] = values
 
 
 ETHERTYPE_IPV4 = 0x0800
@@ -133,21 +248,26 @@ _LANE_BYTES = 4
 # Of a whole bank; what a fragment of one row has between hosts that do not pack.
 LANES = BANK_LANES
 FRAGMENT_BYTES = _LANE_BYTES * LANES
-# The word of a fragment of maxima has this bit, before the number.
-MAXIMUM = 1 << 15
-LAST_FRAGMENT = (MAXIMUM >> _NUMBER_AT) - 1
+# The rules of operations that fragments have from some number on, the last ones first.
+_RULES = sorted({each.rule.first_fragment: each.rule for each in Operation}.items(), reverse=True)
+
+
+def most_fragments(operation: Operation) -> int:
+    """Return how many fragments a row of an operation may have."""
+    first, end = operation.rule.first_fragment, 1 << dict(HEADER_FIELDS)["Fragment"]
+    return min((other for other in dict(_RULES) if other > first), default=end) - first
+
+
+LAST_FRAGMENT = most_fragments(Operation.SUM) - 1
 # The widest row in frames that every switch can make.
 WIDEST = WIDEST_ANSWER * (LAST_FRAGMENT + 1)
 
 ETHERNET_BYTES = 14
 IPV4_BYTES = 20
-# HEADER_WORDS.
-HEADER = struct.Struct(">IIHHBBHHII")
-HEADER_BYTES = HEADER_WORDS.itemsize
-CHECKED_BYTES = HEADER_BYTES - 4
+HEADER_BYTES = sum(field.bits for field in HEADER_FIELDS) // 8
+CHECKED_BYTES = HEADER_BYTES - _CHECKSUM.bits // 8
 BARRIER_BYTES = sum(field.bits for field in BARRIER_FIELDS) // 8
 HEARTBEATS_BYTES = sum(field.bits for field in WAITING_FIELDS) // 8
-_BARRIER = struct.Struct(">III16s")
 
 HEADER_AT = ETHERNET_BYTES + IPV4_BYTES
 BODY_AT = HEADER_AT + HEADER_BYTES
@@ -184,14 +304,17 @@ def fragments_of(width: int) -> int:
     return -(-width // LANES)
 
 
-def fragment_words(width: int, lanes: int, rows: int = 1) -> tuple[int, ...]:
+def fragment_words(
+    width: int, lanes: int, rows: int = 1, operation: Operation = Operation.SUM
+) -> tuple[int, ...]:
     """Return the words of a row's fragments in headers, ascending, in pool 0.
 
     `rows`: of a frame, which all have `lanes` numbers at most.
     """
+    widths = fragment_lanes(width, lanes, rows)
     return tuple(
         number << _NUMBER_AT | PLANNED_LANES.index(each * rows)
-        for number, each in enumerate(fragment_lanes(width, lanes, rows))
+        for number, each in enumerate(widths, operation.rule.first_fragment)
     )
 
 
@@ -202,7 +325,8 @@ def fragment_number(word: int) -> int:
 
 def combine_of(word: int) -> np.ufunc:
     """Return how two numbers of a fragment, uint32, become one."""
-    return np.maximum if word & MAXIMUM else np.add
+    number = fragment_number(word)
+    return next(rule.combine for first, rule in _RULES if number >= first)
 
 
 def pool_of(word: int) -> int:
@@ -263,90 +387,10 @@ class Unit(NamedTuple):
         return self.round, fragment_number(self.fragment), self.block
 
 
-class Header(NamedTuple):
-    """One SwitchGNN header; names and widths of the fields are those of the P4 program.
-
-    `fragment` is the word with number, pool and width of a fragment, see `fragment_words`; `bits`
-    are those of a number in the body, and in a RECALL any but 32 allow a narrow sum. A
-    tuple is created in a third of the time of a frozen dataclass, and each frame needs one.
-    """
-
-    kind: Kind
-    src_id: int = 0
-    dst_id: int = 0
-    block_id: int = 0
-    count: int = 0  # type: ignore[assignment]  # a tuple's method, which nobody calls here
-    is_ack: bool = False
-    is_fetch: bool = False
-    ecn: bool = False
-    resend: bool = False
-    bits: int = 32
-    level: int = 0
-    echo: bool = False
-    fragment: int = 0
-    feature_group: int = 0
-    session: int = 0
-    round: int = 0
-
-    @property
-    def unit(self) -> Unit:
-        """What a packet of an exchange over the switch belongs to."""
-        return Unit(self.round, self.block_id, self.fragment)
-
-    def pack(self, body: bytes) -> bytes:
-        """Return the header with the checksum over itself and ``body``, then ``body``."""
-        flags = self.is_ack << 3 | self.is_fetch << 2 | self.ecn << 1 | self.resend
-        head = HEADER.pack(
-            self.src_id,
-            self.dst_id,
-            self.block_id,
-            self.count,
-            flags << 4 | self.kind,
-            VERSION << 4 | BITS.index(self.bits) << 2 | self.level << 1 | self.echo,
-            self.fragment,
-            self.feature_group,
-            session_and_round(self.session, self.round),
-            0,
-        )[:CHECKED_BYTES]
-        return head + zlib.crc32(body, zlib.crc32(head)).to_bytes(4, "big") + body
-
-
-class BarrierBody(NamedTuple):
-    """The body of DONE, ADVANCE, WAITING and REDUCING."""
-
-    # Float32 bits of the largest magnitude of the round; in a REDUCING the upper 8 bits of the
-    # newest fragment's number, and `round` has its lower 32 bits.
-    magnitude: int = 0
-    plan: int = 0  # First 32 bits of the plan's digest.
-    round: int = 0
-    workers: int = 0  # Bit w: worker w is done; in a DONE the sender's heartbeat, in the same bit.
-    # The latest heartbeat of each worker in a WAITING or REDUCING; otherwise None.
-    heartbeats: int | None = None
-
-    def pack(self) -> bytes:
-        """Return the 28 bytes on the wire, 44 of a WAITING or REDUCING."""
-        workers = self.workers.to_bytes(16, "big")
-        body = _BARRIER.pack(self.magnitude, self.plan, self.round, workers)
-        if self.heartbeats is not None:
-            body += self.heartbeats.to_bytes(HEARTBEATS_BYTES, "big")
-        return body
-
-    @classmethod
-    def unpack(cls, frame: bytes | memoryview, kind: Kind) -> "BarrierBody":
-        """Parse the body of a sound frame of a kind."""
-        magnitude, plan, round_number, workers = _BARRIER.unpack_from(frame, BODY_AT)
-        heartbeats = None
-        if kind in HEARTBEAT_KINDS:
-            begin = BODY_AT + BARRIER_BYTES
-            heartbeats = int.from_bytes(frame[begin : begin + HEARTBEATS_BYTES], "big")
-        return cls(magnitude, plan, round_number, int.from_bytes(workers, "big"), heartbeats)
-
-
 class ParsedHeader(NamedTuple):
     """The fields of a frame, valid or not; `header.kind` is a number if the kind is unknown."""
 
     header: Header
-    version: int
     checksum: int
 
 
@@ -359,29 +403,8 @@ def is_plain(frame: bytes | memoryview, protocol: int) -> bool:
 
 def parse_header(frame: bytes | memoryview) -> ParsedHeader:
     """Read the fields of a frame that is plain."""
-    src, dst, block, count, flags, extension, fragment, group, number, checksum = (
-        HEADER.unpack_from(frame, HEADER_AT)
-    )
-    kind = flags & KIND_MASK
-    header = Header(
-        kind=_KINDS.get(kind, cast(Kind, kind)),
-        src_id=src,
-        dst_id=dst,
-        block_id=block,
-        count=count,
-        is_ack=bool(flags & 0x80),
-        is_fetch=bool(flags & 0x40),
-        ecn=bool(flags & 0x20),
-        resend=bool(flags & 0x10),
-        bits=BITS[extension >> 2 & 3],
-        level=extension >> 1 & 1,
-        echo=bool(extension & 1),
-        fragment=fragment,
-        feature_group=group,
-        session=number >> _ROUND_BITS,
-        round=number & LAST_ROUND,
-    )
-    return ParsedHeader(header, extension >> 4, checksum)
+    checksum = int.from_bytes(frame[HEADER_AT + CHECKED_BYTES : BODY_AT], "big")
+    return ParsedHeader(_parse(frame, HEADER_AT), checksum)
 
 
 def body_bytes(header: Header) -> int | None:
@@ -419,14 +442,13 @@ def unpack_header(frame: bytes | memoryview) -> Header | None:
     """
     if not is_plain(frame, PROTOCOL):
         return None
-    header, version, checksum = parse_header(frame)
+    header, checksum = parse_header(frame)
     size = body_bytes(header)
-    if version != VERSION or size is None or len(frame) < BODY_AT + size:
+    if header.version != VERSION or size is None or len(frame) < BODY_AT + size:
         return None
     return header if frame_checksum(frame, size) == checksum else None
 
 
-_KINDS = {int(kind): kind for kind in Kind}
 _BODY_BYTES = {
     int(kind): (BARRIER_BYTES if kind in BARRIER_KINDS else 0)
     + HEARTBEATS_BYTES * (kind in HEARTBEAT_KINDS)

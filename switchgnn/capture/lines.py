@@ -67,9 +67,8 @@ def object_of(packet: DecodedPacket) -> dict[str, Any]:
         "problem": packet.problem,
     }
     if packet.parsed is not None:
-        header, version, checksum = packet.parsed
-        found |= header._asdict() | {"kind": kind_name(header)}
-        found |= {"version": version, "checksum": checksum}
+        header, checksum = packet.parsed
+        found |= header._asdict() | {"kind": kind_name(header), "checksum": checksum}
         found |= dict.fromkeys(("pool", "width", "lanes"))
         if not packet.direct:
             word = header.fragment

@@ -184,8 +184,8 @@ def _envelope_problem(frame: bytes) -> str | None:
 
 def _problem(captured: Captured, parsed: ParsedHeader, *, direct: bool) -> str | None:
     header, frame = parsed.header, captured.frame
-    if parsed.version != VERSION:
-        return f"version {parsed.version}, not {VERSION}"
+    if header.version != VERSION:
+        return f"version {header.version}, not {VERSION}"
     size = direct_body_bytes(header.kind, frame) if direct else body_bytes(header)
     if size is None:
         return _unknown(header, direct=direct)

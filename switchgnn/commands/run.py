@@ -43,9 +43,9 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import FRAGMENT, Framing
-from switchgnn.host.links.transport import Operation
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.host.worker import HostKind

@@ -9,7 +9,7 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.host.links.transport import Operation
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.graphs.graph import Graph, reference_sums
 
@@ -96,7 +96,7 @@ class Comparison:
                     f"Round {index + 1}: the workers used different scales: {scales}."
                 )
             whole = RoundResult(fixed, sums, scales.pop())
-            if self.operation is Operation.SUM:
+            if self.operation.rule.words is None:
                 earlier = range(index - 2, index) if index > 1 else range(0)
                 before = [_magnitude(features_of_round(self.features, each)) for each in earlier]
                 verdict = judge(
@@ -108,7 +108,7 @@ class Comparison:
                     left=self.left,
                 )
             else:
-                right = _extremes(self.graph, self.assignment, features, self.operation)
+                right = _combined(self.graph, self.assignment, features, self.operation)
                 verdict = Verdict(int((right != sums).sum()), max_error=0.0, error_bound=0.0)
             self._verdict = Verdict(
                 wrong_sums=self._verdict.wrong_sums + verdict.wrong_sums,
@@ -147,16 +147,15 @@ def remote_fan_in(graph: Graph, assignment: Int32s) -> Int64s:
     return counts
 
 
-def _extremes(
+def _combined(
     graph: Graph, assignment: Int32s, features: Float32s, operation: Operation
 ) -> Float32s:
-    """Return float32[V, F], the MAX or MIN over remote in-neighbours; without any, an infinity."""
+    """Return float32[V, F], an operation's result over remote in-neighbours."""
     source, destination = graph.edges()
     remote = assignment[source] != assignment[destination]
-    combine, nothing = (np.minimum, np.inf) if operation is Operation.MIN else (np.maximum, -np.inf)
-    found = np.full_like(features, nothing)
+    found = np.full_like(features, operation.rule.nothing)
     for column, own in zip(found.T, features.T, strict=True):
-        combine.at(column, destination[remote], own[source[remote]])
+        operation.rule.over_rows.at(column, destination[remote], own[source[remote]])
     return found
 
 

@@ -16,11 +16,12 @@ from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import Amount, require_memory
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
 from switchgnn.host.hybrid import write_left_schedules
-from switchgnn.host.links.transport import LinkConfig, Operation
+from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native import hosts_run_as

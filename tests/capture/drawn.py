@@ -74,7 +74,7 @@ def frame_of(header, body, sender, receiver, protocol=PROTOCOL):
 def feature(worker=0, *, fragment=0, **fields):
     """A FEATURE of a worker: 32 numbers."""
     word = fragment << 7 | WORD
-    header = Header(Kind.FEATURE, count=1, session=1, fragment=word, **fields)
+    header = Header(kind=Kind.FEATURE, count=1, session=1, fragment=word, **fields)
     return frame_of(header, bytes(128), WORKERS[worker], SWITCH)
 
 
@@ -89,7 +89,7 @@ def control(kind, worker=0, *, down=False, **fields):
     ends = [WORKERS[worker], SWITCH]
     if down:
         ends.reverse()
-    return frame_of(Header(kind, session=1, **fields), body, *ends)
+    return frame_of(Header(kind=kind, session=1, **fields), body, *ends)
 
 
 def flipped(frame, bit):

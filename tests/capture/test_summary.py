@@ -24,7 +24,7 @@ def told(frames, link="-", **limits):
 
 def test_a_block_from_its_first_feature_to_its_advance():
     sum_of_7 = frame_of(
-        Header(Kind.SUM, dst_id=7, block_id=2, count=2, fragment=WORD, session=1, round=3),
+        Header(kind=Kind.SUM, dst_id=7, block_id=2, count=2, fragment=WORD, session=1, round=3),
         bytes(128), SWITCH, WORKERS[1],
     )  # fmt: skip
     frames = [
@@ -72,7 +72,7 @@ def test_it_reads_like_this():
 
 def reduce_frame(kind, number, worker=0, *, down=False, **fields):
     """A frame of an all-reduce, of 32 numbers, from a worker or to it."""
-    header = Header(kind, session=1, block_id=number % 2**16, round=number >> 16, **fields)
+    header = Header(kind=kind, session=1, block_id=number % 2**16, round=number >> 16, **fields)
     if kind is Kind.REDUCING:
         return control(kind, worker, down=down, block_id=header.block_id, round=header.round)
     ends = [WORKERS[worker], SWITCH]
@@ -132,11 +132,11 @@ def test_what_is_not_sound_says_nothing():
 def test_packets_between_hosts_count_at_their_own_ends_only():
     """A packet that is read from several links counts once."""
     row = frame_of(
-        Header(Kind.FEATURE, src_id=3, block_id=1, round=2),
+        Header(kind=Kind.FEATURE, src_id=3, block_id=1, round=2),
         bytes(128), WORKERS[0], WORKERS[1], protocol=DIRECT,
     )  # fmt: skip
     back = frame_of(
-        Header(Kind.FEATURE, src_id=3, block_id=1 << 8, round=2),
+        Header(kind=Kind.FEATURE, src_id=3, block_id=1 << 8, round=2),
         bytes(128), WORKERS[1], WORKERS[0], protocol=DIRECT,
     )  # fmt: skip
     frames = [(1, row, "w0"), (2, row, "l0s0"), (3, row, "w1"), (4, back, "w1"), (5, back, "w0")]

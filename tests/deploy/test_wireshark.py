@@ -34,7 +34,7 @@ from tests.support.speed import seconds_here
 pytestmark = [whole, needs("tshark", "tshark")]
 SCRIPT = Path(__file__).parent.parent.parent / "deploy/wireshark/switchgnn.lua"
 NAMES = usual_names()
-HEADER = [name for name in (*Header._fields, "version", "checksum") if name != "fragment"]
+HEADER = [name for name in (*Header._fields, "checksum") if name != "fragment"]
 PARTS = ["fragment", "pool", "width", "lanes"]
 BODY = ["magnitude", "plan", "seen_round", "worker", "heartbeat", "lane", "place"]
 REDUCE = [f"reduce.{name}" for name in ("number", "code", "newest")]
@@ -93,8 +93,8 @@ def assert_same(said, packet):
     """Compare every field of the header and the body."""
     told = {name: number(*said[name]) for name in HEADER}
     told["bits"] = BITS[told["bits"]]
-    header, version, checksum = packet.parsed
-    fields = header._asdict() | {"version": version, "checksum": checksum}
+    header, checksum = packet.parsed
+    fields = header._asdict() | {"checksum": checksum}
     assert told == {name: int(fields[name]) for name in HEADER}
     assert said["summary"] == [description(packet)]
     assert said["problem"] == ([packet.problem] if packet.problem else [])
@@ -211,7 +211,7 @@ def test_other_experiments_are_left_alone(bodies, tmp_path):
 
 def test_the_columns(tmp_path):
     body = BarrierBody(0x3F800000, 0xAB, 7, 0b101, 0b10)
-    frame = frame_of(Header(Kind.WAITING, count=3, round=7), body.pack(), SWITCH, WORKERS[0])
+    frame = frame_of(Header(kind=Kind.WAITING, count=3, round=7), body.pack(), SWITCH, WORKERS[0])
     path = tmp_path / "one.pcap"
     path.write_bytes(pcap([(10**9, frame)]))
     result = subprocess.run(
@@ -249,22 +249,29 @@ def test_a_mistake_is_noticed(right, wrong, tmp_path):
     script = tmp_path / "wrong.lua"
     script.write_text(text.replace(right, wrong))
     header = Header(
-        Kind.WAITING, 5, 6, 7, 3, True, False, True, False, 8, 1, True, 1055, 9, 200, 0x123456
+        5, 6, 7, 3, True, False, True, False, Kind.WAITING, 5, 8, 1, True, 1055, 9, 200, 0x123456
     )  # fmt: skip
     body = BarrierBody(0x3F800000, 0xABCDEF, 7, 0b101 | 1 << 100, 0b10)
     newest = body._replace(magnitude=0xEF)
     frames = [
         frame_of(header, body.pack(), SWITCH, WORKERS[0]),
-        frame_of(Header(Kind.SUM, 1, 2, 3, 4, fragment=3), bytes(range(128)), SWITCH, WORKERS[1]),
         frame_of(
-            Header(Kind.SUM, 1, 2, 3, 4, fragment=7, bits=16),
+            Header(kind=Kind.SUM, src_id=1, dst_id=2, block_id=3, count=4, fragment=3),
+            bytes(range(128)),
+            SWITCH,
+            WORKERS[1],
+        ),
+        frame_of(
+            Header(kind=Kind.SUM, src_id=1, dst_id=2, block_id=3, count=4, fragment=7, bits=16),
             pack_lanes(np.arange(-32, 32, dtype=np.int32)[np.newaxis], 16).tobytes(),
             *(SWITCH, WORKERS[1]),
         ),
         frame_of(header._replace(kind=Kind.REDUCING), newest.pack(), SWITCH, WORKERS[0]),
-        frame_of(Header(Kind.REDUCED, block_id=7, fragment=3), bytes(range(128)), *WORKERS[:2]),
         frame_of(
-            Header(Kind.FEATURE, 1, 2, 3, 4, level=1),
+            Header(kind=Kind.REDUCED, block_id=7, fragment=3), bytes(range(128)), *WORKERS[:2]
+        ),
+        frame_of(
+            Header(kind=Kind.FEATURE, src_id=1, dst_id=2, block_id=3, count=4, level=1),
             struct.pack(">5f", *range(5)),
             *WORKERS[:2],
             protocol=DIRECT_PROTOCOL,

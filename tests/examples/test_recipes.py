@@ -37,7 +37,7 @@ def missing(command, left_out):
     if command.startswith("switchgnn figures"):
         return NO_SIMULATIONS
     needs_compiler = "switchgnn.p4src.build" in command
-    if left_out and "tests/ptf" in command:
+    if left_out:
         return "nothing was compiled"
     if needs_compiler and shutil.which(COMPILER) is None:
         return f"{COMPILER} is not on the PATH"

@@ -22,6 +22,7 @@ from switchgnn.host.wire.header import (
     Kind,
     Refusal,
     Unit,
+    combine_of,
     in_pool,
     lanes_of,
     payload_bytes,
@@ -203,8 +204,8 @@ class ModelSwitch:
         if key in self.released:
             return
         count, total = self.sums.get(key, (0, np.zeros_like(lanes)))
-        both = np.maximum(total.view("u4"), lanes.view("u4")).view("i4")
-        self.sums[key] = count + feature.count, both if unit.fragment >> 15 else total + lanes
+        both = combine_of(unit.fragment)(total.view("u4"), lanes.view("u4")).view("i4")
+        self.sums[key] = count + feature.count, both
         if count + feature.count == expected:
             self._send_sum(unit, vertex, owner, narrow=feature.bits != 32)
 

@@ -4,8 +4,6 @@ import re
 import threading
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from switchgnn.base.metrics import MetricsError, ask_metrics, serve_metrics
 from switchgnn.host.base.status import ExchangeStatus
@@ -103,9 +101,7 @@ def test_the_parent_is_told_the_same_values():
     assert (last["exchanging"], last["barrier_seconds_total"]) == (1.0, 1.25)
     assert (last["link_bytes_total/up"], last["link_bytes_total/down"]) == (100, 200)
     assert last["waiting_seconds_total"] == 0.5
-    before = len(events.told)
     assert not [each for each in threading.enumerate() if each.name == "metrics"]
-    assert len(events.told) == before
 
 
 BLOCKS = 'switchgnn_worker_blocks_total{worker="3"} 7.0'
@@ -168,26 +164,3 @@ def test_lines_are_bounded():
         f'switchgnn_worker_{"x" * (1 + n % 60)}{{way="w{n}",worker="3"}} 1' for n in range(9999)
     ]
     assert len(told_values("\n".join(lines), 3)) <= 256
-
-
-@settings(max_examples=50)
-@given(
-    st.lists(
-        st.one_of(
-            st.text(max_size=60),
-            st.from_regex(
-                r'switchgnn_worker_[a-z_]{0,5}\{((worker|way|kind)="[a-z0-9_]{0,3}",?){0,4}\} '
-                r"[-+.0-9e]{1,6}",
-                fullmatch=True,
-            ),
-        ),
-        max_size=6,
-    )
-)
-def test_anything_is_values_or_a_sentence(lines):
-    try:
-        found = told_values("\n".join(lines), 3)
-    except MetricsError:
-        return
-    assert found
-    assert all(0 <= value < 2**63 for value in found.values())

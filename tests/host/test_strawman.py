@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from switchgnn.host.base.errors import TransportError
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.links.transport import Operation
 from switchgnn.host.strawman import PartReceiver, StrawmanExchange
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, Unit
 from switchgnn.planner.build import build_plan

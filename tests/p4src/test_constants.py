@@ -7,6 +7,7 @@ from switchgnn.controller.controls import loop
 from switchgnn.controller.controls.banks import BankEvents
 from switchgnn.controller.controls.outcome import COUNTER, Outcome
 from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.wire import header
 from switchgnn.p4src.program import SOURCE_FOLDER, load_program
 
@@ -34,6 +35,15 @@ def test_numbers():
     assert constant("PROTOCOL_SWITCHGNN") == header.PROTOCOL
     assert constant("SWITCHGNN_VERSION") == header.VERSION
     assert constant("ETHERTYPE_IPV4") == header.ETHERTYPE_IPV4
+
+
+def test_operations():
+    """Each operation but the sum has its own first fragment, in the order of the conditions."""
+    text = (SOURCE_FOLDER / "addition.p4").read_text()
+    firsts = [int(number) for number in re.findall(r"#define FIRST_\w+ (\d+)", text)]
+    assert firsts == sorted({each.rule.first_fragment for each in Operation} - {0})
+    tested = re.findall(r"fragment >= (FIRST_\w+)", text)
+    assert tested == re.findall(r"#define (FIRST_\w+)", text)[::-1]
 
 
 def test_widths():

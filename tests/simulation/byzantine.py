@@ -530,7 +530,7 @@ def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
     body = bytearray(body_bytes(kind, _BANK_WIDTH))
     if kind in BARRIER_KINDS:
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
-    header = Header(Kind.FEATURE, fragment=_BANK_WIDTH)
+    header = Header(kind=Kind.FEATURE, fragment=_BANK_WIDTH)
     frame = bytearray(addresses.frame(header.pack(bytes(body))))
     write_header(frame, flags_kind=kind, version_bits_level_echo=VERSION << 4)
     seal(frame)

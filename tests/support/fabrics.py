@@ -191,7 +191,6 @@ class Team:
         pace=PATIENT,
         on_block=None,
         kind=None,
-        first_round=1,
         link=None,
     ):
         open_link = link or bed.link
@@ -213,7 +212,6 @@ class Team:
                     link,
                     bed.addresses(part.worker),
                     session=bed.session,
-                    first_round=first_round,
                     pace=pace_here(pace),
                     on_block=on_block,
                 )

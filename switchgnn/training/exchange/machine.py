@@ -25,6 +25,7 @@ from torch import Tensor
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.base.compression import Compression
 from switchgnn.host.base.errors import HostError
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.transport import Transport, WorkerEnd, check_rows
 from switchgnn.host.reduce.connection import ReduceConnection
@@ -319,9 +320,14 @@ class MachineTransport(Transport):
             self._beside[direction] = csr_matrix((ones, (to[own], source[own])), shape=shape)
 
     def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
+        self,
+        rows: NDArray[np.float32],
+        direction: Direction,
+        tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
     ) -> NDArray[np.float32]:
         """Sum over the neighbours on other workers; see ``Transport``."""
+        operation.refuse("A machine of several workers")
         machine, matrix = self._machine, self._beside[direction]
         check_rows(rows, len(self._place), machine.worker)
         width = rows.shape[1]

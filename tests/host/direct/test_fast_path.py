@@ -58,7 +58,6 @@ class End:
             self.link,
             Envelopes(RECEIVER, STATIONS),
             one_way=frozenset(),
-            round_number=ROUNDS[0] - 1,
             counters=self.counters,
         )
         if not fast_path:

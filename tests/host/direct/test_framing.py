@@ -159,7 +159,7 @@ def test_workers_that_differ_do_not_add_up(name, values):
 def test_a_frame_that_ends_early_or_late_is_dropped():
     body = bytes(100)
     frame = Envelopes(0, stations(2)).data(1, 100) + Header(
-        Kind.FEATURE, block_id=1, level=1, count=25
+        kind=Kind.FEATURE, block_id=1, level=1, count=25
     ).pack(body)
     assert len(unpack(memoryview(frame), 1).body) == 100
     # Bytes behind the packet are Ethernet's.

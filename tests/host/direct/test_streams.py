@@ -16,7 +16,7 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import binned_schedules
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.sampling import Sampling
-from switchgnn.host.wire.header import HEADER, HEADER_AT, KIND_AT, Kind
+from switchgnn.host.wire.header import KIND_AT, Kind, parse_header
 from switchgnn.planner import Direction, graph_from_edges
 from tests.host.direct.crew import (
     BOTH,
@@ -166,7 +166,7 @@ def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(dir
     )
     ends = b"".join(mac_bytes(hub.stations[worker]) for worker in (1, 0))
     data = [each for each in hub.sent if each[KIND_AT] & 15 == Kind.FEATURE and each[:12] == ends]
-    numbers = [HEADER.unpack_from(frame, HEADER_AT)[0] for frame in data]
+    numbers = [parse_header(frame).header.src_id for frame in data]
     assert numbers == sorted(numbers)
     assert len(numbers) > 4 * bins
     assert transports[1].counters.acks_sent <= len(numbers) // 8 + bins

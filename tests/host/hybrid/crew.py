@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.hybrid import HybridTransport, left_schedules
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.links.transport import Operation, WorkerEnd
+from switchgnn.host.links.transport import WorkerEnd
 from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.build import build_resolved
@@ -71,10 +71,7 @@ def run(bed, transports, calls):
 
     def work(worker):
         rows = bed.plan.workers[worker].vertices
-        results = [
-            transports[worker].aggregate_parts(x[rows], direction, 0, Operation.SUM)
-            for x, direction in calls
-        ]
+        results = [transports[worker].aggregate_fixed(x[rows], direction) for x, direction in calls]
         transports[worker].close()
         return results
 
@@ -85,11 +82,11 @@ def put_together(bed, calls, per_worker):
     found = []
     for index, (features, _) in enumerate(calls):
         fixed, sums = np.zeros(features.shape, dtype=np.int64), np.zeros_like(features)
-        scales = {results[index][0].fixed_point.scale for results in per_worker}
+        scales = {results[index].fixed_point.scale for results in per_worker}
         assert len(scales) == 1
         for part, results in zip(bed.plan.workers, per_worker, strict=True):
-            fixed[part.vertices] = results[index][0].values
-            sums[part.vertices] = results[index][1]
+            fixed[part.vertices] = results[index].values
+            sums[part.vertices] = results[index].of_hosts
         found.append((fixed, scales.pop(), sums))
     return found
 

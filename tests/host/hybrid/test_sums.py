@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host import HostError, Pace
-from switchgnn.host.links.transport import Operation
+from switchgnn.host.base.operations import Operation
 from switchgnn.topologies import Target
 from tests.host.direct.crew import together
 from tests.host.hybrid.crew import BOTH, crew, expected, run, whole_numbers, wrong

@@ -8,6 +8,7 @@ import pytest
 
 from switchgnn.host import FeatureError, InNetworkExchange, Pace
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork import units
 from switchgnn.host.innetwork.errors import (
     ExchangeTimeoutError,
@@ -15,7 +16,6 @@ from switchgnn.host.innetwork.errors import (
     RoundMismatchError,
 )
 from switchgnn.host.links.faults import Faults, FaultyLink
-from switchgnn.host.links.transport import Operation
 from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner import Direction, build_plan, graph_from_edges, reference_sums
 from tests.host.addresses import ADDRESSES, SESSION

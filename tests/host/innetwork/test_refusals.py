@@ -88,7 +88,9 @@ def test_a_magnitude_whose_sums_overflow_has_its_worker_named(graph):
 
 
 def test_the_last_round_of_a_session(graph):
-    team = Team(plan_of(graph, 2), pace=QUICK, first_round=LAST_ROUND)
+    team = Team(plan_of(graph, 2), pace=QUICK)
+    for exchange in team.exchanges:
+        exchange._round = LAST_ROUND
     check_rounds(team, graph, 4, rounds=1)
     team.aggregate(random_features(graph, 4))
     assert {type(error) for error in team.errors.values()} == {RoundMismatchError}

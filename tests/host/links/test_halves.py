@@ -344,6 +344,41 @@ def test_senders_take_turns():
     assert one.traffic[0] == link.sent.count(first())
 
 
+@pytest.fixture
+def turns():
+    """A link whose halves share this thread."""
+    link = ScriptedLink()
+    return link, *split_link(link, kinds_from(0, DIRECT))
+
+
+def test_the_other_exchange_goes_on_while_nothing_comes(turns):
+    link, one, other = turns
+    calls = []
+
+    def meanwhile():
+        calls.append(other.arrived)
+        if len(calls) == 2:
+            link.arrive(first(1, protocol=DIRECT))
+        if len(calls) == 4:
+            link.arrive(second(2))
+        return 0.001
+
+    one.take_turns(meanwhile)
+    assert bytes(one.receive(SECONDS)) == second(2)
+    # It is asked again as soon as it has a frame.
+    assert calls[:3] == [False, False, True]
+
+
+def test_a_busy_link_leaves_the_other_exchange_its_turns(turns):
+    link, one, other = turns
+    calls = []
+    one.take_turns(lambda: calls.append(other.receive(0.0)) or float("inf"))
+    for number in range(1000):
+        link.arrive(first(number))
+        assert bytes(one.receive(SECONDS)) == first(number)
+    assert 0 < len(calls) < 1000
+
+
 HALVES = st.sampled_from((0, 1))
 STEPS = st.lists(
     st.one_of(st.lists(HALVES, min_size=1, max_size=8), st.tuples(HALVES, st.booleans())),

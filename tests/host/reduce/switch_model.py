@@ -94,7 +94,11 @@ class ModelSwitch:
             return [] if fresh and not header.resend else self.not_yet(worker, number, header)
         fields = {"round": header.round, "block_id": header.block_id, "fragment": header.fragment}
         total = Header(
-            Kind.REDUCED, count=self.workers, feature_group=slot.code, session=SESSION, **fields
+            kind=Kind.REDUCED,
+            count=self.workers,
+            feature_group=slot.code,
+            session=SESSION,
+            **fields,
         )
         body = slot.lanes.astype(">u4").tobytes()
         return self.to_all(total, body) if fresh else [(worker, self.frame(worker, total, body))]
@@ -107,7 +111,7 @@ class ModelSwitch:
         slot = self.slots.get(number % self.size)
         seen = slot.seen if slot is not None and slot.number == number else ()
         header = Header(
-            Kind.REDUCING,
+            kind=Kind.REDUCING,
             count=self.announced,
             resend=resend,
             round=number >> 16,

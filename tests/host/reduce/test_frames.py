@@ -21,7 +21,7 @@ def write(frames, number, lanes, code):
 
 def expected(number, width, code, *, resend=False):
     return Header(
-        Kind.REDUCE,
+        kind=Kind.REDUCE,
         src_id=WORKER,
         count=1,
         resend=resend,

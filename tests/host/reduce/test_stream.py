@@ -342,7 +342,9 @@ def test_a_timeout_is_a_time_without_sums():
 @pytest.mark.usefixtures("parser")
 def test_frames_of_other_kinds_are_ignored():
     table = bench(1)
-    other = addresses_of(0).frame(Header(Kind.SUM, session=SESSION, fragment=31).pack(bytes(1024)))
+    other = addresses_of(0).frame(
+        Header(kind=Kind.SUM, session=SESSION, fragment=31).pack(bytes(1024))
+    )
     table.network.inboxes[0].extend([other] * 3)
     table.submit([np.zeros(300, dtype=np.int32)])
     table.run()

@@ -7,9 +7,7 @@ import pytest
 
 from switchgnn.host.wire.header import (
     BARRIER_FIELDS,
-    HEADER,
     HEADER_FIELDS,
-    HEADER_WORDS,
     VERSION,
     WAITING_FIELDS,
     Kind,
@@ -37,14 +35,6 @@ def declared(header):
 )
 def test_the_p4_program_declares_the_same_fields(header, fields):
     assert declared(header) == [(name.lower(), bits) for name, bits in fields]
-
-
-def test_the_words_are_where_the_fields_are():
-    first = {"flags": "is_ack", "extension": "version", "number": "session"}
-    indices = spans()
-    for name, (_, at) in HEADER_WORDS.fields.items():
-        assert at == indices[first.get(name, name)].at, name
-    assert HEADER.size == HEADER_WORDS.itemsize == sum(bits for _, bits in HEADER_FIELDS) // 8
 
 
 def test_the_dissector_has_the_same_table():

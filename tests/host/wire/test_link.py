@@ -348,13 +348,13 @@ def cable():
         yield link, other
 
 
-def frame(number, dscp=0):
+def frame(number, dscp=0, protocol=PROTOCOL):
     data = bytearray(FRAME_BYTES)
     data[:12] = b"\x02" * 12
     data[12:14] = ETHERTYPE_IPV4.to_bytes(2, "big")
     data[ETHERNET_BYTES] = 0x45
     data[TOS_AT] = dscp << 2
-    data[ETHERNET_BYTES + 9] = PROTOCOL
+    data[ETHERNET_BYTES + 9] = protocol
     data[-4:] = number.to_bytes(4, "big")
     return bytes(data)
 
@@ -401,3 +401,20 @@ def test_all_frames_arrive_in_order(cable):
         came = other.receive(seconds_here(5))
         assert came is not None, number
         assert bytes(came) == frame(number)
+
+
+@needs_root
+@pytest.mark.parametrize("protocols", [(), (254,), (PROTOCOL, 254)])
+def test_an_interface_has_the_protocols_that_it_is_opened_for(protocols):
+    with ExitStack() as stack:
+        network = stack.enter_context(own_network())
+        network.add_cable(HERE, THERE)
+        link = stack.enter_context(InterfaceLink(HERE, *protocols))
+        with in_network(network.path):
+            far = stack.enter_context(InterfaceLink(THERE))
+        for number, protocol in enumerate((6, PROTOCOL, 254, 252)):
+            far.send(frame(number, protocol=protocol))
+        got = []
+        while (one := link.receive(seconds_here(0.1))) is not None:
+            got.append(one[23])
+        assert got == list(protocols or (PROTOCOL,))

@@ -7,7 +7,7 @@ import numpy as np
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import LANES
 from tests.ptf.switchgnn_ptf.entries import BANKS
-from tests.ptf.switchgnn_ptf.packets import MAXIMUM, PARTIAL, combined, sum_to
+from tests.ptf.switchgnn_ptf.packets import LAST_MAXIMUM, MAXIMUM, PARTIAL, combined, sum_to
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -104,7 +104,7 @@ class EveryLaneHasTheLarger(EveryLaneWraps):
     def runTest(self) -> None:
         super().runTest()
         for number in range(4):
-            self.check_sum(900, SOURCES, fragment=2 * MAXIMUM - 1, round_=2 + number)
+            self.check_sum(900, SOURCES, fragment=LAST_MAXIMUM, round_=2 + number)
 
 
 class AMaximumDoesNotGrowTwice(SwitchTest):

@@ -121,22 +121,6 @@ class EveryLane(SwitchTest):
         return sum_to(3, vertex, lanes, count=1, completed_by=completed_by)
 
 
-class EchoAfterTheLastHop(SwitchTest):
-    """One ACK, when the feature has been through all its hops; none without Echo."""
-
-    def runTest(self) -> None:
-        self.add_source(101, worker=0)
-        for hop in range(3):
-            self.entries.add_fanout(
-                block=1, source=101, hop=hop, slots={hop: (7, 2)}, last_hop=hop == 2
-            )
-        with self.counted(Outcome.AGGREGATED, passes={1: 3}, completed={}):
-            packet, _ = self.send_feature(101, worker=0, Echo=1)
-            self.expect(1, ack_of(packet, accepted=1))
-        with self.counted(Outcome.AGGREGATED, passes={1: 3}, completed={}):
-            self.send_feature(101, worker=0, round_=2)
-
-
 class SumAgainLooksLikeTheRecall(SumTest):
     """Other fields are those of the recall: Level, group, flags; never Echo."""
 

@@ -37,6 +37,9 @@ RELEASED = 0xFFFF  # the count of a slot that was given back
 WIDTHS = {8 * (code + 1): code for code in range(32)}  # by the lanes of a frame
 BITS = {32: 0, 16: 1, 8: 2, 0: 3}  # codes by the bits of a lane
 MAXIMUM = 256  # the number of the first fragment of maxima
+# What operations make of two words, by the numbers of their first fragments.
+COMBINES = {0: np.add, MAXIMUM: np.maximum}
+LAST_MAXIMUM = min(first for first in (*COMBINES, 512) if first > MAXIMUM) - 1
 
 # Fields that the switch must set have other values in the frames of workers.
 _TTL_SENT = 7
@@ -73,11 +76,11 @@ def sum_of(lanes: Iterable[Lanes]) -> Lanes:
 
 
 def combined(sent: Iterable[tuple[Packet, Lanes]]) -> Lanes:
-    """Return the sum of what was sent, or the largest numbers, without signs, in such fragments."""
+    """Return what the operation of a fragment makes of the lanes that were sent."""
     packets, lanes = zip(*sent, strict=True)
-    if packets[-1][SwitchGNN].Fragment < MAXIMUM:
-        return sum_of(lanes)
-    return np.max(np.stack(lanes).view(np.uint32), axis=0).view(np.int32)
+    number = packets[-1][SwitchGNN].Fragment
+    combine = COMBINES[max(first for first in COMBINES if first <= number)]
+    return combine.reduce(np.stack(lanes).view(np.uint32), dtype=np.uint32).view(np.int32)
 
 
 def feature(
