@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from switchgnn.base.array_types import Float64s, Int64s, Integers
+from switchgnn.planner.base.arrays import ranges
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
 from switchgnn.planner.costs.flow import (
@@ -32,6 +33,8 @@ _NUMBER_BYTES, _ETHERNET_BYTES, _HEADERS_BYTES = 4, 14, frame_bytes(0)
 _FEATURE_BYTES = frame_bytes(32)
 # Frames of TCP's first window (RFC 6928), and the features of a worker's window after losses.
 _FIRST_WINDOW, _SAFE_WINDOW = 10.0, 16
+# Until windows are wide, frames leave in bursts, and at this multiple of a window per trip.
+_BURST, _PACE = 8, 1.25
 # The share of a window that other frames wait for, as the simulator has it on average.
 _IN_FLIGHT = 1 / 3
 # Earlier than any time.
@@ -190,8 +193,8 @@ def _windows(
     """Return how long each link pauses, the wait for frames in flight, and pauses of other frames.
 
     Links up, and then those down, take `taken` for int64[W, W] frames; a link down has a share of
-    the windows of all senders. A round is a trip there and back of whole groups, each of which
-    waits for another one on its way. Windows double, as TCP's, with each window that is confirmed.
+    the windows of all senders. Until windows are wide, what leaves in one round of trips is counted
+    frame by frame; from then on a round is a window of whole groups.
     """
     full = _packed_frame_bytes(network.mtu)
     most = max(1, network.window * _FEATURE_BYTES // full) + _GROUP - 1.0
@@ -205,25 +208,78 @@ def _windows(
     group, each = np.maximum(left / np.maximum(asked, 1), 1), taken / np.maximum(left, 1)
     # While windows open, and while other links are the bottleneck, fewer frames are in flight.
     queue = np.maximum(0.0, np.minimum(most * share, left) * each - trip) * _IN_FLIGHT
-    idle, free, confirmed = (np.zeros(len(left)) for _ in range(3))
-    flow = window = np.full(len(left), first)
+    # Acknowledgements are of groups: each waits for its last frame, on both links.
+    wait = 2 * group * each
+    ends, rest = _opened(frames, first, most, each, trip + wait[: len(frames)])
+    flow = np.maximum((most - most % group) * share, 1)
+    pause = np.maximum(trip + wait - flow * each, wait)
+    free = np.where(pause == wait, pause, 0) * rest / flow
+    return ends + rest * (each + pause / flow) - taken, queue, free
+
+
+def _opened(
+    frames: Int64s, first: float, most: float, each: Float64s, trip: Float64s
+) -> tuple[Float64s, Int64s]:
+    """Return when each link has carried the frames that leave until windows are wide, and the rest.
+
+    Windows of `first` frames double with each window that is confirmed, as TCP's, up to `most`. So
+    long frames leave in bursts, and the rest of a window in a part of a trip. `each`: the time of a
+    frame on each link; `trip`: that of a round of each sender.
+    """
+    order, total = _SendOrder.of(frames), frames.sum(axis=1)
+    sent, heard, fresh = (np.zeros(len(frames), dtype=np.int64) for _ in range(3))
+    wide, start, ends = np.full(len(frames), first), np.zeros(len(frames)), np.zeros(len(each))
     while True:
-        # Windows that are wide enough still wait for frames at other links.
-        wait = 2 * group * each
-        pause = np.maximum(trip + wait - flow * share * each, wait)
-        waits = (left > flow * share) & (pause > 0)
-        if not waits.any():
-            return idle, queue, free
-        idle += np.where(waits, pause, 0)
-        free += np.where(waits & (pause == wait), pause, 0)
-        left = np.where(waits, left - flow * share, 0)
-        flow = window - window % group
-        confirmed += flow
-        # Or nearly: groups are as long as their mean.
-        grows = confirmed > window - 1
-        confirmed -= np.where(grows, group * np.ceil(window / group), 0)
-        wider = np.where(grows, np.minimum(2 * window, most), window)
-        flow, window = flow + wider - window, wider
+        confirmed = order.confirmed(sent)
+        fresh, heard = fresh + confirmed - heard, confirmed
+        grows = fresh >= wide
+        wide = np.where(grows, np.minimum(2 * wide, most), wide)
+        fresh[grows] = 0
+        until = np.minimum(total, np.maximum(sent, heard + wide.astype(np.int64)))
+        sends = until > sent
+        paced = np.where(wide < most, np.maximum(until - sent - _BURST, 0) / (_PACE * wide), 0)
+        last, now = start + paced * trip, np.append(until - sent, order.received(sent, until))
+        begins = np.append(start, np.full(len(start), start[sends].min(initial=np.inf)))
+        least = np.append(last, np.full(len(last), last[sends].max(initial=0)))
+        ends = np.where(now > 0, np.maximum(np.maximum(ends, begins) + now * each, least), ends)
+        sent = until
+        if (sent == total).all() or (wide == most).all():
+            return ends, np.append(total - sent, order.received(sent, total))
+        start = start + np.where(sent < total, trip, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _SendOrder:
+    """The frames of all senders, one sender after another, in the order of sending."""
+
+    begin: Int64s  # [W], of each sender's
+    receiver: Int64s  # [N]
+    complete: Int64s  # [N + 1], frames in groups that end before each
+
+    @classmethod
+    def of(cls, frames: Int64s) -> "_SendOrder":
+        """Spread the groups of frames for each receiver evenly, like `host/direct/frames.py`."""
+        workers, count = len(frames), frames.reshape(-1)
+        pair = np.repeat(np.arange(workers * workers), count)
+        number = ranges(np.zeros_like(count), count)
+        sender, receiver = np.divmod(pair, workers)
+        turn = (number // _GROUP + 0.5) / (-(-count // _GROUP))[pair]
+        order = np.lexsort((number, (receiver - sender) % workers, turn, sender))
+        pair, number = pair[order], number[order] + 1
+        asks = (number == count[pair]) | (number % _GROUP == 0)
+        confirms = np.where(asks, (number - 1) % _GROUP + 1, 0)
+        sent = frames.sum(axis=1)
+        return cls(np.cumsum(sent) - sent, receiver[order], np.append(0, np.cumsum(confirms)))
+
+    def confirmed(self, sent: Int64s) -> Int64s:
+        """Return how many of the first frames of each sender are confirmed once those arrive."""
+        confirmed: Int64s = self.complete[self.begin + sent] - self.complete[self.begin]
+        return confirmed
+
+    def received(self, since: Int64s, until: Int64s) -> Int64s:
+        """Return int64[W], the frames to each receiver among these of each sender."""
+        among = ranges(self.begin + since, until - since)
+        return np.bincount(self.receiver[among], minlength=len(since))
 
 
 @dataclass(frozen=True, eq=False)
