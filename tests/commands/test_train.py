@@ -47,6 +47,7 @@ def event(worker, epoch, *, loss=1.0, accuracy=None):
             **{"frames_up": 100 + epoch, "bytes_up": 10 * epoch},
             **{"frames_down": 2 * epoch, "bytes_down": 20 * epoch},
         },
+        "void": epoch // 2,
     }
 
 
@@ -109,6 +110,7 @@ def test_the_traffic_of_an_epoch_is_the_mean_without_the_first():
     one = {"frames_up": 1, "bytes_up": 10, "frames_down": 2, "bytes_down": 20}
     assert made.epoch_traffic == [one] * WORKERS
     assert (made.epoch_bytes, made.epoch_frames) == (30 * WORKERS, 3 * WORKERS)
+    assert made.void_rounds == EPOCHS // 2
 
 
 def test_differences_are_those_from_local():
