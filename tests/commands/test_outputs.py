@@ -96,7 +96,7 @@ def test_packets_of_another_run_are_not_mixed_in(tmp_path):
 def test_a_folder_that_cannot_be_written(tmp_path, name):
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(RecordingsError, match="Packets cannot be kept in"),
+        pytest.raises(RecordingsError, match="Cannot write packets to"),
         recordings_in(tmp_path / name, 2, None),
     ):
         raise AssertionError
