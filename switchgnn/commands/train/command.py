@@ -76,7 +76,10 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     ]
     dataset = dataset or _load(asked, network)
     if not _check_model(job, dataset, asked.training, chosen) and AUTO in chosen:
-        typer.echo("auto takes host: layers need rows of neighbours, not only sums.", err=True)
+        typer.echo(
+            "auto takes host: layers need the rows of neighbours, not only sums.",
+            err=True,
+        )
         chosen = [HOST if each is AUTO else each for each in chosen]
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
@@ -153,7 +156,7 @@ def _check_model(
     shape.check_weights(weighted=weighted)
     if weighted and any(each.binned for each in chosen):
         raise SwitchGNNError(
-            f"--transport {G3.name} adds rows up as they are: drop the weights of edges with "
+            f"--transport {G3.name} adds rows up as they are: drop edge weights with "
             "--ignore-weights, or take another transport."
         )
     processes = job.processes if any(each.networked for each in chosen) else 1
