@@ -183,7 +183,7 @@ class MemoryOptions:
 
 
 def _part_option(part: str, text: str, more: str = "") -> Any:  # noqa: ANN401
-    text = f"{text}, in place of --strategy: {', '.join(KNOWN[part])}.{more}"
+    text = f"{text} instead of --strategy: {', '.join(KNOWN[part])}.{more}"
     return option(PLAN, "NAME", text, autocompletion=_completing(KNOWN[part]))
 
 
