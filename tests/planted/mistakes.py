@@ -289,7 +289,7 @@ GROUPS = {
             "switchgnn/jobs/runner.py",
             "wires = cables = None",
             "cables = None",
-            (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet-]",),
+            (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet-heeding]",),
         ),
     ),
     # --- bad input
