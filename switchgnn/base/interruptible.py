@@ -14,6 +14,8 @@ _MOST_DELAYS = 50
 _WAIT_SECONDS = 1.0
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+INTERRUPTED = 130  # the exit code of Ctrl-C: 128 and the number of SIGINT, as shells have it
+
 
 class Interrupt:
     """A signal handler that raises ``KeyboardInterrupt``, up to half a second late.

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.base.interruptible import end_like_interrupted
+from switchgnn.base.interruptible import INTERRUPTED, end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import OUTPUT, PACKETS, flag, option, with_groups
@@ -120,8 +120,6 @@ class PacketPrinter:
             sys.stdout.flush()
 
 
-_INTERRUPTED = 130
-
 _KINDS = ", ".join(kind.name.lower() for kind in Kind)
 KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind}, type=str)  # type: ignore[misc]
 
@@ -215,7 +213,7 @@ def _from_files(names: list[str], printer: PacketPrinter) -> int:
             printer.print_frames(opened)
         except KeyboardInterrupt:
             printer.finish()
-            return _INTERRUPTED
+            return INTERRUPTED
         printer.finish()
     if opened.damages:
         raise DamageError("\n".join(map(str, opened.damages)))

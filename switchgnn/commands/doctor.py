@@ -39,13 +39,13 @@ from switchgnn.topologies.targets import backend_of_auto
 
 @dataclass(frozen=True)
 class Finding:
-    """A requirement: its version or path, or None, and the command that installs it."""
+    """A requirement: its version or path (None: missing), and the command that installs it."""
 
     name: str
     needed_for: str
     required: bool
     found: str | None
-    mend: str
+    fix: str
 
 
 _SECONDS = 3.0
@@ -144,14 +144,14 @@ def _interface(name: str, interface: Interface) -> Iterator[Finding]:
     yield Finding(name, "packets", True, up, f"ip link set {interface.name} up")
     least = FEATURE_FRAME_BYTES - _ETHERNET_BYTES
     if interface.mtu < least:
-        mend = f"ip link set {interface.name} mtu {least}"
-        yield Finding(f"{name}, MTU", f"packets of {least} bytes", True, None, mend)
+        fix = f"ip link set {interface.name} mtu {least}"
+        yield Finding(f"{name}, MTU", f"packets of {least} bytes", True, None, fix)
     on = _offloads_on(interface.name)
     if on is None:
         yield Finding(f"{name}, offloads", "TCP", False, None, "apt-get install ethtool")
         return
-    mend = f"ethtool -K {interface.name} {' '.join(f'{word} off' for word in on)}"
-    yield Finding(f"{name}, offloads", "TCP beside it", False, None if on else "off", mend)
+    fix = f"ethtool -K {interface.name} {' '.join(f'{word} off' for word in on)}"
+    yield Finding(f"{name}, offloads", "TCP beside it", False, None if on else "off", fix)
 
 
 def _offloads_on(name: str) -> list[str] | None:
@@ -208,7 +208,7 @@ def doctor(
         plain_console().print(_table(findings))
         # Cells of a table would wrap commands.
         absent = [finding for finding in findings if finding.found is None]
-        lines = dict.fromkeys(f"  {finding.name}: {finding.mend}" for finding in absent)
+        lines = dict.fromkeys(f"  {finding.name}: {finding.fix}" for finding in absent)
         for line in ["To fix it:", *lines] if lines else ["Everything is here."]:
             plain_console(highlight=False, soft_wrap=True).print(line)
     if any(finding.required and finding.found is None for finding in findings):
@@ -230,9 +230,9 @@ def examine() -> list[Finding]:
             for name, (use, extra) in _OPTIONAL.items()
         ),
         Finding("root", "Mininet, packet tests on veth", False, root, "sudo"),
-        _program_finding("mnexec", "Mininet", _MEND_MININET),
+        _program_finding("mnexec", "Mininet", _FIX_MININET),
         Finding("mininet", "Mininet", False, version_of("mininet"), how_to_install("mininet")),
-        _program_finding("ethtool", "Mininet", _MEND_MININET),
+        _program_finding("ethtool", "Mininet", _FIX_MININET),
         Finding(
             *("fabric mininet", "hosts in namespaces of their own", False),
             *((None, no_mininet) if no_mininet else ("a trial network works", "")),
@@ -242,17 +242,17 @@ def examine() -> list[Finding]:
             *("embedded switch", "everything without BMv2", False, backend_of_auto()),
             "install a C++ compiler",
         ),
-        _program_finding("simple_switch_grpc", "the bmv2 switch", _MEND_BMV2),
-        _program_finding("p4c-bm2-ss", "changing the P4 program", _MEND_P4C),
+        _program_finding("simple_switch_grpc", "the bmv2 switch", _FIX_BMV2),
+        _program_finding("p4c-bm2-ss", "changing the P4 program", _FIX_P4C),
     ]
 
 
-_MEND_MININET = "apt-get install mininet ethtool"
-_MEND_BMV2 = (
+_FIX_MININET = "apt-get install mininet ethtool"
+_FIX_BMV2 = (
     "apt-get install p4lang-bmv2 (packages of p4lang: see the README of p4lang/behavioral-model); "
     "or build p4lang/PI, then p4lang/behavioral-model"
 )
-_MEND_P4C = (
+_FIX_P4C = (
     "apt-get install p4lang-p4c (packages of p4lang: see the README of p4lang/p4c), or take it "
     "from the image p4lang/p4c; or build p4lang/p4c"
 )
@@ -282,8 +282,8 @@ _OPTIONAL = {
 }
 
 
-def _program_finding(name: str, use: str, mend: str) -> Finding:
-    return Finding(name, use, False, shutil.which(name), mend)
+def _program_finding(name: str, use: str, fix: str) -> Finding:
+    return Finding(name, use, False, shutil.which(name), fix)
 
 
 def _program() -> str | None:

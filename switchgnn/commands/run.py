@@ -167,7 +167,7 @@ class RunCommandOptions:
     ignore_weights: bool = ignore_weights_option()
     workers: int = workers_option(4)
     features: int | None = option(
-        DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
+        DATA, "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
     )
     rounds: int = option(DATA, "N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
     operation: Operation = option(

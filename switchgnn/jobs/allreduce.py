@@ -1,4 +1,4 @@
-"""`switchgnn allreduce`: tensors through the switch, each sum checked."""
+"""All-reduces of made-up tensors through the switch, each sum checked."""
 
 import logging
 from collections import Counter

@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from switchgnn.base.errors import SwitchGNNError, printable
-from switchgnn.base.full_disk import why_not_written, writing
+from switchgnn.base.full_disk import writing
 from switchgnn.controller import InstallReport
 from switchgnn.host.links.faults import worker_link
 from switchgnn.host.links.recording import EMPTY_BYTES, begin_recording
@@ -124,10 +124,9 @@ def _saved(folder: Path) -> Path | None:
         try:
             for path in folder.iterdir():
                 shutil.copyfile(path, kept / path.name)
+            return kept
         except OSError:
             shutil.rmtree(kept, ignore_errors=True)
-            raise
-        return kept
     return None
 
 
@@ -174,7 +173,7 @@ def recordings_in(
     cables = product(range(leaf_spine.leaves), range(leaf_spine.spines)) if leaf_spine else ()
     made: list[Path] = []
     try:
-        with _refused(folder):
+        with writing(folder, "packets to ", RecordingsError):
             for each in new:
                 each.mkdir()
             _refuse_others(folder)
@@ -208,13 +207,3 @@ def _refuse_others(folder: Path) -> None:
             f"{folder} holds packets of another run ({other.name}): remove them, or choose "
             "another folder for --pcap."
         )
-
-
-@contextmanager
-def _refused(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RecordingsError(
-            f"Packets cannot be kept in {folder}: {why_not_written(error, folder)}."
-        ) from error

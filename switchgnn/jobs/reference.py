@@ -99,14 +99,7 @@ class Comparison:
             if self.operation.rule.words is None:
                 earlier = range(index - 2, index) if index > 1 else range(0)
                 before = [_magnitude(features_of_round(self.features, each)) for each in earlier]
-                verdict = judge(
-                    self.graph,
-                    self.assignment,
-                    features,
-                    whole,
-                    before=before,
-                    left=self.left,
-                )
+                verdict = judge(self.graph, self.assignment, features, whole, before, self.left)
             else:
                 right = _combined(self.graph, self.assignment, features, self.operation)
                 verdict = Verdict(int((right != sums).sum()), max_error=0.0, error_bound=0.0)
@@ -159,12 +152,11 @@ def _combined(
     return found
 
 
-def judge(
+def judge(  # noqa: PLR0917  a round and its surroundings
     graph: Graph,
     assignment: Int32s,
     features: Float32s,
     result: RoundResult,
-    *,
     before: Sequence[float] = (),
     left: Bools | None = None,
 ) -> Verdict:

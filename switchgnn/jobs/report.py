@@ -65,7 +65,7 @@ def plan_leaf_spine(
     direction: Direction,
     features: int,
 ) -> LeafSpineDirection:
-    """Predict an exchange of features with so many numbers."""
+    """Predict an exchange of features with this many numbers."""
     return report_leaf_spine_direction(
         parts,
         manifest.direction(direction),

@@ -52,6 +52,8 @@ class TrainReport(Report):
     # mean frames and bytes of each worker's exchanges in an epoch, without the first ones, see
     # `_mean_growth`
     epoch_traffic: list[dict[str, float]] = field(default_factory=list)
+    # rounds repeated as features outgrew the foreseen scale; None without a switch
+    void_rounds: int | None = None
     # `recalls`, recalls that brought a sum (`sums_recalled`), marked packets (`marked`) and
     # `window_cuts` of all workers; empty without a switch
     troubles: dict[str, int] = field(default_factory=dict)
@@ -151,6 +153,7 @@ class Recorder:
             traffic=[end["traffic"] for end in links],
             kept=finished[0]["kept"],
             epoch_traffic=[_of_an_epoch(events) for events in self._epochs[::each]],
+            void_rounds=first[-1].get("void") if first else None,
             troubles={
                 name: total for name in _TROUBLES if (total := self._total(name)) is not None
             },

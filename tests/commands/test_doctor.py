@@ -1,4 +1,4 @@
-"""`switchgnn doctor`: what it looks at, and what it says that mends."""
+"""`switchgnn doctor`: what it looks at, and what it says that fixes."""
 
 import importlib.metadata
 import subprocess
@@ -51,19 +51,19 @@ EDITABLE = Path("/src/switch gnn")
 )
 def test_what_is_to_be_installed(folder, torch, numpy, install, nothing_here):
     install(folder)
-    mends = {finding.name: finding.mend for finding in examine()}
-    assert mends["torch"] == f"pip install {torch}"
-    assert mends["numpy"] == f"pip install {numpy}"
-    assert any("-e" in mend.split() for mend in mends.values()) == (folder is not None)
+    fixes = {finding.name: finding.fix for finding in examine()}
+    assert fixes["torch"] == f"pip install {torch}"
+    assert fixes["numpy"] == f"pip install {numpy}"
+    assert any("-e" in fix.split() for fix in fixes.values()) == (folder is not None)
 
 
 def test_every_extra_that_it_names_is_one(install, nothing_here):
     install(None)
     extras = set(importlib.metadata.metadata("switchgnn").get_all("Provides-Extra"))
     named = {
-        finding.mend.partition("[")[2].partition("]")[0]
+        finding.fix.partition("[")[2].partition("]")[0]
         for finding in examine()
-        if "[" in finding.mend
+        if "[" in finding.fix
     }
     assert named >= {"test", "training", "plots", "hypergraph", "mininet"}
     assert named <= extras
@@ -104,7 +104,7 @@ def test_a_switch_that_is_not_there(tmp_path):
     found = by_name(described_star(2, grpc=f"unix:{tmp_path}/nobody"))["switch s0"]
     assert found.found is None
     assert found.required
-    assert found.mend.startswith("start it: switchgnn switch")
+    assert found.fix.startswith("start it: switchgnn switch")
 
 
 @pytest.fixture
@@ -131,19 +131,19 @@ def test_the_machine_of_a_worker(tmp_path, no_switch):
             told = replace(network, workers=(star.workers[0], replace(mine, metrics=address)))
             assert by_name(told)[f"worker 1: {address}"].found == there
         offloads = found["worker 1: sgdoc0, offloads"]
-        if offloads.mend.startswith("ethtool"):
+        if offloads.fix.startswith("ethtool"):
             assert offloads.found is None
-            # What it says mends it.
-            subprocess.run(offloads.mend.split(), check=True, capture_output=True)
+            # What it says fixes it.
+            subprocess.run(offloads.fix.split(), check=True, capture_output=True)
             assert by_name(network)["worker 1: sgdoc0, offloads"].found == "off"
         subprocess.run(["ip", "link", "set", "sgdoc0", "mtu", "100"], check=True)
         small = by_name(network)["worker 1: sgdoc0, MTU"]
         assert small.found is None
-        subprocess.run(small.mend.split(), check=True)
+        subprocess.run(small.fix.split(), check=True)
         assert "worker 1: sgdoc0, MTU" not in by_name(network)
         subprocess.run(["ip", "link", "set", "sgdoc0", "down"], check=True)
         down = by_name(network)["worker 1: sgdoc0"]
-        assert (down.found, down.mend) == (None, "ip link set sgdoc0 up")
+        assert (down.found, down.fix) == (None, "ip link set sgdoc0 up")
 
 
 HERE = {

@@ -197,7 +197,6 @@ def test_every_command_can_ignore_weights_and_trainings_use_them(
         (["--partition", "worst"], "known: chunk, g3, metis"),
         (["--assignment", "/nonexistent"], "assignment /nonexistent cannot be read"),
         (["--assignment", "/nonexistent", "--partition", "g3"], "give one of them"),
-        (["--out", "/proc/plan"], "cannot write"),
     ],
 )
 def test_wrong_options_are_answered_in_a_sentence(options, part):

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from switchgnn.commands.train.display import (
+    Epochs,
     closing_line,
     kept_line,
     largest_difference,
@@ -16,7 +17,7 @@ from switchgnn.commands.train.display import (
     transports_table,
     verdict_lines,
 )
-from switchgnn.commands.train.follow import EventsError, Reached, TrainEvents
+from switchgnn.commands.train.follow import EventsError, TrainEvents
 from switchgnn.host import registry
 from switchgnn.jobs.plots import PlotError, draw_plots
 from switchgnn.jobs.train_report import Recorder
@@ -46,6 +47,7 @@ def event(worker, epoch, *, loss=1.0, accuracy=None):
             **{"frames_up": 100 + epoch, "bytes_up": 10 * epoch},
             **{"frames_down": 2 * epoch, "bytes_down": 20 * epoch},
         },
+        "void": epoch // 2,
     }
 
 
@@ -108,6 +110,7 @@ def test_the_traffic_of_an_epoch_is_the_mean_without_the_first():
     one = {"frames_up": 1, "bytes_up": 10, "frames_down": 2, "bytes_down": 20}
     assert made.epoch_traffic == [one] * WORKERS
     assert (made.epoch_bytes, made.epoch_frames) == (30 * WORKERS, 3 * WORKERS)
+    assert made.void_rounds == EPOCHS // 2
 
 
 def test_differences_are_those_from_local():
@@ -287,11 +290,11 @@ def test_without_both_kinds_there_is_nothing_to_compare(names):
 def test_an_interrupt_shows_what_was_reached(saved, as_json, said, tmp_path, capsys):
     if saved:
         (tmp_path / "saved").touch()
-    reached = Reached(100, tmp_path / "saved", as_json=as_json)
-    with pytest.raises(typer.Exit) as ended, reached.over("auto"):
-        reached.takes("host")
-        reached.epoch({"epoch": 1, "loss": 1.0, "accuracy": None})
-        reached.epoch({"epoch": 2, "loss": 0.5, "accuracy": {"test": 0.5}})
+    shown = Epochs(Console(), "auto", 100, checkpoint=tmp_path / "saved", as_json=as_json)
+    with pytest.raises(typer.Exit) as ended, shown:
+        shown.takes("host")
+        shown.epoch(event(0, 1))
+        shown.epoch(event(0, 2, accuracy={"validation": None, "test": 0.5}))
         raise KeyboardInterrupt
     assert ended.value.exit_code == 130
     assert said in capsys.readouterr().out

@@ -25,7 +25,9 @@ SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--round
 
 
 @pytest.mark.parametrize(
-    "control", [(), pytest.param(("--no-congestion-control",), marks=full)], ids=["", "blind"]
+    "control",
+    [(), pytest.param(("--no-congestion-control",), marks=full)],
+    ids=["heeding", "blind"],
 )
 def test_sums_are_exact_beside_tcp(mininet_combination, control):
     with settled_default() as before:

@@ -175,8 +175,8 @@ GROUPS = {
         ),
         Mistake(
             "a training that is interrupted does not show what it has reached",
-            "switchgnn/commands/train/follow.py",
-            "self._show()",
+            "switchgnn/commands/train/display.py",
+            "self._show_reached()",
             "pass",
             (f"{LEFTOVERS}::test_ctrl_c_shows_what_a_training_has_reached",),
         ),
@@ -260,7 +260,7 @@ GROUPS = {
             "switchgnn/jobs/runner.py",
             "wires = cables = None",
             "cables = None",
-            (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet-]",),
+            (f"{MININET}::test_sums_are_exact_beside_tcp[embedded-mininet-heeding]",),
         ),
     ),
     # --- bad input

@@ -113,7 +113,7 @@ class PlanOptions:
     workers_per_machine: int = per_machine_option("With --parts, let")
     weights: WeightOptions
     features: int | None = option(
-        DATA, "N", "Features have N numbers.", min=1, max=WIDEST, shown="the graph's"
+        DATA, "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
     seed: int = seed_option()
     directions: str = option(

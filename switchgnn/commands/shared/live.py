@@ -9,12 +9,12 @@ from typing import Any
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.interruptible import INTERRUPTED
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.options import OUTPUT, flag, option
 from switchgnn.jobs.runner import NOBODY, RunObserver
 from switchgnn.live.board import Board, JobOutcome
 
-_INTERRUPTED = 130  # the exit code of Ctrl-C
 _PACKAGES = ("starlette", "uvicorn")
 
 
@@ -74,7 +74,7 @@ def _outcome_on(board: Board) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, typer.Exit) as leaving:
-        if isinstance(leaving, KeyboardInterrupt) or leaving.exit_code == _INTERRUPTED:
+        if isinstance(leaving, KeyboardInterrupt) or leaving.exit_code == INTERRUPTED:
             board.end(JobOutcome.INTERRUPTED, "Interrupted.")
         raise
     except Exception as error:

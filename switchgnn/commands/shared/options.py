@@ -85,7 +85,7 @@ def timeout_option(default: float) -> Any:  # noqa: ANN401
     return option(NETWORK, "SECONDS", text, default=default, min=0.1)
 
 
-def json_option(text: str = "Print one JSON object.") -> Any:  # noqa: ANN401
+def json_option(text: str = "Print JSON instead of tables.") -> Any:  # noqa: ANN401
     """Declare --json."""
     return flag(OUTPUT, text, "--json")
 
@@ -183,7 +183,7 @@ class MemoryOptions:
 
 
 def _part_option(part: str, text: str, more: str = "") -> Any:  # noqa: ANN401
-    text = f"{text}, in place of --strategy: {', '.join(KNOWN[part])}.{more}"
+    text = f"{text} instead of --strategy: {', '.join(KNOWN[part])}.{more}"
     return option(PLAN, "NAME", text, autocompletion=_completing(KNOWN[part]))
 
 

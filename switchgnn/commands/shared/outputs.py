@@ -1,12 +1,11 @@
 """Outputs of commands: their options, and a check before the work."""
 
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from switchgnn.base.full_disk import WriteError, why_not_written
+from switchgnn.base.full_disk import WriteError
 from switchgnn.base.options import OUTPUT, flag, option
 from switchgnn.commands.shared.live import LiveOptions
 from switchgnn.commands.shared.options import json_option
@@ -19,7 +18,7 @@ def check_outputs(
 ) -> None:
     """Check that outputs, by the options that name them, can be written; None: not given.
 
-    Nothing is left behind. A folder may be missing, but not its parent: a misspelled path would be
+    A folder may be missing, but not its parent: a misspelled path would be
     created, and its contents never be found. `replaced` folders are put into place as a whole.
     """
     for paths in (folders, files, replaced):
@@ -39,22 +38,8 @@ def _check_output(name: str, path: Path, *, is_file: bool, inside: bool) -> None
         raise WriteError(
             f"{name}: cannot write {path}: there is no folder {parent}; make it, or name another."
         )
-    _try(name, path, parent)
-
-
-def _try(name: str, path: Path, parent: Path) -> None:
-    """Create a folder for a moment, because permissions alone are no proof."""
-    try:
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=parent):
-            pass
-    except OSError as error:
-        # In a folder like /proc the error is that the new folder does not exist.
-        why = (
-            f"{parent} takes no new files"
-            if isinstance(error, FileNotFoundError)
-            else why_not_written(error, path)
-        )
-        raise WriteError(f"{name}: cannot write {path}: {why}.") from error
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise WriteError(f"{name}: cannot write {path}: {parent} takes no new files.")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import captured_line, leaf_spine_table, plain_console
 from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.train import display
-from switchgnn.commands.train.follow import Reached, TrainEvents
+from switchgnn.commands.train.follow import TrainEvents
 from switchgnn.commands.train.options import COMMON, TrainCommandOptions
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import AUTO, G3, HOST, SWITCH, TransportKind
@@ -76,16 +76,18 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     ]
     dataset = dataset or _load(asked, network)
     if not _check_model(job, dataset, asked.training, chosen) and AUTO in chosen:
-        typer.echo("auto takes host: layers need rows of neighbours, not only sums.", err=True)
+        typer.echo(
+            "auto takes host: layers need the rows of neighbours, not only sums.",
+            err=True,
+        )
         chosen = [HOST if each is AUTO else each for each in chosen]
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
-    reached = Reached(epochs, asked.training.checkpoint, as_json=output.as_json)
     title = f"train {asked.data.title} over {Amount(asked.workers):worker}"
     with output.page.looked_at(title, epochs=epochs) as observer:
         for each, kept in zip(chosen, recordings, strict=True):
             report = _train_over(
-                asked, replace(job, recordings=kept), each, dataset, reached, forkserver, observer
+                asked, replace(job, recordings=kept), each, dataset, forkserver, observer
             )
             reports.append(report)
             if output.as_json:
@@ -155,7 +157,7 @@ def _check_model(
     shape.check_weights(weighted=weighted)
     if weighted and any(each.binned for each in chosen):
         raise SwitchGNNError(
-            f"--transport {G3.name} adds rows up as they are: drop the weights of edges with "
+            f"--transport {G3.name} adds rows up as they are: drop edge weights with "
             "--ignore-weights, or take another transport."
         )
     processes = job.processes if any(each.networked for each in chosen) else 1
@@ -177,7 +179,6 @@ def _train_over(
     job: "TrainJob",
     transport: TransportKind,
     data: "Dataset",
-    reached: Reached,
     forkserver: Forkserver,
     observer: RunObserver,
 ) -> TrainReport:
@@ -187,19 +188,22 @@ def _train_over(
     job = replace(job, task=replace(job.task, transport=SWITCH.name if auto else name))
     predicted = None
     with (
-        reached.over(name),
         told_aloud(verbose=output.logs.verbose),
         display.Epochs(
-            plain_console(stderr=True), name, asked.training.epochs, as_json=output.as_json
+            plain_console(stderr=True),
+            name,
+            asked.training.epochs,
+            checkpoint=asked.training.checkpoint,
+            as_json=output.as_json,
         ) as shown,
         ExitStack() as stack,
     ):
-        listeners: list[EpochListener] = [reached.epoch, shown.epoch]
+        listeners: list[EpochListener] = [shown.epoch]
         if asked.tensorboard is not None:
             listeners.append(stack.enter_context(TrainEvents(asked.tensorboard, name)).epoch)
         if auto:
             job, predicted = _decided(asked, job, data, shown, forkserver)
-            reached.takes(job.task.transport)
+            shown.takes(job.task.transport)
         named = asked.over.reduce if job.transport.in_switch else None
         by = named or predicted_reduce(job, data)
         job = replace(job, task=replace(job.task, reduce=by))

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import typer
@@ -11,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from switchgnn.base.interruptible import INTERRUPTED
 from switchgnn.base.machine import Amount, size_text
 from switchgnn.commands.shared.console import progress_bars
 from switchgnn.host.registry import transport_kind
@@ -21,20 +24,47 @@ _AGREE = 1e-4
 
 
 class Epochs(Live):
-    """A progress bar of epochs with a line of text below it, and JSON lines if asked for."""
+    """A progress bar of epochs with a line of text below it, and JSON lines if asked for.
 
-    def __init__(self, console: Console, title: str, epochs: int, *, as_json: bool) -> None:
+    Ctrl-C in its block shows what the training has reached, and exits with its code.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        transport: str,
+        epochs: int,
+        *,
+        checkpoint: Path | None = None,
+        as_json: bool,
+    ) -> None:
+        self._transport = transport
+        self._epochs = epochs
+        self._checkpoint = checkpoint
         self._as_json = as_json
         self._progress = progress_bars(console)
-        self._bar = self._progress.add_task(title, total=epochs)
+        self._bar = self._progress.add_task(transport, total=epochs)
         self._words = Text(overflow="ellipsis", no_wrap=True)
         self._accuracy = ""
+        self._events: list[dict[str, Any]] = []
         super().__init__(Group(self._progress, self._words), console=console)
 
-    def __exit__(self, *error: Any) -> None:  # noqa: ANN401
-        super().__exit__(*error)
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
         if not self.console.is_terminal:
             self.console.line()
+        if isinstance(error, KeyboardInterrupt):
+            self._show_reached()
+            raise typer.Exit(INTERRUPTED) from None
+
+    def takes(self, transport: str) -> None:
+        """Note the transport that `auto` chooses."""
+        self._transport = transport
 
     def step(self, name: str, _done: float, _total: int) -> None:
         """Show the name of a step before the first epoch."""
@@ -51,6 +81,7 @@ class Epochs(Live):
 
     def epoch(self, event: dict[str, Any]) -> None:
         """Show an epoch."""
+        self._events.append(event)
         if self._as_json:
             typer.echo(json.dumps(event))
         accuracy = event["accuracy"]
@@ -63,6 +94,24 @@ class Epochs(Live):
             f"{_ms(event['all_reduce'])} reduce"
         )
         self._progress.update(self._bar, completed=event["epoch"])
+
+    def _show_reached(self) -> None:
+        if self._as_json:
+            known = [event["accuracy"]["test"] for event in self._events if event["accuracy"]]
+            reached = {
+                "event": "interrupted",
+                "transport": self._transport,
+                "epochs": len(self._events),
+                "losses": [event["loss"] for event in self._events],
+                "test_accuracy": known[-1] if known else None,
+            }
+            typer.echo(json.dumps(reached))
+            return
+        last = self._events[-1]["epoch"] if self._events else 0
+        words = f"Interrupted over {self._transport} after {last:,} of {Amount(self._epochs):epoch}"
+        if self._checkpoint is not None and self._checkpoint.exists():
+            words += f"; the same command goes on from {self._checkpoint}"
+        typer.echo(f"{words}.")
 
     def _say(self, words: str) -> None:
         self._words.plain = f"  {words}"

@@ -14,7 +14,6 @@ from switchgnn.commands.shared.options import (
     JobNetworkOptions,
     PlanningOptions,
     WeightOptions,
-    json_option,
     mtu_option,
     per_machine_option,
     seed_option,
@@ -178,13 +177,6 @@ class TransportOptions:
         return BinOptions(self.bin_memory, *PIPELINES[self.pipeline.value])
 
 
-@dataclass(frozen=True)
-class TrainOutputs(OutputOptions):
-    """What a training writes."""
-
-    as_json: bool = json_option("Print a JSON line per epoch and one at the end.")
-
-
 @dataclass(frozen=True, kw_only=True)
 class TrainCommandOptions:
     """The options of `switchgnn train`."""
@@ -199,7 +191,7 @@ class TrainCommandOptions:
     network: JobNetworkOptions
     plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")
     tensorboard: Path | None = option(OUTPUT, "FOLDER", "Write TensorBoard events to this folder.")
-    output: TrainOutputs
+    output: OutputOptions
 
     def check(self, chosen: list[TransportKind]) -> None:
         """Check all that is known without PyTorch, before any work."""

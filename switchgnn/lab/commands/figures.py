@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from switchgnn.base.interruptible import Interruption
+from switchgnn.base.interruptible import INTERRUPTED, Interruption
 from switchgnn.base.options import OUTPUT, option, with_groups
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
@@ -21,7 +21,6 @@ from switchgnn.lab.experiments.point import current_versions
 from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import HEADINGS
 
-_INTERRUPTED = 130
 _RESULTS = Path("results/figures")
 
 
@@ -88,7 +87,7 @@ def figures(
             outcome = run_points(points, store, asked.jobs or os.cpu_count() or 1, _tell)
     except KeyboardInterrupt:
         _tell(f"Stopped. What is done is in {folder}; the same command goes on.")
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED) from None
     found = {point: store.find(point) for point in dict.fromkeys(points)}
     results = {point: result for point, result in found.items() if result is not None}
     rows = write_figures(chosen, results, asked.scale, folder)

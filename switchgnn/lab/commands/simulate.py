@@ -175,7 +175,7 @@ class SimulateCommandOptions:
     )
     workers: int | None = workers_option(None)
     layers: int = option(DATA, "N", "An epoch has N exchanges.", default=4, min=1)
-    features: int = option(DATA, "N", "Features have N numbers.", default=128, min=1, max=WIDEST)
+    features: int = option(DATA, "N", "Use features of N numbers.", default=128, min=1, max=WIDEST)
     seed: int = seed_option()
     system: str | None = option(
         PLAN,
