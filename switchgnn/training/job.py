@@ -81,7 +81,7 @@ class Job:
     # SHA-256 in hex of the files of the rows that machines send each other, by name
     schedules: Mapping[str, str]
     auto: str  # the transport that is predicted to be the fastest, or empty
-    # what weights of edges cost, whether the switch pays off, and the reason for `auto`, where
+    # what edge weights cost, whether the switch pays off, and the reason for `auto`, where
     # exchanges were predicted; or empty
     why: str
     digest: str  # SHA-256 in hex over the canonical JSON of all fields but this one
@@ -285,8 +285,8 @@ def read_job(folder: str | Path) -> Job:
     return job
 
 
-def check_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = SWITCH) -> None:
-    """Check that a worker holds the plan and the part that the job was written with."""
+def read_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = SWITCH) -> Partition:
+    """Read a worker's part, if it, the plan and its schedules of a transport are the job's."""
     plan = read_manifest(Path(folder) / PLAN_FOLDER)
     if plan.digest != job.plan:
         raise JobError(f"The plan in {folder} is not the job's: copy the whole job again.")
@@ -304,6 +304,7 @@ def check_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = 
             ) from error
         if digest != expected:
             raise JobError(f"{parts / file} is not the job's: copy the whole job again.")
+    return read_partition(parts, worker)
 
 
 def job_schedule(folder: str | Path, job: Job, machine: int, kind: TransportKind) -> Path | None:
@@ -330,12 +331,6 @@ def job_transport(folder: str | Path, job: Job, name: str) -> TransportKind:
     if kind.binned and job.workers_per_machine > 1:
         raise JobError(f"The transport {name} is for one worker per machine: take another one.")
     return kind
-
-
-def read_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = SWITCH) -> Partition:
-    """Check and read a worker's part of the data set, and check its schedules of a transport."""
-    check_part(folder, job, worker, kind)
-    return read_partition(Path(folder) / PARTS_FOLDER, worker)
 
 
 def _write_schedules(graph: Graph, plan: Plan, parts: Path, names: Iterable[str]) -> dict[str, str]:

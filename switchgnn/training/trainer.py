@@ -115,7 +115,7 @@ class Trainer:
             remote.skipped = self._cache.skipped
             if partition.partial is not None and remote.skipped is not None:
                 raise TrainingError(
-                    "--rest skips rows, and with these weights of edges workers send partial sums: "
+                    "--rest skips rows, and with these edge weights workers send partial sums: "
                     "leave it out."
                 )
         self._optimizer = torch.optim.Adam(

@@ -223,7 +223,7 @@ def test_weights_of_edges_train_like_one_process(tmp_path):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--model", "sage"), "The model sage does not use weights of edges"),
+        (("--model", "sage"), "The model sage does not use edge weights"),
         (("--transport", "g3"), "--transport g3 adds rows up as they are"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Weights of edges: factors, partial sums, and what a worker refuses."""
+"""Edge weights: factors, partial sums, and what a worker refuses."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -150,5 +150,5 @@ def test_weights_of_a_data_of_pyg():
     assert dataset_from_pyg(of_pyg(torch.ones(3)), "two").graph.weights is None
     with pytest.raises(DatasetError, match=r"one number in edge_weight for each of its 3 edges"):
         dataset_from_pyg(of_pyg(torch.ones(3, 2)), "two")
-    with pytest.raises(DatasetError, match="no weights of edges: leave --edge-weights out"):
+    with pytest.raises(DatasetError, match="no edge weights: leave --edge-weights out"):
         load_dataset("karate", edge_weights=True)

@@ -50,10 +50,10 @@ class ModelOptions:
         return ":" in self.model
 
     def check_weights(self, *, weighted: bool) -> None:
-        """Refuse a data set with weights of edges for a built-in model without."""
+        """Refuse a data set with edge weights for a built-in model that ignores them."""
         if weighted and not self.own and self.model != "gcn":
             raise TrainingError(
-                f"The model {self.model} does not use weights of edges: take gcn or a model of "
+                f"The model {self.model} does not use edge weights: take gcn or a model of "
                 "your own, or drop them with --ignore-weights."
             )
 

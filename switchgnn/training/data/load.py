@@ -84,7 +84,7 @@ def load_dataset(
     if load is None:
         return _graph_file(Path(name), seed, edge_weights=edge_weights)
     if edge_weights:
-        raise DatasetError(f"Data set {key} has no weights of edges: leave {EDGE_WEIGHTS} out.")
+        raise DatasetError(f"Data set {key} has no edge weights: leave {EDGE_WEIGHTS} out.")
     data = load(key, DEFAULT_ROOT if root is None else Path(root), seed)
     if normalize_features is None:
         normalize_features = key in PLANETOID

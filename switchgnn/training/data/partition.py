@@ -162,7 +162,7 @@ def partition_dataset(
     sums = partial_sums(data.graph, owner) if weights is not None and data.factors is None else None
     if sums is not None and per_machine > 1:
         raise DatasetError(
-            f"The weights of edges of {data.name} are no products of factors, and workers of one "
+            f"The edge weights of {data.name} are not products of factors, and workers of one "
             "machine exchange no partial sums: drop the weights, or --per-machine."
         )
     has_loop = np.zeros(data.vertices, dtype=bool)

@@ -1,4 +1,4 @@
-"""Weights of edges in sums that a switch adds without weights.
+"""Edge weights in sums that a switch adds without weights.
 
 A weight that is a factor of its source times one of its destination costs nothing: sources
 multiply before they send, destinations afterwards. With any other, a worker adds up its own
@@ -154,9 +154,9 @@ def told_cost(
     if graph.weights is None:
         return ""
     if factors is not None:
-        return "The weights of edges are products of factors of both ends, and cost no exchange."
+        return "The edge weights are products of factors of both ends, and cost no exchange."
     sums = partial_sums(graph, assignment)
     return (
-        "The weights of edges are no products of factors of both ends, so workers send "
+        "The edge weights are not products of factors of both ends, so workers send "
         f"{len(sums.owner):,} partial sums, and not {len(np.unique(sums.source)):,} features."
     )

@@ -280,7 +280,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         tensors: Sequence[Tensor],
         opts: Any = None,  # noqa: ANN401
     ) -> dist.Work:
-        """As :meth:`allreduce`, for several tensors."""
+        """Like :meth:`allreduce`, but for several tensors."""
         return self._reduce(
             tensors, opts, AllreduceCoalescedOptions, self._gloo.allreduce_coalesced
         )

@@ -253,7 +253,7 @@ def maker_of(
 
 
 def check_weights(called: str, weights: object, known: NDArray[np.float32] | None) -> None:
-    """Refuse weights of edges other than those of this worker's part."""
+    """Refuse edge weights other than those of this worker's part."""
     if weights is None:
         return
     if known is None:
