@@ -417,16 +417,12 @@ def _predict(
         boundary_edges=len(boundary),
         packets_up=tuple(int(each[last] - each[first - 1]) for each in sent),
         packets_down=tuple(int((-(-each // rows)).sum()) for each in receives),
-        host_packets_up=_per_worker(copies_from, len(parts)),
-        host_packets_down=_per_worker(copies_to, len(parts)),
+        host_packets_up=tuple(np.bincount(copies_from, minlength=len(parts)).tolist()),
+        host_packets_down=tuple(np.bincount(copies_to, minlength=len(parts)).tolist()),
         passes=passes,
         contributions=int(np.count_nonzero(switch.entry_expected[inside])),
         entries=passes - partial,
     )
-
-
-def _per_worker(rows: Int32s, workers: int) -> tuple[int, ...]:
-    return tuple(np.bincount(rows, minlength=workers).tolist())
 
 
 def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
