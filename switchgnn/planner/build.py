@@ -16,7 +16,7 @@ from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.blocks.refine import number_side_by_side
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
-from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID, Graph
+from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.banks import (
     BANKS,
@@ -151,7 +151,7 @@ def build_resolved(
     weight, which needs the fewest entries. None: every plan fits.
     """
     strawman = strategies.blocks == STRAWMAN
-    _check_arguments(graph, strategies, program=program, seed=seed)
+    _check_arguments(strategies, program=program, seed=seed)
     _check_switch(context, strawman=strawman)
     known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
     make_blocks = find_blocks(strategies.blocks, context.workers, known)
@@ -217,13 +217,7 @@ def build_resolved(
     return stages.finish(max(weights))
 
 
-def _check_arguments(
-    graph: Graph, strategies: ResolvedStrategies, *, program: str, seed: int
-) -> None:
-    if graph.vertices > FIRST_RESERVED_ID:
-        raise PlannerError(
-            f"Graph {graph.name} has {graph.vertices} vertices; ids from 2^31 on are reserved."
-        )
+def _check_arguments(strategies: ResolvedStrategies, *, program: str, seed: int) -> None:
     if not re.fullmatch(r"[0-9a-f]+", program):
         raise PlannerError(f"The digest of the P4 program must be lower-case hex, not {program!r}.")
     if seed < 0:
@@ -417,16 +411,12 @@ def _predict(
         boundary_edges=len(boundary),
         packets_up=tuple(int(each[last] - each[first - 1]) for each in sent),
         packets_down=tuple(int((-(-each // rows)).sum()) for each in receives),
-        host_packets_up=_per_worker(copies_from, len(parts)),
-        host_packets_down=_per_worker(copies_to, len(parts)),
+        host_packets_up=tuple(np.bincount(copies_from, minlength=len(parts)).tolist()),
+        host_packets_down=tuple(np.bincount(copies_to, minlength=len(parts)).tolist()),
         passes=passes,
         contributions=int(np.count_nonzero(switch.entry_expected[inside])),
         entries=passes - partial,
     )
-
-
-def _per_worker(rows: Int32s, workers: int) -> tuple[int, ...]:
-    return tuple(np.bincount(rows, minlength=workers).tolist())
 
 
 def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:

@@ -22,10 +22,10 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.cdfgnn import GAMMA, cdfgnn
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
-from switchgnn.planner.partition.simple import balanced_boundary, chunk, metis_volume, shuffled
+from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges
-from switchgnn.planner.sending.order import SendOrder, gamr, plain_bfs, random_order
+from switchgnn.planner.sending.order import SendOrder, gamr, random_order
 from switchgnn.planner.sending.packets import multicast
 
 # All strategies are deterministic, and take a seed where they choose at random.
@@ -80,7 +80,7 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
     {
         "metis": partition_workers,
-        "metis-volume": metis_volume,
+        "metis-volume": partial(partition_workers, volume=True),
         "metis-boundary": balanced_boundary,
         "g3": g3,
         "random": shuffled,
@@ -93,7 +93,7 @@ BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {
 }
 ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
     "gamr": gamr,
-    "bfs": plain_bfs,
+    "bfs": partial(gamr, by_degree=False),
     "random": random_order,
 }
 SEND_STRATEGIES: Mapping[str, SendStrategy] = {"multicast": multicast, "cover": cover_edges}

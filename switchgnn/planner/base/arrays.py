@@ -296,8 +296,18 @@ class Incidence:
 
     source: Int32s  # [E]
     destination: Int32s  # [E]
-    sources: int
-    destinations: int
+    source_id: Int64s  # [N], vertex ids, ascending
+    destination_id: Int64s  # [D], vertex ids, ascending
+
+    @property
+    def sources(self) -> int:
+        """The number of sources, N."""
+        return len(self.source_id)
+
+    @property
+    def destinations(self) -> int:
+        """The number of destinations, D."""
+        return len(self.destination_id)
 
     @cached_property
     def rows(self) -> tuple[Int64s, Int32s]:

@@ -10,13 +10,13 @@ carrying most sums of a block.
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools, Int32s, Int64s
+from switchgnn.base.array_types import Bools, Int32s
 from switchgnn.base.machine import how_to_install
 from switchgnn.planner.base.arrays import Incidence, number_ids, rank_within
 from switchgnn.planner.base.errors import PlannerError
@@ -37,7 +37,7 @@ from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.sending.cover import cover_edges, packets_up
 
 # Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
-Cut = Callable[["Destinations", int, int, int], Int32s]
+Cut = Callable[[Incidence, int, int, int], Int32s]
 # Changes sets of destinations: (edges, int32[D], sets) -> int32[D].
 Improve = Callable[[Incidence, Int32s, int], Int32s]
 
@@ -50,15 +50,6 @@ _LEAST_GAIN = 5e-4
 _MOST_EDGES_OF_METIS = 1 << 24
 # The most edges with which METIS runs with both of its objectives.
 _MOST_EDGES_TWICE = 2_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Destinations:
-    """The boundary edges with their ends numbered from 0."""
-
-    edges: Incidence  # sources and destinations, numbered
-    source_id: Int64s  # [N], vertex ids, ascending
-    destination_id: Int64s  # [D], vertex ids, ascending
 
 
 def form_blocks(boundary: BoundaryEdges, slots: int, seed: int, *, kind: str) -> Int32s:
@@ -79,8 +70,8 @@ def destination_blocks(boundary: BoundaryEdges, slots: int, seed: int, cut: Cut)
     if sets <= 1:
         return np.ones(len(boundary), dtype=np.int32)
     part = cut(known, sets, slots, seed)
-    part = refine(known.edges, fit(known.edges, part, sets, slots), sets, slots)
-    return number_sets(part)[known.edges.destination]
+    part = refine(known, fit(known, part, sets, slots), sets, slots)
+    return number_sets(part)[known.destination]
 
 
 def check_sets(sets: int, slots: int) -> None:
@@ -102,29 +93,25 @@ def refine_for_cover(boundary: BoundaryEdges, block: Int32s, improve: Improve) -
     if sets <= 1 or len(boundary) > _MOST_EDGES_IN_TURN:
         return block
     known = number_ends(boundary)
-    if not refinable(known.edges, sets):
+    if not refinable(known, sets):
         return block
     part = np.empty(len(known.destination_id), dtype=np.int32)
-    part[known.edges.destination] = block - 1
+    part[known.destination] = block - 1
     packets = None
     for _ in range(_TURNS):
-        now = (part[known.edges.destination] + 1).astype(np.int32)
+        now = (part[known.destination] + 1).astype(np.int32)
         multicast = cover_edges(boundary, now)
         count = sum(int(each.sum()) for each in packets_up(boundary, now, multicast))
         if packets is not None and packets - count < _LEAST_GAIN * packets:
             break
         packets = count
-        raw = Incidence(
-            source=known.edges.source[multicast],
-            destination=known.edges.destination[multicast],
-            sources=known.edges.sources,
-            destinations=known.edges.destinations,
-        )
+        source, destination = known.source[multicast], known.destination[multicast]
+        raw = replace(known, source=source, destination=destination)
         part = improve(raw, part, sets)
-    return number_sets(part)[known.edges.destination]
+    return number_sets(part)[known.destination]
 
 
-def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> Int32s:
+def cut_by_metis(known: Incidence, sets: int, slots: int, seed: int) -> Int32s:
     """Cut with both objectives of METIS, refine, and return the better sets: int32[D], from 0.
 
     Only destinations have weight. The cut edges are few or, if the graph is small, maybe the
@@ -132,7 +119,7 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> Int32
     """
     ids = np.union1d(known.source_id, known.destination_id)
     at = np.searchsorted(ids, known.destination_id).astype(np.int32)
-    u, v = known.edges.source, known.edges.destination
+    u, v = known.source, known.destination
     if len(ids) > len(known.source_id):
         u = np.searchsorted(ids, known.source_id).astype(np.int32)[u]
     if len(ids) > len(known.destination_id):
@@ -151,21 +138,18 @@ def cut_by_metis(known: Destinations, sets: int, slots: int, seed: int) -> Int32
             volume=volume,
             most_edges=_MOST_EDGES_OF_METIS,
         )[at]
-        part = fit(known.edges, part, sets, slots)
-        found.append(refine(known.edges, part, sets, slots))
+        part = fit(known, part, sets, slots)
+        found.append(refine(known, part, sets, slots))
     if len(found) == 1:
         return found[0]
-    return min(found, key=lambda part: count_pairs(known.edges, part, sets))
+    return min(found, key=lambda part: count_pairs(known, part, sets))
 
 
-def number_ends(boundary: BoundaryEdges) -> Destinations:
+def number_ends(boundary: BoundaryEdges) -> Incidence:
     """Return the edges with sources and destinations numbered from 0."""
     source_id, source = number_ids(boundary.source)
     destination_id, into = number_ids(boundary.destination)
-    edges = Incidence(
-        source=source, destination=into, sources=len(source_id), destinations=len(destination_id)
-    )
-    return Destinations(edges, source_id, destination_id)
+    return Incidence(source, into, source_id, destination_id)
 
 
 def number_sets(part: Int32s) -> Int32s:
@@ -189,29 +173,28 @@ def has_mtkahypar() -> bool:
     return True
 
 
-def cut_by_mtkahypar(known: Destinations, sets: int, slots: int, seed: int) -> Int32s:
+def cut_by_mtkahypar(known: Incidence, sets: int, slots: int, seed: int) -> Int32s:
     """Cut the destinations by Mt-KaHyPar: int32[D], 0 <= set < sets.
 
     Each source is a net; the blocks of each net less one are the pairs up to a constant. The
     deterministic algorithm gives the same sets on any number of cores.
     """
     library = _library()
-    edges = known.edges
-    shares = np.bincount(edges.source, minlength=edges.sources)
+    shares = np.bincount(known.source, minlength=known.sources)
     # Nets of one destination are never cut.
-    cuttable = (shares > 1)[edges.source]
+    cuttable = (shares > 1)[known.source]
     if not cuttable.any():
-        return (np.arange(edges.destinations) % sets).astype(np.int32)
+        return (np.arange(known.destinations) % sets).astype(np.int32)
     ends = np.cumsum(shares[shares > 1])[:-1]
-    nets = [net.tolist() for net in np.split(edges.destination[cuttable], ends)]
-    even = -(-edges.destinations // sets)
+    nets = [net.tolist() for net in np.split(known.destination[cuttable], ends)]
+    even = -(-known.destinations // sets)
     try:
         library.set_seed(seed % _SEED_LIMIT)
         context = _started().context_from_preset(library.PresetType.DETERMINISTIC_QUALITY)
         context.logging = False
         imbalance = max(slots / even - 1, _LEAST_IMBALANCE)
         context.set_partitioning_parameters(sets, imbalance, library.Objective.KM1)
-        graph = _started().create_hypergraph(context, edges.destinations, len(nets), nets)
+        graph = _started().create_hypergraph(context, known.destinations, len(nets), nets)
         parts = graph.partition(context).get_partition()
     except Exception as error:  # of several kinds of its own
         raise PlannerError(f"Mt-KaHyPar could not make {sets} blocks: {error}.") from error
@@ -271,8 +254,8 @@ class BlocksOver:
             return np.ones(len(boundary), dtype=np.int32)
         part, sets, limits = found
         known = needs.known
-        part = refine_within(known.edges, part, sets, limits)
-        block = number_sets(part)[known.edges.destination]
+        part = refine_within(known, part, sets, limits)
+        block = number_sets(part)[known.destination]
         if not cover:
             return block
         return refine_for_cover(boundary, block, partial(refine_within, limits=limits))
@@ -280,7 +263,7 @@ class BlocksOver:
     def check(self, boundary: BoundaryEdges, block: Int32s, slots: int, workers: int) -> None:
         """Check that blocks fit the slots of each switch and split no destination."""
         needs = slots_needed(boundary, self, workers)
-        into = needs.known.edges.destination
+        into = needs.known.destination
         own = np.zeros(len(needs.worker), dtype=np.int32)
         own[into] = block
         if np.any(own[into] != block):
@@ -316,7 +299,7 @@ def name_over(kind: str, leaves: int, spines: int) -> str:
 class Needs:
     """The switches in which each destination takes a slot, if a block has all its in-edges."""
 
-    known: Destinations  # the boundary edges, with D destinations
+    known: Incidence  # the boundary edges, with D destinations
     slot: Bools  # [D, switches], leaves first
     worker: Int32s  # [D], the holder of the destination
     workers: int  # their number
@@ -331,7 +314,7 @@ def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Nee
     attached = even_leaf_spine(workers, over.leaves, max(over.spines, 1))
     leaf_of = np.array(attached.leaf_of_worker)
     known = number_ends(boundary)
-    into, size = known.edges.destination, known.edges.destinations
+    into, size = known.destination, known.destinations
     worker = np.zeros(size, dtype=np.int32)
     worker[into] = boundary.destination_worker
     slot = np.zeros((size, over.leaves + over.spines), dtype=np.bool_)
@@ -351,7 +334,7 @@ def _within_slots(
     needs: Needs, slots: int, seed: int, cut: Cut
 ) -> tuple[Int32s, int, Limits] | None:
     """Return sets that fit, their number and their limits; None: all fit into one set."""
-    edges, size = needs.known.edges, needs.known.edges.destinations
+    edges, size = needs.known, needs.known.destinations
     sets = -(-int(needs.slot.sum(axis=0).max(initial=0)) // slots)
     if sets <= 1:
         return None
@@ -359,7 +342,7 @@ def _within_slots(
     # No switch takes more slots than a set has destinations, so these always fit.
     enough = -(-size // slots)
     while sets < enough:
-        part = cut(needs.known, sets, -(-size // sets), seed)
+        part = cut(edges, sets, -(-size // sets), seed)
         # Or deal each worker's destinations out to the sets in turn.
         dealt = (rank_within((needs.worker,), (part,)) + needs.worker) % sets
         for start in (part, dealt.astype(np.int32)):
@@ -370,7 +353,7 @@ def _within_slots(
                     return fitted, sets, limits
         sets += max(1, int(sets * _MORE_SETS))
     check_sets(enough, slots)
-    part = fit(edges, cut(needs.known, enough, slots, seed), enough, slots)
+    part = fit(edges, cut(edges, enough, slots, seed), enough, slots)
     return part, enough, _limits(needs, slots, enough, np.inf)
 
 

@@ -1,4 +1,4 @@
-"""Partitions for comparison: by volume, at random, and in the order of the ids."""
+"""Partitions for comparison: at random, in the order of the ids, and from files."""
 
 import io
 import warnings
@@ -13,20 +13,6 @@ from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.workers import check_workers, fill_empty
-
-
-def metis_volume(graph: Graph, workers: int, seed: int) -> Int32s:
-    """Partition by METIS with the communication volume as its objective.
-
-    The volume counts the pairs of a vertex and another worker with a neighbour of it: the copies of
-    host-based exchange for an undirected graph.
-    """
-    check_workers(graph, workers)
-    source, destination = graph.edges()
-    part = partition_vertices(
-        source, destination, vertices=graph.vertices, parts=workers, seed=seed, volume=True
-    )
-    return fill_empty(part, workers, graph)
 
 
 def shuffled(graph: Graph, workers: int, seed: int) -> Int32s:

@@ -13,8 +13,11 @@ MAX_WORKERS = 128
 MOST_SHARE = 1.05
 
 
-def partition_workers(graph: Graph, workers: int, seed: int) -> Int32s:
+def partition_workers(graph: Graph, workers: int, seed: int, *, volume: bool = False) -> Int32s:
     """Assign every vertex to a worker with METIS: few edges between workers, equal shares.
+
+    With `volume`, few pairs of a vertex and another worker with a neighbour of it: the copies of
+    host-based exchange for an undirected graph.
 
     Returns int32[V], 0 <= worker < workers; every worker has a vertex. PlannerError: fewer than 1,
     more than 128, or more workers than vertices.
@@ -22,7 +25,7 @@ def partition_workers(graph: Graph, workers: int, seed: int) -> Int32s:
     check_workers(graph, workers)
     source, destination = graph.edges()
     part = partition_vertices(
-        source, destination, vertices=graph.vertices, parts=workers, seed=seed
+        source, destination, vertices=graph.vertices, parts=workers, seed=seed, volume=volume
     )
     return fill_empty(part, workers, graph)
 

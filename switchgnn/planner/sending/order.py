@@ -25,35 +25,12 @@ class SendOrder:
     source: Int32s  # [S], vertex ids; every source with an edge in the block, once
 
 
-def gamr(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
-    """Order multicasts by a breadth-first search by degree (section 3.2.2).
+def gamr(boundary: BoundaryEdges, block: Int32s, seed: int, *, by_degree: bool = True) -> SendOrder:
+    """Order multicasts by a breadth-first search by degree (section 3.2.2), or without priorities.
 
     The search runs over the undirected graph of each block, from a random vertex of each component.
     Vertices without an out-edge in the block are searched but not sent.
     """
-    return _search_blocks(boundary, block, seed, by_degree=True)
-
-
-def plain_bfs(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
-    """Search breadth first without priorities, from the same vertices as `gamr`."""
-    return _search_blocks(boundary, block, seed, by_degree=False)
-
-
-def random_order(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
-    """Shuffle the sources of each block (section 2.3.2, the strawman)."""
-    blocks = int(block.max(initial=0))
-    numbers, sources = distinct_pairs(block, boundary.source)
-    bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
-    for number in range(1, blocks + 1):
-        # A view: shuffles the sources of one block in place.
-        own = sources[bounds[number - 1] : bounds[number]]
-        np.random.default_rng([seed, number]).shuffle(own)
-    return SendOrder(block=numbers, source=sources)
-
-
-def _search_blocks(
-    boundary: BoundaryEdges, block: Int32s, seed: int, *, by_degree: bool
-) -> SendOrder:
     blocks = int(block.max(initial=0))
     bounds, by_block = sort_by_key(block, blocks + 1)
     sources = []
@@ -66,6 +43,18 @@ def _search_blocks(
         block=np.repeat(np.arange(1, blocks + 1, dtype=np.int32), [len(s) for s in sources]),
         source=np.concatenate([np.empty(0, dtype=np.int32), *sources]),
     )
+
+
+def random_order(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
+    """Shuffle the sources of each block (section 2.3.2, the strawman)."""
+    blocks = int(block.max(initial=0))
+    numbers, sources = distinct_pairs(block, boundary.source)
+    bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
+    for number in range(1, blocks + 1):
+        # A view: shuffles the sources of one block in place.
+        own = sources[bounds[number - 1] : bounds[number]]
+        np.random.default_rng([seed, number]).shuffle(own)
+    return SendOrder(block=numbers, source=sources)
 
 
 def _order_block(

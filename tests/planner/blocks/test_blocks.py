@@ -136,9 +136,9 @@ def test_tiny_graphs_against_all_blocks(strategy, near):
 def poor_cut(known, sets, slots, seed):
     """All in one set, or at random: what a bad partitioner might return."""
     if seed == 0:
-        return np.zeros(known.edges.destinations, dtype=np.int32)
+        return np.zeros(known.destinations, dtype=np.int32)
     rng = np.random.default_rng(seed)
-    return rng.integers(0, sets, known.edges.destinations).astype(np.int32)
+    return rng.integers(0, sets, known.destinations).astype(np.int32)
 
 
 @given(graphs(), st.integers(1, 20), st.integers(0, 3))
@@ -149,7 +149,7 @@ def test_a_poor_cut_is_made_to_fit(graph, slots, seed):
 
 @given(graphs(), st.integers(2, 6), st.integers(0, 5))
 def test_refinement_never_costs(graph, parts, seed):
-    edges = number_ends(split(graph, 3)).edges
+    edges = number_ends(split(graph, 3))
     rng = np.random.default_rng(seed)
     part = rng.integers(0, parts, edges.destinations).astype(np.int32)
     slots = int(np.bincount(part, minlength=parts).max(initial=1))
@@ -170,7 +170,7 @@ def test_blocks_in_flight_have_other_busiest_links():
 
 def test_pairs_are_counted_as_a_set_counts_them():
     boundary = split(random_graph(60, 300, 2), 4)
-    edges = number_ends(boundary).edges
+    edges = number_ends(boundary)
     part = (np.arange(edges.destinations) % 5).astype(np.int32)
     assert count_pairs(edges, part, 5) == pairs(boundary, part[edges.destination])
 
@@ -486,7 +486,7 @@ def random_limits(seed, destinations, parts):
 def test_refining_within_limits_keeps_to_them_and_never_costs_pairs(case, parts, seed):
     graph, _, assignment = case
     boundary = boundary_edges(graph, assignment)
-    edges = number_ends(boundary).edges
+    edges = number_ends(boundary)
     limits = random_limits(seed, edges.destinations, parts)
     start = np.random.default_rng(seed).integers(0, parts, edges.destinations).astype(np.int32)
     fitted = fit_within(edges, start, parts, limits)

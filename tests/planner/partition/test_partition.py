@@ -23,10 +23,10 @@ from switchgnn.planner.partition.simple import (
     balanced_boundary,
     boundary_loads,
     chunk,
-    metis_volume,
     shuffled,
 )
 from switchgnn.planner.partition.workers import check_assignment
+from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.planner.helpers import (
     boundary_of,
     check_everybody_has_a_vertex,
@@ -41,7 +41,15 @@ from tests.support.waiting import wait_until
 
 
 @pytest.mark.parametrize(
-    "strategy", [partition_workers, metis_volume, shuffled, chunk, balanced_boundary, g3]
+    "strategy",
+    [
+        partition_workers,
+        PARTITION_STRATEGIES["metis-volume"],
+        shuffled,
+        chunk,
+        balanced_boundary,
+        g3,
+    ],
 )
 def test_every_worker_gets_a_vertex(strategy):
     @given(graphs(), st.integers(1, 9), st.integers(0, 3))
