@@ -5,7 +5,6 @@ import select
 import socket
 import struct
 import time
-from bisect import bisect_left
 
 import numpy as np
 
@@ -89,14 +88,6 @@ class FrameRows:
         self.count, self.frame_bytes = len(frames), int(frames.shape[1])
         self.frames, self.sizes = frames, sizes
         self._bytes = frames.reshape(-1).data
-        # Those that are shorter, and how much all up to them lack.
-        self._shorter: list[int] = []
-        self._lacking = [0]
-        if sizes is not None:
-            lacks = self.frame_bytes - sizes.astype(np.int64)
-            shorter = np.flatnonzero(lacks)
-            self._shorter = shorter.tolist()
-            self._lacking += np.cumsum(lacks[shorter]).tolist()
         self._most_cut = min(_MOST_SEGMENTS, _MOST_CUT_BYTES // max(1, self.frame_bytes))
 
     def frame(self, index: int) -> memoryview:
@@ -106,12 +97,9 @@ class FrameRows:
 
     def bytes_of(self, first: int, count: int) -> int:
         """Return the total bytes of some of them."""
-        whole = count * self.frame_bytes
-        if not self._shorter:
-            return whole
-        begin = bisect_left(self._shorter, first)
-        end = bisect_left(self._shorter, first + count)
-        return whole - self._lacking[end] + self._lacking[begin]
+        if self.sizes is None:
+            return count * self.frame_bytes
+        return int(np.add.reduce(self.sizes[first : first + count]))
 
     def send_cut(self, sock: socket.socket, first: int, count: int) -> int:
         """Send some of them as one message that the kernel cuts into datagrams.
@@ -119,10 +107,10 @@ class FrameRows:
         https://man7.org/linux/man-pages/man7/udp.7.html (UDP_SEGMENT)
         """
         count = max(1, min(count, self._most_cut))
-        # A message may end with a shorter frame, and goes no further.
-        short = bisect_left(self._shorter, first)
-        if short < len(self._shorter):
-            count = min(count, self._shorter[short] - first + 1)
+        if self.sizes is not None:
+            # A message may end with a shorter frame, and goes no further.
+            shorter = self.sizes[first : first + count] < self.frame_bytes
+            count = int(shorter.argmax()) + 1 if shorter.any() else count
         begin = first * self.frame_bytes
         message = self._bytes[begin : begin + self.bytes_of(first, count)]
         segment = _SEGMENT.pack(min(self.frame_bytes, len(message)))
