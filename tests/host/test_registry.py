@@ -63,7 +63,10 @@ def test_what_a_worker_lacks_is_named(kind):
         with kind.open(end) as transport:
             assert sum(transport.traffic) == 0
             rows = np.ones((17, 1), dtype=np.float32)
-            found = [transport.aggregate(rows, Direction.FORWARD, 0, each) for each in Operation]
+            found = [
+                transport.aggregate(rows, Direction.FORWARD, operation=each)
+                for each in (Operation.SUM, Operation.MAX, Operation.MIN)
+            ]
         assert [set(each.ravel().tolist()) for each in found] == [{0.0}, {-np.inf}, {np.inf}]
         return
     needed = "plan" if kind.needs_plan else "schedule"

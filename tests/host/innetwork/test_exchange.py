@@ -30,7 +30,7 @@ STEADY = Pace(window=4, timeout=20.0)
 every_number_of_pools = pytest.mark.parametrize("pools", [1, 2, 4])
 every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
 FORWARD, BACKWARD = Direction
-SUM, MAX, MIN = Operation
+SUM, MAX, MIN = Operation.SUM, Operation.MAX, Operation.MIN
 # Every change of direction, and no change.
 TURNS = [FORWARD, BACKWARD, BACKWARD, FORWARD, FORWARD]
 
