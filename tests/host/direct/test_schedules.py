@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from switchgnn.host.base.errors import ScheduleError
 from switchgnn.host.direct import (
     copy_schedules,
     partial_schedules,
@@ -14,7 +15,6 @@ from switchgnn.host.direct import (
     schedule_file,
     write_schedule,
 )
-from switchgnn.host.direct.errors import ScheduleError
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.host.direct.crew import random_case
 

@@ -9,10 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host import FeatureError, Pace
-from switchgnn.host.base.errors import TransportError
+from switchgnn.host.base.errors import DirectError, SilentWorkerError, TransportError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
-from switchgnn.host.direct.errors import DirectError, SilentWorkerError
 from switchgnn.host.direct.exchange import DirectExchange
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import binned_schedules

@@ -6,10 +6,9 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from switchgnn.host.base.errors import FeatureError, LinkError, TransportError
+from switchgnn.host.base.errors import DirectError, FeatureError, LinkError, TransportError
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
-from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.framing import LARGEST_MTU, Framing
 from switchgnn.host.direct.sampling import Sampling
