@@ -104,7 +104,7 @@ class CongestionWindow:
 
 
 class StallClock:
-    """Counts the seconds spent in its context. Other threads may read it."""
+    """Counts the seconds between starts and stops. Other threads may read it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -125,9 +125,3 @@ class StallClock:
     def stop(self) -> None:
         """Stop."""
         self._state = (self.seconds, None)
-
-    def __enter__(self) -> None:
-        self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()

@@ -9,11 +9,10 @@ from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.base.congestion import CongestionWindow
-from switchgnn.host.base.errors import LinkError, TransportError, named_workers
+from switchgnn.host.base.errors import LinkError, SilentWorkerError, TransportError, named_workers
 from switchgnn.host.base.pace import Pace, RoundTrip
 from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.arrivals import MOST_OPEN, Arrivals, Incoming
-from switchgnn.host.direct.errors import SilentWorkerError
 from switchgnn.host.direct.frames import (
     CONTROL_FRAME_BYTES,
     Envelopes,

@@ -11,8 +11,8 @@ import numpy as np
 
 from switchgnn.base.array_types import Int64s
 from switchgnn.host.base.congestion import SEGMENT
+from switchgnn.host.base.errors import FramingError
 from switchgnn.host.base.pace import Pace
-from switchgnn.host.direct.errors import FramingError
 from switchgnn.host.wire.header import (
     BODY_AT,
     ETHERNET_BYTES,

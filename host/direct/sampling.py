@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Float32s, Int64s
-from switchgnn.host.direct.errors import DirectError
+from switchgnn.host.base.errors import DirectError
 
 
 @dataclass(frozen=True)

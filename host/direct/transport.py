@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression, Savings
+from switchgnn.host.base.errors import DirectError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.compressed import CompressedRows
-from switchgnn.host.direct.errors import DirectError
 from switchgnn.host.direct.exchange import DirectExchange, Round
 from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.framing import Framing

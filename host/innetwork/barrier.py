@@ -318,7 +318,7 @@ class Barrier:
             raise errors.DisagreementError(
                 f"{where(header.unit)}, worker {culprit} goes on with another block or fragment "
                 f"than worker {self._worker}. All workers must exchange features of the same "
-                "width, in the same direction, for sums or for maxima.",
+                "width, in the same direction, with the same operation.",
                 [culprit],
             )
         if header.count == Refusal.MAGNITUDE:

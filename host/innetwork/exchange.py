@@ -164,12 +164,11 @@ class InNetworkExchange(Transport):
         tensor_id: int = 0,
         operation: Operation = Operation.SUM,
     ) -> Float32s:
-        """Sum the features of each vertex's remote neighbours; see ``Transport.aggregate``.
+        """Combine the rows of remote neighbours; see ``Transport.aggregate``.
 
         Returns:
-            float32[n, F]; off by at most ``FixedPoint.error_bound()`` per element, with a cache
-            also by ``epsilon`` times the size of each row that is added (``LeastChange``). A MAX or
-            MIN is exact, and an infinity for a vertex without remote neighbours.
+            float32[n, F]; sums are off by at most ``FixedPoint.error_bound()`` per element, with a
+            cache also by ``epsilon`` times the size of each row that is added (``LeastChange``).
 
         Raises:
             FeatureError: wrong shape or type, NaN, infinity, or an overflow.

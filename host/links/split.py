@@ -97,14 +97,13 @@ class LinkHalf(Link):
     """One half of a split link, for one thread that receives; any thread may send.
 
     An error of the link is raised in both halves: by the call that met it, and by the next call
-    that receives on the other half. `dropped` counts frames that did not fit into the queue.
+    that receives on the other half.
     """
 
     other: "LinkHalf"
 
     def __init__(self, shared: _Shared, kept_at_most: int) -> None:
         self.closed = False
-        self.dropped = 0
         self._meanwhile: Callable[[], float] | None = None
         self._next_turn = -inf
         self._shared = shared
@@ -301,7 +300,6 @@ class LinkHalf(Link):
             return
         self._frames_down += 1
         self._bytes_down += len(frame)
-        self.dropped += len(self._queue) == self._queue.maxlen
         self._queue.append(bytes(frame[:LARGEST_FRAME]))
 
     def close(self) -> None:

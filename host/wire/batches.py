@@ -1,36 +1,15 @@
-"""Many frames in one system call, and pauses to gather them.
-
-https://man7.org/linux/man-pages/man2/sendmmsg.2.html
-"""
+"""Many frames at a time, as they leave and as they arrive, and pauses to gather them."""
 
 import errno
-import os
 import select
 import socket
 import struct
 import time
-from bisect import bisect_left
-from ctypes import CDLL, c_int, c_uint, c_void_p, get_errno
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.base.array_types import UInt8s, UInt32s
 
-# struct mmsghdr of 64-bit Linux: struct msghdr, then what was sent.
-_MESSAGE = np.dtype(
-    [
-        *(("name", "u8"), ("name_bytes", "u4"), ("_name", "u4")),
-        *(("vectors", "u8"), ("vector_count", "u8")),
-        *(("control", "u8"), ("control_bytes", "u8"), ("flags", "i4"), ("_flags", "u4")),
-        *(("size", "u4"), ("_size", "u4")),
-    ]
-)
-_VECTOR = np.dtype([("base", "u8"), ("size", "u8")])
-_LIBC = CDLL(None, use_errno=True)
-_LIBC.sendmmsg.argtypes = (c_int, c_void_p, c_uint, c_int)
-# Each message leaves as it is; what is longer than its room is cut.
-_NO_FLAGS = 0
 _NOTHING_YET = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
 _SOL_UDP, _UDP_SEGMENT = 17, 103
 _MOST_SEGMENTS = 64
@@ -107,18 +86,8 @@ class FrameRows:
 
     def __init__(self, frames: UInt8s, sizes: UInt32s | None = None) -> None:
         self.count, self.frame_bytes = len(frames), int(frames.shape[1])
+        self.frames, self.sizes = frames, sizes
         self._bytes = frames.reshape(-1).data
-        self._messages, self._vectors = _messages(frames)
-        self._address = self._messages.ctypes.data
-        # Those that are shorter, and how much all up to them lack.
-        self._shorter: list[int] = []
-        self._lacking = [0]
-        if sizes is not None:
-            self._vectors["size"] = sizes
-            lacks = self.frame_bytes - sizes.astype(np.int64)
-            shorter = np.flatnonzero(lacks)
-            self._shorter = shorter.tolist()
-            self._lacking += np.cumsum(lacks[shorter]).tolist()
         self._most_cut = min(_MOST_SEGMENTS, _MOST_CUT_BYTES // max(1, self.frame_bytes))
 
     def frame(self, index: int) -> memoryview:
@@ -128,21 +97,9 @@ class FrameRows:
 
     def bytes_of(self, first: int, count: int) -> int:
         """Return the total bytes of some of them."""
-        whole = count * self.frame_bytes
-        if not self._shorter:
-            return whole
-        begin = bisect_left(self._shorter, first)
-        end = bisect_left(self._shorter, first + count)
-        return whole - self._lacking[end] + self._lacking[begin]
-
-    def send(self, descriptor: int, first: int, count: int) -> int:
-        """Send some of them without waiting; return how many were sent, at least one."""
-        address = self._address + first * _MESSAGE.itemsize
-        sent = _LIBC.sendmmsg(descriptor, address, count, _NO_FLAGS)
-        if sent < 0:
-            number = get_errno()
-            raise OSError(number, os.strerror(number))
-        return int(sent)
+        if self.sizes is None:
+            return count * self.frame_bytes
+        return int(np.add.reduce(self.sizes[first : first + count]))
 
     def send_cut(self, sock: socket.socket, first: int, count: int) -> int:
         """Send some of them as one message that the kernel cuts into datagrams.
@@ -150,27 +107,15 @@ class FrameRows:
         https://man7.org/linux/man-pages/man7/udp.7.html (UDP_SEGMENT)
         """
         count = max(1, min(count, self._most_cut))
-        # A message may end with a shorter frame, and goes no further.
-        short = bisect_left(self._shorter, first)
-        if short < len(self._shorter):
-            count = min(count, self._shorter[short] - first + 1)
+        if self.sizes is not None:
+            # A message may end with a shorter frame, and goes no further.
+            shorter = self.sizes[first : first + count] < self.frame_bytes
+            count = int(shorter.argmax()) + 1 if shorter.any() else count
         begin = first * self.frame_bytes
         message = self._bytes[begin : begin + self.bytes_of(first, count)]
         segment = _SEGMENT.pack(min(self.frame_bytes, len(message)))
         sock.sendmsg([message], [(_SOL_UDP, _UDP_SEGMENT, segment)])
         return count
-
-
-def _messages(rows: UInt8s) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    count, size = rows.shape
-    vectors = np.zeros(count, dtype=_VECTOR)
-    vectors["base"] = rows.ctypes.data + np.arange(count, dtype=np.uint64) * np.uint64(size)
-    vectors["size"] = size
-    messages = np.zeros(count, dtype=_MESSAGE)
-    indices = np.arange(count, dtype=np.uint64) * np.uint64(_VECTOR.itemsize)
-    messages["vectors"] = vectors.ctypes.data + indices
-    messages["vector_count"] = 1
-    return messages, vectors
 
 
 # A link lets this many frames gather where they trickle in, but never for longer than this.

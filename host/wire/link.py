@@ -205,8 +205,12 @@ class SocketLink(Link):
             first += 1 if sent is None else sent
 
     def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
-        """Send at least one of some frames, in one system call; return how many were sent."""
-        return rows.send(self._socket.fileno(), first, count)
+        """Send at least one of some frames, without waiting; return how many were sent."""
+        frames = native_frames()
+        if frames is not None:
+            return frames.send(self._socket.fileno(), rows, first, count)
+        self._socket.send(rows.frame(first))
+        return 1
 
     def _once(self, send: Callable[[], int]) -> int | None:
         """Send as soon as the socket accepts something; None: a frame is lost."""

@@ -17,7 +17,7 @@ from switchgnn.base.array_types import UInt8s, UInt32s
 from switchgnn.base.native import CompilerError, compiled_library
 from switchgnn.host.base.errors import HostError
 from switchgnn.host.wire import header
-from switchgnn.host.wire.batches import FrameBatch
+from switchgnn.host.wire.batches import FrameBatch, FrameRows
 
 _CHECKSUM_AT = header.HEADER_AT + header.CHECKED_BYTES
 VARIABLE = "SWITCHGNN_HOSTS"
@@ -106,9 +106,22 @@ class NativeFrames:
         self.take_reduced = library.take_reduced
         self.take_reduced.argtypes = (c_void_p, c_void_p, some, some)
         self.take_reduced.restype = None
+        self._send_frames = library.send_frames
+        self._send_frames.argtypes = (c_int, c_void_p, c_uint64, c_void_p, some, some)
+        self._send_frames.restype = c_int
         self.receive_frames = library.receive_frames
         self.receive_frames.argtypes = (c_void_p, c_int, c_int64)
         self.receive_frames.restype = c_int
+
+    def send(self, descriptor: int, rows: FrameRows, first: int, count: int) -> int:
+        """Send at least one of some frames, in one system call; return how many were sent."""
+        sizes = None if rows.sizes is None else rows.sizes.ctypes.data
+        sent = self._send_frames(
+            descriptor, rows.frames.ctypes.data, rows.frame_bytes, sizes, first, count
+        )
+        if sent < 0:
+            raise OSError(-sent, os.strerror(-sent))
+        return int(sent)
 
 
 @cache

@@ -17,7 +17,8 @@ COURSE = (ROOT / "docs" / "course.md").read_text()
 STEP = re.compile(r"^```(bash|diff)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the steps need; all of it but what is made again.
 PARTS = (
-    *("bench", "controller", "examples", "host", "p4src", "switchgnn", "tests", "topologies"),
+    *("bench", "controller", "deploy", "examples", "host", "p4src", "switchgnn", "tests"),
+    "topologies",
     "pyproject.toml",
 )
 COMPILER = "p4c-bm2-ss"

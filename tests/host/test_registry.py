@@ -10,6 +10,7 @@ import pytest
 from switchgnn.base.tasks import TaskError, task_from_json, task_to_json
 from switchgnn.host import InNetworkExchange, LinkError, Pace, hybrid
 from switchgnn.host.base.errors import TransportError
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.hybrid import (
     HybridTransport,
     left_schedules,
@@ -61,6 +62,12 @@ def test_what_a_worker_lacks_is_named(kind):
     if not kind.networked:
         with kind.open(end) as transport:
             assert sum(transport.traffic) == 0
+            rows = np.ones((17, 1), dtype=np.float32)
+            found = [
+                transport.aggregate(rows, Direction.FORWARD, operation=each)
+                for each in (Operation.SUM, Operation.MAX, Operation.MIN)
+            ]
+        assert [set(each.ravel().tolist()) for each in found] == [{0.0}, {-np.inf}, {np.inf}]
         return
     needed = "plan" if kind.needs_plan else "schedule"
     with pytest.raises(TransportError, match=f"Worker 0 needs a {needed}"), kind.open(end):

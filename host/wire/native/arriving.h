@@ -1,5 +1,5 @@
-// Waits for frames and receives them in one step. Over UDP what has left as one message may arrive
-// as one (UDP_GRO), and is cut here.
+// Sends frames in one step; waits for frames and receives them in one step. Over UDP what has left as
+// one message may arrive as one (UDP_GRO), and is cut here.
 #pragma once
 
 #include "frames.h"
@@ -62,4 +62,18 @@ extern "C" int receive_frames(Receiving* receiving, int fd, i64 nanoseconds) {
     }
     const int come = receiving->receive(fd);
     return come < 0 ? -come : 0;
+}
+
+// How many frames have left, or minus the number of an error.
+extern "C" int send_frames(int fd, u8* frames, u64 frame_bytes, const u32* sizes, u32 first, u32 count) {
+    mmsghdr headers[MOST_MESSAGES] = {};
+    iovec vectors[MOST_MESSAGES];
+    if (count > MOST_MESSAGES) count = MOST_MESSAGES;
+    for (u32 i = 0; i < count; i++) {
+        vectors[i] = {frames + (first + i) * frame_bytes, sizes ? sizes[first + i] : frame_bytes};
+        headers[i].msg_hdr.msg_iov = &vectors[i];
+        headers[i].msg_hdr.msg_iovlen = 1;
+    }
+    const int sent = sendmmsg(fd, headers, count, 0);
+    return sent < 0 ? -errno : sent;
 }

@@ -20,7 +20,7 @@ from switchgnn.base.options import (
     option,
     parse_bytes,
 )
-from switchgnn.host.direct.errors import FramingError
+from switchgnn.host.base.errors import FramingError
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import AUTO, parse_lanes, parse_rows

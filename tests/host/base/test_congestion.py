@@ -206,13 +206,15 @@ def test_it_counts_what_is_waited_and_what_goes_on():
     waiting = StallClock(clock)
     clock.seconds += 5
     assert waiting.seconds == 0
-    with waiting:
-        clock.seconds += 2
-        # Somebody who looks meanwhile.
-        assert waiting.seconds == 2
-        clock.seconds += 1
+    waiting.start()
+    clock.seconds += 2
+    # Somebody who looks meanwhile.
+    assert waiting.seconds == 2
+    clock.seconds += 1
+    waiting.stop()
     clock.seconds += 7
     assert waiting.seconds == 3
-    with waiting:
-        clock.seconds += 0.5
+    waiting.start()
+    clock.seconds += 0.5
+    waiting.stop()
     assert waiting.seconds == 3.5

@@ -5,9 +5,8 @@ import pytest
 
 from switchgnn.host import FeatureError, Pace
 from switchgnn.host.base.compression import Compression
-from switchgnn.host.base.errors import TransportError
+from switchgnn.host.base.errors import DirectError, SilentWorkerError, TransportError
 from switchgnn.host.direct import copy_schedules, partial_schedules
-from switchgnn.host.direct.errors import DirectError, SilentWorkerError
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import BinnedTransport, copies
 from switchgnn.host.direct.sampling import Sampling

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
+from switchgnn.host.base.errors import SilentWorkerError
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules, partial_schedules
-from switchgnn.host.direct.errors import SilentWorkerError
 from switchgnn.host.direct.framing import LARGEST_MTU, Framing
 from switchgnn.host.wire.header import HEADER_AT, KIND_AT, Kind
 from switchgnn.planner.base.direction import Direction

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
+from switchgnn.host.base.errors import FramingError, SilentWorkerError
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules
 from switchgnn.host.direct.arrivals import Incoming
-from switchgnn.host.direct.errors import FramingError, SilentWorkerError
 from switchgnn.host.direct.frames import Envelopes, Outgoing, data_frames, send_order, unpack
 from switchgnn.host.direct.framing import LEAST_MTU, Framing, Runs
 from switchgnn.host.direct.sampling import Sampling

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host import FeatureError, Pace
+from switchgnn.host.base.errors import DirectError, SilentWorkerError, TransportError
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct import copy_schedules, partial_schedules, rows_per_pair
-from switchgnn.host.direct.errors import DirectError, SilentWorkerError
 from switchgnn.host.direct.exchange import DirectExchange
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import binned_schedules
@@ -199,6 +200,13 @@ def test_what_stops_the_thread_is_raised_to_who_waits(alone):
                 stream.sums(indices)
     assert not driver._thread.is_alive()
     assert driver.seconds > 0
+
+
+def test_hosts_only_add(alone):
+    transport, indices = alone
+    rows = np.ones((len(indices), 3), np.float32)
+    with pytest.raises(TransportError, match="between hosts has sums only: exchange a max over"):
+        transport.aggregate(rows, BOTH[0], operation=Operation.MAX)
 
 
 def test_wrong_rows_are_refused(alone):

@@ -6,7 +6,6 @@ import numpy as np
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import LANES
-from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.packets import LAST_MAXIMUM, MAXIMUM, PARTIAL, combined, sum_to
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
@@ -38,23 +37,6 @@ class CompletionInTheMiddle(SwitchTest):
             sent.append(self.send_feature(103, worker=2))
             self.expect_sum(900, sent, worker=2)
             self.expect_sum(902, sent, worker=1)
-
-
-class EveryBankCompletes(SwitchTest):
-    """One source completes all eight banks: eight passes, eight sums to three workers."""
-
-    def runTest(self) -> None:
-        for source, worker in SOURCES.items():
-            self.add_source(source, worker=worker)
-            slots = {bank: (bank, 2) for bank in range(BANKS)}
-            self.entries.add_fanout(block=1, source=source, slots=slots)
-        for bank in range(BANKS):
-            self.add_destination(900 + bank, worker=bank % 3, slot=bank, bank=bank)
-        completed = dict.fromkeys(range(BANKS), 1)
-        with self.counted(Outcome.AGGREGATED, 2, passes={8: 1, 1: 8}, completed=completed):
-            sent = [self.send_feature(source, worker=own) for source, own in SOURCES.items()]
-            for bank in range(BANKS):
-                self.expect_sum(900 + bank, sent, worker=bank % 3)
 
 
 class StaleBankDoesNotStopTheWay(SwitchTest):
