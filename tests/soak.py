@@ -13,11 +13,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
-from itertools import count
 
 from switchgnn.base.interruptible import end_like_interrupted
-from switchgnn.commands.shared.console import counted
 from switchgnn.host.links.faults import DIRECTIONS
 from switchgnn.topologies import cable_name
 
@@ -75,43 +72,8 @@ def _faults(source, workers, leaves_and_spines):
     yield f"seed={source.randrange(2**16)}"
 
 
-class Summary:
-    """The numbers of all runs that came to their end, and the commands of those that failed."""
-
-    def __init__(self):
-        self.counts, self.faults, self.repairs = Counter(), Counter(), Counter()
-        self.failures = []
-
-    def add(self, words, done):
-        """Add a run; return what became of it."""
-        failed = done.returncode != 0
-        if done.stdout:
-            report = json.loads(done.stdout)
-            self.counts.update(runs=1, rounds=report["rounds"], wrong_sums=report["wrong_sums"])
-            self.counts["packets"] += report["frames_up"] + report["frames_down"]
-            self.faults.update(report["faults_injected"])
-            self.repairs.update(report["repairs"])
-            reason = f"{report['wrong_sums']:,} sums differ from the reference"
-        else:
-            reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no output"
-        if failed:
-            self.failures.append((reason, shlex.join(["switchgnn", "run", *words])))
-        return f"FAILED: {reason}" if failed else "exact"
-
-    def __str__(self):
-        counts, lines = self.counts, []
-        for reason, command in self.failures:
-            lines += [reason, f"  repeat it: {command}"]
-        return "\n".join([
-            f"{counts['runs']:,} runs, {counts['rounds']:,} rounds, {counts['packets']:,} packets",
-            counted("Faults injected", self.faults),
-            counted("Repairs", self.repairs),
-            f"Wrong sums: {counts['wrong_sums']:,}; runs that failed: {len(self.failures):,}.",
-            *lines,
-        ])  # fmt: skip
-
-
 def _run(words):
+    """Run once; return None if all sums are exact, or else why not."""
     command = [sys.executable, "-m", "switchgnn", "run", "--json", *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     # In its own session it gets one signal from here, whatever a terminal sends.
@@ -122,7 +84,11 @@ def _run(words):
             process.send_signal(signal.SIGINT)
             process.communicate()
             raise
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+    if process.returncode == 0:
+        return None
+    if out:
+        return f"{json.loads(out)['wrong_sums']:,} wrong sums"
+    return (err.strip() or f"it ended with code {process.returncode}").splitlines()[-1]
 
 
 def _say(line):
@@ -141,17 +107,20 @@ def main(words=None):
     shape = (asked.leaves, asked.spines) if asked.leaves else None
     seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
     end_like_interrupted()
-    summary, end = Summary(), time.monotonic() + 60 * asked.minutes
+    failures, runs, end = [], 0, time.monotonic() + 60 * asked.minutes
     try:
-        for number in count():
-            drawn = [*draw_words(seed, number, shape), *more]
-            _say(f"run {number}: {shlex.join(drawn)}: {summary.add(drawn, _run(drawn))}")
-            if time.monotonic() >= end or len(summary.failures) >= _MOST_FAILURES:
-                break
+        while runs == 0 or (time.monotonic() < end and len(failures) < _MOST_FAILURES):
+            drawn = [*draw_words(seed, runs, shape), *more]
+            _say(f"run {runs}: {shlex.join(drawn)}")
+            failed = _run(drawn)
+            _say("exact" if failed is None else f"FAILED: {failed}")
+            if failed is not None:
+                failures.append(f"{failed}\n  repeat it: switchgnn run {shlex.join(drawn)}")
+            runs += 1
     except KeyboardInterrupt:
         _say("interrupted")
-    _say(f"Seed {seed}: {summary}")
-    return _FAILED if summary.failures else _EXACT
+    _say("\n".join([f"Seed {seed}: {runs} runs, {len(failures)} of which failed.", *failures]))
+    return _FAILED if failures else _EXACT
 
 
 if __name__ == "__main__":

@@ -106,8 +106,8 @@ MISTAKES = {
         on_links,
     ),
     "a part counts as one contribution": (
-        "slots_.Add(packet.id, packet)",
-        "slots_.Add(packet.id, {.kind = packet.kind, .turn = packet.turn})",
+        "slots_->Add(packet.id, packet)",
+        "slots_->Add(packet.id, {.kind = packet.kind, .turn = packet.turn})",
         lambda patch: test_leaf_spine_by_hand.test_leaves_send_their_parts_to_the_spine(
             leaf_spine.SPINE, 1, 3
         ),

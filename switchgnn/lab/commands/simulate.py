@@ -209,8 +209,8 @@ class SimulateCommandOptions:
     completion: str | None = option(
         NETWORK,
         "NAME",
-        "Of a leaf-spine: which switches complete sums that cross it. spine: as the P4 program "
-        "does; leaf: the destination's, a variant that it does not implement.",
+        "Complete sums that cross a leaf-spine in spines (spine), like the P4 program, or in the "
+        "destination's leaf (leaf), which the program does not implement.",
         shown=_DEFAULT_LEAF_SPINE.completion,
     )
     bandwidth: float | None = option(
@@ -237,8 +237,8 @@ class SimulateCommandOptions:
     mtu: str = option(
         NETWORK,
         "BYTES",
-        "Where hosts alone send: of the largest IP packet, into which rows are packed; fragment: "
-        "one fragment of a row in each frame, as with the switch.",
+        "Where hosts alone send, pack rows into IP packets of at most this size; fragment: put one "
+        "fragment of a row in each frame, as for the switch.",
         default=str(USUAL_MTU),
     )
     timeout: float | None = option(
@@ -333,8 +333,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def simulate(asked: SimulateCommandOptions) -> None:
     """Simulate one exchange of a layer, packet by packet.
 
-    Says what an epoch takes. Simulates the plan in the folder of --plan; or else
-    makes what --system has for --graph: bns-gcn (hosts send copies), host-partial
+    Reports the duration of an epoch. Simulates the plan in the folder of --plan; or
+    else what --system makes for --graph: bns-gcn (hosts send copies), host-partial
     (copies or partial sums, whichever are fewer), g3 (copies with its partition
     and bins), strawman (slots first come, first served), paper or best (plans).
     """

@@ -111,12 +111,19 @@ class PlainLeaf : public Switch {
     Uplinks& uplinks_;
 };
 
-/// Leaves that add the contributions of their own workers, and report to the first spine when all
+/// A leaf that adds the contributions of its own workers, and reports to the first spine when all
 /// of these are done.
-class AddingLeaf : public AddingSwitch {
+///
+/// In the P4 program spines complete the sums that cross them: a sum with all contributions and its
+/// worker at this leaf is complete here, and the part of any other goes to the spine that completes
+/// it. In a variant, which the P4 program does not implement, the worker's leaf completes the sum:
+/// a part leaves when it has all contributions from here, and that leaf adds it.
+class Leaf : public AddingSwitch {
   public:
-    AddingLeaf(const Schedule& schedule, Slots slots, const Options& options, Uplinks& uplinks)
-        : AddingSwitch(schedule, std::move(slots), options), uplinks_(uplinks) {}
+    /// routes: to the spines that complete sums; null where leaves do.
+    Leaf(const Schedule& schedule, Slots slots, const Options& options, Uplinks& uplinks,
+         const SumRoutes* routes)
+        : AddingSwitch(schedule, std::move(slots), options), uplinks_(uplinks), routes_(routes) {}
 
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
         if (!uplinks_.FromSpine(port)) {
@@ -149,104 +156,68 @@ class AddingLeaf : public AddingSwitch {
 
     std::string Name(uint32_t) const override { return uplinks_.Name(); }
 
-  protected:
+  private:
     /// A sum, or a feature that found no slot, has come from a spine.
-    virtual void TakeFromSpine(const Packet& packet, Picoseconds now) = 0;
-
-    void SendDown(const Packet& packet, uint32_t worker, Picoseconds now) {
-        down_[worker - uplinks_.First()]->Send(packet, now);
-    }
-
-    void CountUp(Kind kind) { ++(kind == Kind::SUM ? sums_up_ : features_up_); }
-
-    Uplinks& uplinks_;
-
-  private:
-    void Done(uint32_t turn, Picoseconds now) override {
-        uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE, .turn = turn}, now);
-    }
-
-    uint32_t WorkerAt(uint32_t index) const override { return uplinks_.First() + index; }
-
-    uint64_t sums_up_ = 0;
-    uint64_t features_up_ = 0;
-};
-
-/// A leaf as in the P4 program. A sum with all contributions and its worker at this leaf is
-/// complete here; of any other it sends its part to the spine that completes the sum.
-class ProgramLeaf : public AddingLeaf {
-  public:
-    ProgramLeaf(const Schedule& schedule, Slots slots, const Options& options, Uplinks& uplinks,
-                const SumRoutes& routes)
-        : AddingLeaf(schedule, std::move(slots), options, uplinks), routes_(routes) {}
-
-  private:
-    /// Sums from a spine pass all slots by: see Passage in p4src/access.p4.
-    void TakeFromSpine(const Packet& packet, Picoseconds now) override {
-        SendDown(packet, slots_.WorkerOf(packet.id), now);
-    }
-
-    void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
-        const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
-        if (!part || !routes_.Crosses(packet.id)) {
-            SendDown(packet, worker, now);
+    void TakeFromSpine(const Packet& packet, Picoseconds now) {
+        if (routes_) {
+            // It passes all slots by: see Passage in p4src/access.p4.
+            SendDown(packet, slots_.WorkerOf(packet.id), now);
             return;
         }
-        CountUp(packet.kind);
-        uplinks_.SendTo(routes_.SpineOf(packet.id), packet, now);
-    }
-
-    /// It comes back from the first spine, for all workers: see Notice in p4src/congestion.p4.
-    void Notice(const Packet& packet, Picoseconds now) override {
-        uplinks_.SendTo(kBarrierSpine, packet, now);
-    }
-
-    const SumRoutes& routes_;
-};
-
-/// A leaf of the variant in which leaves complete sums, which the P4 program does not implement. It
-/// adds for its own workers and for those of other leaves. A partial sum for one of those leaves
-/// when all contributions from here are in it; the worker's leaf adds it.
-class CompletingLeaf : public AddingLeaf {
-  public:
-    using AddingLeaf::AddingLeaf;
-
-  private:
-    /// One contribution, one pass. If the sum is complete, it leaves in the same pass.
-    void TakeFromSpine(const Packet& packet, Picoseconds now) override {
+        // One contribution, one pass. If the sum is complete, it leaves in the same pass.
         if (packet.ecn) marked_.insert(packet.id);
         ++slots_.tally.passes;
         Add(packet.id, packet, now);
     }
 
     void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
-        Packet sent = packet;
         const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
-        sent.ecn = part && !marked_.empty() && marked_.erase(packet.id) != 0;
-        if (uplinks_.Here(worker)) {
+        Packet sent = packet;
+        if (!routes_) sent.ecn = part && !marked_.empty() && marked_.erase(packet.id) != 0;
+        if (routes_ ? !part || !routes_->Crosses(packet.id) : uplinks_.Here(worker)) {
             SendDown(sent, worker, now);
             return;
         }
-        CountUp(packet.kind);
-        sent.worker = static_cast<uint16_t>(worker);
-        uplinks_.SendByKey(packet.id, sent, now);
+        ++(packet.kind == Kind::SUM ? sums_up_ : features_up_);
+        if (routes_) {
+            uplinks_.SendTo(routes_->SpineOf(packet.id), sent, now);
+        } else {
+            sent.worker = static_cast<uint16_t>(worker);
+            uplinks_.SendByKey(packet.id, sent, now);
+        }
     }
 
-    /// Its own workers get it as soon as in a star, and once.
+    void SendDown(const Packet& packet, uint32_t worker, Picoseconds now) {
+        down_[worker - uplinks_.First()]->Send(packet, now);
+    }
+
+    void Done(uint32_t turn, Picoseconds now) override {
+        uplinks_.SendTo(kBarrierSpine, {.kind = Kind::DONE, .turn = turn}, now);
+    }
+
+    /// It comes back from the first spine, for all workers: see Notice in p4src/congestion.p4. In
+    /// the variant, this leaf's workers get it at once, and only the others from the spine.
     void Notice(const Packet& packet, Picoseconds now) override {
-        TellAll(packet, now);
+        if (!routes_) TellAll(packet, now);
         uplinks_.SendTo(kBarrierSpine, packet, now);
     }
 
-    // Rows to which something marked was added: so is what leaves.
+    uint32_t WorkerAt(uint32_t index) const override { return uplinks_.First() + index; }
+
+    Uplinks& uplinks_;
+    const SumRoutes* routes_;
+    // Rows to which something marked was added: so is what leaves. Only in the variant.
     std::unordered_set<uint32_t> marked_;
+    uint64_t sums_up_ = 0;
+    uint64_t features_up_ = 0;
 };
 
 /// A switch whose links all lead to leaves. The first spine has the barrier.
 class Spine : public Switch {
   public:
-    Spine(const LeafTier& tier, uint32_t number, const Options& options)
-        : tier_(tier), number_(number), barriers_(options) {}
+    /// slots: to complete sums in, as the P4 program does; none where it only forwards.
+    Spine(const LeafTier& tier, uint32_t number, const Options& options, std::optional<Slots> slots)
+        : tier_(tier), number_(number), barriers_(options), slots_(std::move(slots)) {}
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         switch (packet.kind) {
@@ -261,75 +232,45 @@ class Spine : public Switch {
         }
     }
 
+    Tally Count() const override { return slots_ ? slots_->tally : Tally{}; }
     std::string Name(uint32_t) const override { return "spine " + std::to_string(number_); }
 
-  protected:
-    /// A sum, or a frame between hosts, has come from a leaf.
-    virtual void Take(const Packet& packet, Picoseconds now) = 0;
-    /// A leaf reports that a worker has got a marked packet.
-    virtual void Notice(const Packet& notice, Picoseconds now) {
-        SendToAll(notice, now);
+  private:
+    /// A part of a sum is one contribution in one pass; if it completes the sum, that leaves in the
+    /// same pass. Frames between hosts, and parts where leaves complete sums, are forwarded.
+    void Take(const Packet& packet, Picoseconds now) {
+        if (!slots_) {
+            SendToLeafOf(packet.between_hosts ? packet.id : packet.worker, packet, now);
+            return;
+        }
+        ++slots_->tally.passes;
+        if (const auto leaving = slots_->Add(packet.id, packet)) {
+            SendToLeafOf(slots_->WorkerOf(packet.id), *leaving, now);
+        }
     }
 
-    /// All leaves have reported: refuse to go on if something is missing here.
-    virtual void CheckComplete(uint32_t) const {}
+    /// A worker has got a marked packet: tell all leaves, but not one that told its workers itself.
+    void Notice(const Packet& notice, Picoseconds now) {
+        for (uint32_t leaf = 0; leaf < down_.size(); ++leaf) {
+            if (slots_ || leaf != tier_.LeafOf(notice.worker)) down_[leaf]->Send(notice, now);
+        }
+    }
+
+    void Collect(const Packet& packet, Picoseconds now) {
+        if (!barriers_.Collect(packet, down_.size())) return;
+        if (slots_) slots_->CheckComplete(packet.turn);
+        barriers_.Pass(packet.turn);
+        for (Link* down : down_) down->Send({.kind = Kind::ADVANCE, .turn = packet.turn}, now);
+    }
 
     void SendToLeafOf(uint32_t worker, const Packet& packet, Picoseconds now) {
         down_[tier_.LeafOf(worker)]->Send(packet, now);
     }
 
     LeafTier tier_;
-
-  private:
-    void Collect(const Packet& packet, Picoseconds now) {
-        if (!barriers_.Collect(packet, down_.size())) return;
-        CheckComplete(packet.turn);
-        barriers_.Pass(packet.turn);
-        SendToAll({.kind = Kind::ADVANCE, .turn = packet.turn}, now);
-    }
-
     uint32_t number_;
     Barriers barriers_;
-};
-
-/// A spine as in the P4 program: adds up the parts of leaves, each of which is one contribution
-/// in one pass. The sum that is complete leaves for the leaf of its worker in the same pass.
-class AddingSpine : public Spine {
-  public:
-    AddingSpine(const LeafTier& tier, uint32_t number, const Options& options, Slots slots)
-        : Spine(tier, number, options), slots_(std::move(slots)) {}
-
-    Tally Count() const override { return slots_.tally; }
-
-  private:
-    void Take(const Packet& packet, Picoseconds now) override {
-        ++slots_.tally.passes;
-        if (const auto leaving = slots_.Add(packet.id, packet)) {
-            SendToLeafOf(slots_.WorkerOf(packet.id), *leaving, now);
-        }
-    }
-
-    void CheckComplete(uint32_t turn) const override { slots_.CheckComplete(turn); }
-
-    Slots slots_;
-};
-
-/// A spine that only forwards: between hosts, and where leaves complete sums.
-class RelayingSpine : public Spine {
-  public:
-    using Spine::Spine;
-
-  private:
-    void Take(const Packet& packet, Picoseconds now) override {
-        SendToLeafOf(packet.between_hosts ? packet.id : packet.worker, packet, now);
-    }
-
-    /// Forward a worker's notice to the leaves that it is not attached to.
-    void Notice(const Packet& notice, Picoseconds now) override {
-        for (uint32_t leaf = 0; leaf < down_.size(); ++leaf) {
-            if (leaf != tier_.LeafOf(notice.worker)) down_[leaf]->Send(notice, now);
-        }
-    }
+    std::optional<Slots> slots_;
 };
 
 using Links = std::vector<std::unique_ptr<Link>>;
@@ -370,9 +311,9 @@ void Include(Tally& all, const Tally& one) {
     all.max_slots = std::max(all.max_slots, one.max_slots);
 }
 
-/// One switch with a link to each worker; or leaves, spines, and a link from each to each. Ports are
-/// numbered: those to workers, those of leaf l to spine s (workers + l * spines + s), and as many
-/// back.
+/// One switch with a link to each worker; or leaves, spines, and a link from each to each. Ports
+/// are numbered: those to workers, those of leaf l to spine s (workers + l * spines + s), and as
+/// many back.
 class Fabric {
   public:
     /// schedule: null where the switches only hand copies on.
@@ -383,13 +324,16 @@ class Fabric {
             uplinks_.push_back(std::make_unique<Uplinks>(tier_, leaf));
         }
         if (!schedule) {
-            AddPlainSwitches(options);
+            for (const auto& uplinks : uplinks_) {
+                leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
+            }
         } else if (options.leaves == 0) {
             Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
             leaves_.push_back(std::make_unique<AddingSwitch>(*schedule, std::move(slots), options));
         } else {
-            AddSwitches(options, arrays, *schedule);
+            AddLeaves(options, arrays, *schedule);
         }
+        AddSpines(options, arrays, schedule && options.spines_complete);
         Connect(options.down, trace);
     }
 
@@ -410,20 +354,10 @@ class Fabric {
     Links down;
 
   private:
-    void AddPlainSwitches(const Options& options) {
-        for (const auto& uplinks : uplinks_) {
-            leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
-        }
-        for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
-        }
-    }
-
-    /// Add the switches of the P4 program, or of the variant in which leaves complete sums.
-    void AddSwitches(const Options& options, const Arrays& arrays, const Schedule& schedule) {
+    /// Add leaves of the P4 program, or of the variant in which they complete sums.
+    void AddLeaves(const Options& options, const Arrays& arrays, const Schedule& schedule) {
         const auto expected = arrays.Get<uint16_t>("row_expected");
         const auto worker = arrays.Get<uint8_t>("row_worker");
-        const bool program = options.spines_complete;
         std::vector<bool> crosses(expected.size());
         std::vector<Counts> from;
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
@@ -433,29 +367,24 @@ class Fabric {
             uint16_t& own = from[tier_.LeafOf(worker[row])][row];
             crosses[row] = own != expected[row];
             // In the variant it adds what comes from elsewhere, too.
-            own = program ? own : expected[row];
+            own = options.spines_complete ? own : expected[row];
         }
         routes_ = {std::move(crosses), arrays.Get<uint32_t>("row_vertex"), options.spines,
                    options.together};
+        const SumRoutes* routes = options.spines_complete ? &routes_ : nullptr;
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
             Slots slots(options, arrays, from[leaf]);
-            Uplinks& uplinks = *uplinks_[leaf];
-            if (program) {
-                leaves_.push_back(std::make_unique<ProgramLeaf>(schedule, std::move(slots), options,
-                                                                uplinks, routes_));
-            } else {
-                leaves_.push_back(std::make_unique<CompletingLeaf>(schedule, std::move(slots),
-                                                                   options, uplinks));
-            }
+            leaves_.push_back(std::make_unique<Leaf>(schedule, std::move(slots), options,
+                                                     *uplinks_[leaf], routes));
         }
+    }
+
+    /// adds: whether they complete sums.
+    void AddSpines(const Options& options, const Arrays& arrays, bool adds) {
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
-            if (program) {
-                Slots slots(options, arrays, expected);
-                spines_.push_back(
-                    std::make_unique<AddingSpine>(tier_, spine, options, std::move(slots)));
-            } else {
-                spines_.push_back(std::make_unique<RelayingSpine>(tier_, spine, options));
-            }
+            std::optional<Slots> slots;
+            if (adds) slots.emplace(options, arrays, arrays.Get<uint16_t>("row_expected"));
+            spines_.push_back(std::make_unique<Spine>(tier_, spine, options, std::move(slots)));
         }
     }
 

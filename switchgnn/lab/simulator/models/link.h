@@ -172,7 +172,7 @@ struct Arrival {
     /// Whether it arrives at the switch, or else at the worker.
     bool at_switch;
     /// The worker at the other end of the link, or at this one; from the number of workers on a
-    /// link between switches, see LeafSpine.
+    /// link between switches, see Fabric.
     uint32_t worker;
     Packet packet;
 };

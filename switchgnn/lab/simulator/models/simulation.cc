@@ -1,4 +1,6 @@
-// Workers around a fabric: one switch, or leaves and spines.
+// Workers around a fabric: one switch, or leaves and spines. In reading order, the models are the
+// event queue (events.h), packets and links (link.h), hosts (host.h, peer.h, worker.h), plans
+// (schedule.h), switches and networks of them (switch.h, fabrics.h), and background.h.
 
 #include "background.h"
 #include "events.h"

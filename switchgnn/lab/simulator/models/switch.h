@@ -335,10 +335,6 @@ class Switch : public Receiver {
     virtual Tally Count() const { return {}; }
 
   protected:
-    void SendToAll(const Packet& packet, Picoseconds now) {
-        for (Link* down : down_) down->Send(packet, now);
-    }
-
     std::vector<Link*> down_;
 };
 
