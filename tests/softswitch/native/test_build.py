@@ -66,7 +66,7 @@ def test_another_one_compiles_again(what, cache, monkeypatch):
         text = (cache / "compiler").read_text()
         (cache / "compiler").write_text(text.replace("echo 1", "echo 2"))
     else:
-        changed, read = build.SOFTSWITCH / "base/program.py", Path.read_bytes
+        changed, read = build.SOFTSWITCH / "base" / "program.py", Path.read_bytes
         monkeypatch.setattr(
             Path, "read_bytes", lambda path: read(path) + b"# another\n" * (path == changed)
         )
