@@ -100,7 +100,8 @@ def observed(address, layout):
 
 def install(plan, switches, network, *, program, new_session=False, progress=None, **settings):
     """Bring all of some switches to one plan in one network."""
-    loaded = load_plan(plan)
+    plan = SwitchPlan(*plan) if isinstance(plan, tuple) else plan
+    loaded = plan if isinstance(plan, SwitchPlan) else load_plan(plan)
     shares = [Share(loaded, network, switch) for switch in switches]
     desired = DesiredStates(program, **settings)
     return install_each(shares, desired, new_session=new_session, progress=progress)
