@@ -12,7 +12,7 @@ from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, l
 from switchgnn.controller.change import InstallReport, SwitchReport
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import Counters, read_counters
-from switchgnn.controller.install import DesiredStates, Share, clear, install, install_each
+from switchgnn.controller.install import DesiredStates, Share, clear, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.show import SwitchState, TableState, show, show_entries
@@ -37,7 +37,6 @@ __all__ = [
     "WatchEvent",
     "WatchEventKind",
     "clear",
-    "install",
     "install_each",
     "leaf_spine_networks",
     "leaf_spine_switch_plan",

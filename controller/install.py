@@ -15,7 +15,7 @@ from switchgnn.controller.base.errors import (
     PlanRefusedError,
     RollbackError,
 )
-from switchgnn.controller.base.plan import PlanSource, SwitchPlan, load_plan
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.change import (
     ChangeCounts,
     InstallReport,
@@ -78,32 +78,6 @@ def with_session(state: SwitchContents, session: Session, entry: SessionEntry) -
 T = TypeVar("T")
 # Makes an executor for a number of switches.
 MakeExecutor = Callable[[int], Executor]
-
-
-def install(
-    plan: PlanSource,
-    switches: Sequence[str | P4RuntimeClient],
-    network: Network,
-    *,
-    program: Program,
-    ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
-    queue: int = BMV2_QUEUE,
-    new_session: bool = False,
-    largest_feature: float | None = None,
-    progress: Progress | None = None,
-) -> InstallReport:
-    """Bring all of some switches to one plan in one network; see ``install_each``.
-
-    `plan`: its folder, or its manifest and switch part. `switches`: as in `Share`; clients stay
-    open. `program`, `ecn_threshold`, `queue`, `largest_feature`: see `DesiredStates`.
-    """
-    loaded = load_plan(plan)
-    return install_each(
-        [Share(loaded, network, switch) for switch in switches],
-        DesiredStates(program, ecn_threshold, queue, largest_feature),
-        new_session=new_session,
-        progress=progress,
-    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,15 @@ from bench.measure import alternate, repeat
 from bench.settings import Settings
 from bench.testbeds.veth import VethStar
 from bench.testbeds.workload import WORKERS, random_plan
-from switchgnn.controller import P4RuntimeClient, SwitchPlan, install, program_cookie, star_network
+from switchgnn.controller import (
+    DesiredStates,
+    P4RuntimeClient,
+    Share,
+    SwitchPlan,
+    install_each,
+    program_cookie,
+    star_network,
+)
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import INSERT, encode_rows
@@ -72,7 +80,7 @@ def _insert(plan: Plan, address: str) -> float:
 
 
 def _verified(settings: Settings, plan: Plan, address: str) -> ResultLine:
-    samples = repeat(settings.pairs, "install()", lambda: _install(plan, address))
+    samples = repeat(settings.pairs, "install_each()", lambda: _install(plan, address))
     what = "all entries, read back and compared"
     return ResultLine(NAME, what, _UNIT, samples, goal=Goal(least=_LEAST))
 
@@ -82,9 +90,8 @@ def _install(plan: Plan, address: str) -> float:
     with P4RuntimeClient(address) as client:
         # Loading the program again removes the entries and with them the session.
         client.set_pipeline(program, program_cookie(program))
-        report = install(
-            SwitchPlan(plan.manifest, plan.switch), [client], star_network(WORKERS), program=program
-        )
+        share = Share(SwitchPlan(plan.manifest, plan.switch), star_network(WORKERS), client)
+        report = install_each([share], DesiredStates(program))
     switch = report.switches[0]
     return sum(switch.entries.values()) / switch.seconds
 

@@ -65,18 +65,8 @@ def leaf_spine_switch_plan(manifest: Manifest, part: LeafSpinePart) -> SwitchPla
     return SwitchPlan(manifest, part.switch, part)
 
 
-PlanSource = str | Path | Plan | SwitchPlan | tuple[Manifest, SwitchPart]
-
-
-def load_plan(source: PlanSource) -> SwitchPlan:
-    """Return the plan in a folder, or one that is in memory already.
-
-    PlannerError: the folder holds no plan, or a damaged one.
-    """
-    if isinstance(source, SwitchPlan):
-        return source
-    if isinstance(source, tuple):
-        return SwitchPlan(*source)
+def load_plan(source: Path | Plan) -> SwitchPlan:
+    """Return the plan in a folder, or one in memory; PlannerError if there is none."""
     if isinstance(source, Plan):
         return SwitchPlan(source.manifest, source.switch)
     return SwitchPlan(read_manifest(source), read_switch_part(source))

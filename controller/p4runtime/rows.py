@@ -243,19 +243,18 @@ def describe_entity(entity: p4r.Entity, layout: Layout | None) -> str:
     if entity.HasField("packet_replication_engine_entry"):
         entry = entity.packet_replication_engine_entry
         return f"multicast group {entry.multicast_group_entry.multicast_group_id}"
-    if not entity.HasField("table_entry"):
-        return str(entity.WhichOneof("entity"))
-    tables = {table.id: table for table in layout.tables.values()} if layout else {}
-    table = tables.get(entity.table_entry.table_id)
-    where = f"table {table.name}" if table else f"table {entity.table_entry.table_id:#x}"
+    number, tables = entity.table_entry.table_id, layout.tables.values() if layout else ()
+    table = next((each for each in tables if each.id == number), None)
+    if table is None:
+        return f"table {number:#x}"
     if entity.table_entry.is_default_action:
-        return f"{where}, default action"
-    names = {field.id: field.name for field in table.keys} if table else {}
+        return f"table {table.name}, default action"
+    names = {field.id: field.name for field in table.keys}
     key = ", ".join(
         f"{names.get(match.field_id, match.field_id)} {int.from_bytes(match.exact.value, 'big')}"
         for match in entity.table_entry.match
     )
-    return f"{where}, entry {key}"
+    return f"table {table.name}, entry {key}"
 
 
 def _fill_action(entry: p4r.TableEntry, table: Table, raw: bytes) -> None:

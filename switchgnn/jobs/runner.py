@@ -326,7 +326,7 @@ class _InstalledPlan:
     @property
     def bank_slots(self) -> list[int]:
         """For each switch, the largest number of slots that its share uses in each bank."""
-        return [bank_slots(load_plan(share.plan).switch) for share in self.shares]
+        return [bank_slots(share.plan.switch) for share in self.shares]
 
     def counters(self) -> list[Counters]:
         """Read the counters of all switches."""

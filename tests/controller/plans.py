@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.controller import P4RuntimeClient, SwitchPlan
+from switchgnn.controller import (
+    DesiredStates,
+    P4RuntimeClient,
+    Share,
+    SwitchPlan,
+    install_each,
+    load_plan,
+)
 from switchgnn.controller.change import change_between, read_state
 from switchgnn.p4src import load_program
 from switchgnn.planner import SwitchPart, build_plan, graph_from_edges, write_plan
@@ -89,3 +96,12 @@ def same(layout, one, other):
 def observed(address, layout):
     with P4RuntimeClient(address, primary=False, deadline=seconds_here(3)) as client:
         return holds(client, layout)
+
+
+def install(plan, switches, network, *, program, new_session=False, progress=None, **settings):
+    """Bring all of some switches to one plan in one network."""
+    plan = SwitchPlan(*plan) if isinstance(plan, tuple) else plan
+    loaded = plan if isinstance(plan, SwitchPlan) else load_plan(plan)
+    shares = [Share(loaded, network, switch) for switch in switches]
+    desired = DesiredStates(program, **settings)
+    return install_each(shares, desired, new_session=new_session, progress=progress)

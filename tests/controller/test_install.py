@@ -7,7 +7,7 @@ from finsy.proto import rpc_code
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from switchgnn.controller import P4RuntimeClient, clear, install, load_plan, star_network
+from switchgnn.controller import P4RuntimeClient, clear, star_network
 from switchgnn.controller.base.errors import (
     ControllerError,
     PlanRefusedError,
@@ -21,7 +21,7 @@ from switchgnn.controller.controls.session import Session
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.p4runtime.rows import default_update
 from tests.controller.fake_server import FakeSwitch
-from tests.controller.plans import make_plan, observed, same
+from tests.controller.plans import install, make_plan, observed, same
 from tests.support.speed import seconds_here
 
 PLAN = make_plan(1)
@@ -94,7 +94,7 @@ def test_a_restarted_switch_takes_all_turns_until_a_new_session(
         assert turns(client, layout) == 0
     fake.restart()
     with P4RuntimeClient(fake.address) as client:
-        share = Share(load_plan(PLAN), network, client)
+        share = Share(PLAN, network, client)
         install_each([share], DesiredStates(program), session=1)
         assert turns(client, layout) == 1
         # Nor is that forgotten.
@@ -203,7 +203,7 @@ def changed(**columns):
         (
             make_plan(workers=200),
             star_network(200),
-            "200 workers, but the P4 program has room for 128",
+            "200 workers, .* has room for 128",
         ),
         (PLAN, TWO_ON_A_PORT, "same port"),
         (PLAN, ON_A_LOOP_PORT, "from 1 to 255"),
@@ -331,7 +331,7 @@ def test_a_new_session_is_above_that_of_every_switch(fake, other_fake, network, 
 def test_a_switch_that_was_restarted_comes_back_to_the_session_of_its_workers(
     fake, network, program
 ):
-    share = Share(load_plan(PLAN), network, fake.address)
+    share = Share(PLAN, network, fake.address)
     report = install_each([share], DesiredStates(program), session=5)
     assert report.session == 5
     assert not install_each([share], DesiredStates(program), session=5).changed

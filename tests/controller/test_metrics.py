@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from switchgnn.controller import Outcome, P4RuntimeClient, install
+from switchgnn.controller import Outcome, P4RuntimeClient
 from switchgnn.controller.metrics import SwitchMetrics
-from tests.controller.plans import make_plan
+from tests.controller.plans import install, make_plan
 from tests.support.hand_clock import HandClock
 from tests.support.speed import seconds_here
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.base.network_file import network_text
-from switchgnn.controller import Outcome, install, read_counters, show, show_entries
+from switchgnn.controller import Outcome, read_counters, show, show_entries
 from switchgnn.controller.base.errors import (
     OtherProgramError,
     PipelineMissingError,
@@ -18,7 +18,7 @@ from switchgnn.controller.controls.congestion import Marking
 from switchgnn.controller.target import parts_for
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph, write_plan
-from tests.controller.plans import make_plan, write_ring
+from tests.controller.plans import install, make_plan, write_ring
 from tests.network.usual import described_leaf_spine, described_star
 
 PLAN = make_plan()

@@ -11,7 +11,6 @@ from switchgnn.controller import (
     Share,
     WatchEventKind,
     clear,
-    install,
     program_cookie,
     watch,
 )
@@ -22,7 +21,7 @@ from switchgnn.controller.p4runtime.rows import default_update
 from switchgnn.controller.target import served_plan
 from switchgnn.p4src import load_strawman
 from switchgnn.softswitch import Backend, SoftSwitch
-from tests.controller.plans import make_plan
+from tests.controller.plans import install, make_plan
 from tests.support.speed import seconds_here
 
 PLAN, OTHER = make_plan(), make_plan(2, sources=3)

@@ -8,13 +8,13 @@ import shlex
 import pytest
 import yaml
 
-from switchgnn.controller import P4RuntimeClient, install, star_network
+from switchgnn.controller import P4RuntimeClient, star_network
 from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.metrics import WorkerView
 from switchgnn.p4src import load_program
 from tests.controller.fake_server import FakeSwitch
-from tests.controller.plans import make_plan
+from tests.controller.plans import install, make_plan
 from tests.deploy.test_units import DEPLOY
 from tests.host.test_metrics import Exchange
 from tests.support.commands import switchgnn

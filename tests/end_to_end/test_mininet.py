@@ -7,13 +7,14 @@ import pytest
 from scapy.layers.l2 import ARP, Ether
 
 from switchgnn.base.network import star_network
-from switchgnn.controller import Outcome, P4RuntimeClient, install, read_counters
+from switchgnn.controller import Outcome, P4RuntimeClient, read_counters
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.topologies import FABRICS, FabricKind, Target, Topology, socket_address
 from switchgnn.topologies.mininet_fabric import settled_default
+from tests.controller.plans import install
 from tests.end_to_end.conftest import LEAF_SPINE, for_test_all, run_json
 from tests.support.commands import forkserver
 from tests.support.markers import MININET_COMBINATIONS, full, needs_ping, some_of

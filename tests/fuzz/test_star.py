@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from switchgnn.base.network import mac_number
-from switchgnn.controller import P4RuntimeClient, install, read_counters
+from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.controller.controls.forward import FORWARD, Forward
 from switchgnn.controller.p4runtime.rows import INSERT, encode_rows, make_rows
 from switchgnn.host import Addresses, open_link
@@ -19,6 +19,7 @@ from switchgnn.p4src import load_program
 from switchgnn.topologies import Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.targets import switch_child, wait_until_serving
+from tests.controller.plans import install
 from tests.fuzz.frames import generator_for, is_ping, ping
 from tests.fuzz.team import ALL, WORKERS, Team, star_world
 from tests.simulation.network import VERSION_IHL_AT

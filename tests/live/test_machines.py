@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from finsy.proto import p4d, p4r
 
 from switchgnn.base.metrics import MetricsError, ask_metrics, serve_metrics
-from switchgnn.controller import Outcome, P4RuntimeClient, install, program_cookie
+from switchgnn.controller import Outcome, P4RuntimeClient, program_cookie
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.live import polling
@@ -17,7 +16,7 @@ from switchgnn.live.board import Board
 from switchgnn.live.polling import PolledSwitch, polling_machines, read_slots
 from switchgnn.softswitch import SoftSwitch
 from tests.controller.conftest import client, fake, network, program  # noqa: F401  fixtures
-from tests.controller.plans import make_plan
+from tests.controller.plans import install, make_plan
 from tests.host.test_metrics import Exchange
 from tests.metrics.test_ask import saying
 from tests.network.usual import described_star
@@ -165,21 +164,18 @@ def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, networ
 
 @pytest.fixture
 def switch(program):  # noqa: F811
-    with SoftSwitch() as running, P4RuntimeClient(running.grpc_address) as opened:
+    services, running = [], SoftSwitch()
+    running.start(services.append)
+    with running, P4RuntimeClient(running.grpc_address) as opened:
         opened.set_pipeline(program, program_cookie(program))
+        opened.registers = services[0].configs.installed().state.registers
         yield opened
 
 
 def fill(switch, bank, index, tag, count):
     """Write the state of a slot, as the program does."""
-    register = switch.get_layout().registers[f"bank{bank}.state"]
-    entry = p4r.RegisterEntry(
-        register_id=register.id,
-        index=p4r.Index(index=index),
-        data=p4d.P4Data(bitstring=(tag << 16 | count).to_bytes(12, "big")),
-    )
-    update = p4r.Update(type=p4r.Update.MODIFY, entity=p4r.Entity(register_entry=entry))
-    switch.write([update])
+    name = next(each for each in switch.registers if each.endswith(f"bank{bank}.state"))
+    switch.registers[name].cells[index] = tag << 16 | count
 
 
 def test_only_the_newest_block_counts(switch):

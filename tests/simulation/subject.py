@@ -228,7 +228,7 @@ class Subjects:
             shares, topology = _leaf_spine(scenario, plan)
         else:
             network = star_network(scenario.workers)
-            switch_plan = load_plan((plan.manifest, plan.switch))
+            switch_plan = load_plan(plan)
             shares = (SwitchShare(switch_plan, network),)
             topology = Topology(network.alone, Target.EMBEDDED, ("virtual",))
         return PlannedSubject(

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import grpc
-from finsy.proto import U128, p4d, p4i, p4r, p4r_grpc, rpc_status
+from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
 from switchgnn.softswitch.base.ports import QueueSettings
@@ -308,10 +308,3 @@ def delete(entry):
 def replication(kind, **entry):
     message = p4r.PacketReplicationEngineEntry(**entry)
     return update(kind, packet_replication_engine_entry=message)
-
-
-def register_update(ident, index, value):
-    entry = p4r.RegisterEntry(register_id=ident, data=p4d.P4Data(bitstring=value))
-    if index is not None:
-        entry.index.index = index
-    return update("MODIFY", register_entry=entry)

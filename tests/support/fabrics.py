@@ -109,7 +109,7 @@ class Bed:
         self.start()
 
     def shares(self):
-        plan = load_plan((self.plan.manifest, self.plan.switch))
+        plan = load_plan(self.plan)
         return [Share(plan, self.network, self.address)]
 
     def install(self):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from finsy.proto import p4i, p4r, rpc_code
+from finsy.proto import p4i, rpc_code
 from google.protobuf.message import DecodeError, Message
 
 from switchgnn.softswitch.base.errors import RequestError
@@ -26,16 +26,6 @@ def decode(data: bytes, width: int, what: str) -> int:
     if not data or value >> width:
         raise invalid(f"{what} needs a value of {width} bits, not {data.hex() or 'nothing'}.")
     return value
-
-
-def decode_counts(data: p4r.CounterData) -> tuple[int, int]:
-    """Return packets and bytes."""
-    if data.packet_count < 0 or data.byte_count < 0:
-        raise invalid(
-            f"Counter data needs counts of at least 0, not {data.packet_count} packets and "
-            f"{data.byte_count} bytes."
-        )
-    return data.packet_count, data.byte_count
 
 
 invalid = partial(RequestError, rpc_code.INVALID_ARGUMENT)

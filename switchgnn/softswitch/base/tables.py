@@ -89,7 +89,10 @@ class EntryTable:
         return self._entries.get(key)
 
     def put(self, entry: Entry) -> None:
-        """Add an entry, or replace the one with the same key."""
+        """Add an entry, or replace the one with the same key, whose counts stay."""
+        known = self._entries.get(entry.key)
+        if known is not None:
+            entry = replace(entry, target=(*entry.target[:2], known.target[2]))
         self._entries[entry.key] = entry
         self._ranked = None
 
@@ -108,12 +111,6 @@ class EntryTable:
             self._ranked = sorted(self._entries.values(), key=self._rank, reverse=True)
         matching = (each for each in self._ranked if all(map(matches, each.matches, key)))
         return next((each.target for each in matching), None)
-
-    def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        """Set the packet and byte counts of an entry with direct counters."""
-        here = self._entries[key].target[2]
-        if here is not None:
-            here[:] = counts
 
     def snapshot(self) -> Iterable[Entry]:
         """Return a copy of the entries with their counts."""

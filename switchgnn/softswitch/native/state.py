@@ -127,7 +127,7 @@ class _NativeTable(EntryTable):
         return entry
 
     def put(self, entry: Entry) -> None:
-        number, data, counts = entry.target
+        number, data, _ = entry.target
         marks = _CONSTANT * entry.constant | _NOTED * bool(entry.metadata)
         parameters = self._parameters(number, data)
         key = self._key(entry.key)
@@ -137,16 +137,10 @@ class _NativeTable(EntryTable):
         self.notes.pop(entry.key, None)
         if entry.metadata:
             self.notes[entry.key] = entry.metadata
-        if counts is not None:
-            self.set_counts(entry.key, (counts[0], counts[1]))
 
     def remove(self, key: EntryKey) -> None:
         self._switch.call("table_remove", self._number, self._place(key))
         self.notes.pop(key, None)
-
-    def set_counts(self, key: EntryKey, counts: tuple[int, int]) -> None:
-        address = self.address(self._place(key)) + self._key_bytes
-        (c_uint64 * 2).from_address(address)[:] = list(counts)
 
     def set_default(self, target: Target) -> None:
         super().set_default(target)

@@ -1,4 +1,4 @@
-"""Apply the updates of Write requests and answer Read requests; registers and counters."""
+"""Apply the updates of Write requests and answer Read requests."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -80,10 +80,6 @@ def _dispatch(pipeline: InstalledPipeline, update: p4r.Update) -> None:
     if what == "table_entry":
         schema = tables.find_table(pipeline.schema, entity.table_entry.table_id)
         tables.write_entry(schema, pipeline.state.tables[schema.name], kind, entity.table_entry)
-    elif what in _WRITERS:
-        if kind != p4r.Update.MODIFY:
-            raise p4.invalid("Registers and counters are only changed by MODIFY.")
-        _WRITERS[what](pipeline, getattr(entity, what))
     elif what == "packet_replication_engine_entry":
         tables.write_replication(pipeline, kind, entity.packet_replication_engine_entry)
     else:
@@ -97,23 +93,6 @@ def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
     if not 0 <= index < size:
         raise p4.invalid(f"Index {index} is outside the array of {size}.")
     return range(index, index + 1)
-
-
-def _write_register(pipeline: InstalledPipeline, message: p4r.RegisterEntry) -> None:
-    register = _array(pipeline, "register", message.register_id)
-    if message.data.WhichOneof("data") != "bitstring":
-        raise p4.invalid("Register data is a bitstring.")
-    value = p4.decode(message.data.bitstring, register.width, "Register data")
-    for index in _indices(message, len(register.cells)):
-        register.cells[index] = value
-
-
-def _write_counter(pipeline: InstalledPipeline, message: p4r.CounterEntry) -> None:
-    counter = _array(pipeline, "counter", message.counter_id)
-    packets, total = p4.decode_counts(message.data)
-    for index in _indices(message, len(counter.packets)):
-        counter.packets[index] = packets
-        counter.bytes[index] = total
 
 
 def _array(pipeline: InstalledPipeline, kind: str, ident: int) -> Any:  # noqa: ANN401  by its kind
@@ -165,24 +144,6 @@ def _counter_entity(ident: int, index: int, packets: int, total: int) -> p4r.Ent
     entry.data.packet_count = packets & p4.COUNT_MASK
     entry.data.byte_count = total & p4.COUNT_MASK
     return entity
-
-
-def _write_direct_counter(pipeline: InstalledPipeline, message: p4r.DirectCounterEntry) -> None:
-    schema = tables.find_table(pipeline.schema, message.table_entry.table_id)
-    table = pipeline.state.tables[schema.name]
-    key = (tables.decode_matches(schema, message.table_entry), message.table_entry.priority)
-    if table.find(key) is None:
-        raise p4.not_found(f"Table '{schema.name}' has no such entry.")
-    if not schema.table.with_counters:
-        raise p4.invalid(f"Table '{schema.name}' has no direct counter.")
-    table.set_counts(key, p4.decode_counts(message.data))
-
-
-_WRITERS: dict[str, Callable[[InstalledPipeline, Any], None]] = {
-    "register_entry": _write_register,
-    "counter_entry": _write_counter,
-    "direct_counter_entry": _write_direct_counter,
-}
 
 
 # An entity, or a serialized response.

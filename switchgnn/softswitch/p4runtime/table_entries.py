@@ -47,7 +47,7 @@ def absent(schema: p4.Schema, ident: int, kind: str) -> RequestError:
 def write_entry(
     schema: p4.TableSchema, table: EntryTable, kind: int, message: p4r.TableEntry
 ) -> None:
-    """Apply one INSERT, MODIFY or DELETE of a table entry."""
+    """Apply one INSERT, MODIFY or DELETE of a table entry, whose ``counter_data`` is ignored."""
     if message.idle_timeout_ns:
         raise p4.unimplemented("Idle timeouts are not supported: leave idle_timeout_ns at 0.")
     if message.HasField("meter_config"):
@@ -59,24 +59,15 @@ def write_entry(
     if schema.constant:
         raise p4.denied(f"{name} has constant entries and cannot be changed.")
     key = (decode_matches(schema, message), _priority(schema, message))
-    known = table.find(key)
-    _check_entry(schema, kind, known is not None, len(table))
+    _check_entry(schema, kind, table.find(key) is not None, len(table))
     if kind == p4r.Update.DELETE:
         table.remove(key)
         return
-    given = None
-    if message.HasField("counter_data"):
-        if not schema.table.with_counters:
-            raise p4.invalid(f"{name} has no direct counter.")
-        given = p4.decode_counts(message.counter_data)
     action, data = _action(schema, message)
     if not action.for_entries:
         raise p4.denied(f"Action '{action.name}' is only allowed as a default action.")
-    fresh = [0, 0] if schema.table.with_counters else None
-    counts = fresh if known is None else known.target[2]
+    counts = [0, 0] if schema.table.with_counters else None
     table.put(Entry(*key, (action.number, data, counts), message.metadata))
-    if given is not None:
-        table.set_counts(key, given)
 
 
 def _check_entry(schema: p4.TableSchema, kind: int, known: bool, entries: int) -> None:

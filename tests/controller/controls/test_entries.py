@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from switchgnn.base.network import Station
-from switchgnn.controller import Network, SwitchPlan, install, read_counters, star_network
+from switchgnn.controller import Network, SwitchPlan, read_counters, star_network
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.banks import SlotLimits
@@ -20,7 +20,7 @@ from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_strawman
-from tests.controller.plans import make_plan
+from tests.controller.plans import install, make_plan
 
 PLAN = make_plan(workers=3)
 

@@ -45,6 +45,7 @@ class Requests:
         count = self._rng.choice([1, 2, 8, 40]) if count is None else count
         # One unusual update leaves the whole request to Python.
         self._usual = self.chance(0.6)
+        wrong = 0 if self._usual else wrong
         return p4r.WriteRequest(
             device_id=1,
             election_id=p4r.Uint128(low=1),
