@@ -51,40 +51,40 @@ def _targets(kind: IncidentKind, scene: Scene) -> list[str]:
 
 
 def _happen(scene: Scene, incident: Incident) -> None:
-    scene.trace.note(incident.where, f"{incident.kind.value} {incident.seconds:g}")
+    kind, where, seconds = incident.kind, incident.where, incident.seconds
+    scene.trace.note(where, f"{kind.value} {seconds:g}")
     # A tear happens when frames leave next.
-    if incident.kind is not IncidentKind.TEAR:
+    if kind is not IncidentKind.TEAR:
         _note(scene, incident)
-    if incident.kind is IncidentKind.SILENCE:
+    if kind is IncidentKind.SILENCE:
         for name, wire in scene.wires.items():
-            if incident.where in (name, name.rpartition(".")[0]):
-                wire.silence(incident.seconds)
-    elif incident.where == _CONTROLLER:
-        scene.controller.restart(incident.seconds)
-    elif incident.where.startswith("w"):
-        _happen_to_worker(scene, incident)
+            if where in (name, name.rpartition(".")[0]):
+                wire.silence(seconds)
+    elif where == _CONTROLLER:
+        scene.controller.restart(seconds)
+    elif where.startswith("w"):
+        _happen_to_worker(scene, int(where[1:]), kind, seconds)
     else:
-        _happen_to_switch(scene, incident)
+        _happen_to_switch(scene, int(where[1:]), incident)
 
 
-def _happen_to_worker(scene: Scene, incident: Incident) -> None:
-    number, seconds = int(incident.where[1:]), incident.seconds
+def _happen_to_worker(scene: Scene, number: int, kind: IncidentKind, seconds: float) -> None:
     worker = scene.workers[number]
-    if incident.kind is IncidentKind.STOP:
-        worker.stand_still(seconds)
-    elif incident.kind is IncidentKind.KILL:
+    if kind is IncidentKind.KILL:
         worker.kill()
-    elif incident.kind is IncidentKind.JUMP:
-        worker.clock.jump(seconds)
-    elif incident.kind is IncidentKind.BYZANTINE:
+    elif kind is IncidentKind.BYZANTINE:
         scene.turn_byzantine(number, seconds)
     else:
-        worker.restart(seconds)
+        act = {
+            IncidentKind.STOP: worker.stand_still,
+            IncidentKind.JUMP: worker.clock.jump,
+            IncidentKind.RESTART: worker.restart,
+        }
+        act[kind](seconds)
 
 
-def _happen_to_switch(scene: Scene, incident: Incident) -> None:
-    number, seconds = int(incident.where[1:]), incident.seconds
-    switch = scene.switches[number]
+def _happen_to_switch(scene: Scene, number: int, incident: Incident) -> None:
+    switch, seconds = scene.switches[number], incident.seconds
     if incident.kind is IncidentKind.SPILL:
         switch.spill()
     elif incident.kind is IncidentKind.PARTITION:

@@ -85,12 +85,6 @@ def with_rates(scene, rates, **changes):
 
 
 @on_each_topology
-@pytest.mark.parametrize("send", ["multicast", "cover"])
-def test_both_directions_in_turns_are_exact(soak, scene, directed, send):
-    counted(soak, with_rates(scene, BAD, send=send, **directed))
-
-
-@on_each_topology
 @pytest.mark.parametrize("rates", [IncidentRates(), BAD], ids=["calm", "bad"])
 def test_a_direction_that_was_not_foreseen_is_exchanged_as_ever(
     soak, scene, directed, rates, monkeypatch

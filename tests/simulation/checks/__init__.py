@@ -3,8 +3,6 @@
 from tests.simulation.checks.barriers import (
     BarrierWaits,
     DoneIsDone,
-    HeartbeatsChange,
-    HeartbeatsPassedOn,
     MagnitudesAgree,
     OneProcess,
     WorkersWait,
@@ -13,7 +11,6 @@ from tests.simulation.checks.check import PacketReader
 from tests.simulation.checks.counters import MemoryBounded, TurnsGrow
 from tests.simulation.checks.features import (
     AcknowledgedArrived,
-    PartsAskedFor,
     PartsMarked,
     SourcesOnce,
     WindowHeld,
@@ -26,7 +23,6 @@ from tests.simulation.checks.reduces import (
     ReduceWindowHeld,
 )
 from tests.simulation.checks.sums import (
-    MissingCounted,
     ResentRight,
     SumsExact,
     SumsLeaveExact,
@@ -35,12 +31,12 @@ from tests.simulation.checks.sums import (
 
 _OF_PACKETS = (
     *(SumsLeaveExact, BarrierWaits, SumsLeaveOnce, AcknowledgedArrived, DoneIsDone, WindowHeld),
-    *(MagnitudesAgree, HeartbeatsPassedOn, HeartbeatsChange, SourcesOnce, ResentRight, WorkersWait),
-    *(MissingCounted, OneProcess, ReducesLeaveExact, ReduceWindowHeld),
+    *(MagnitudesAgree, SourcesOnce, ResentRight, WorkersWait),
+    *(OneProcess, ReducesLeaveExact, ReduceWindowHeld),
 )
 # Crashes come before other violations, which they explain, and errors after them.
 _BEFORE = (
-    *(Ends, SumsExact, PartsMarked, PartsAskedFor, TurnsGrow, MemoryBounded, CalmIsQuiet),
+    *(Ends, SumsExact, PartsMarked, TurnsGrow, MemoryBounded, CalmIsQuiet),
     ReducedExact,
 )
 _AFTER = (RightParty, ReduceRightParty)

@@ -12,7 +12,6 @@ from switchgnn.host import Addresses, Pace
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.reduce.reduction import Call, Reduction
 from switchgnn.host.reduce.stream import ReduceStream
-from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from tests.simulation.network import VirtualLink
 from tests.simulation.scenario import Tensor, TensorKind
 from tests.simulation.timing import Task, VirtualClock
@@ -97,11 +96,6 @@ class Reduced:
     session: int
     index: int  # its index among those of the session
     values: NDArray[Any]  # int32[N] or float32[N]
-
-
-def is_of_reduces(frame: bytes) -> bool:
-    """Return whether a frame belongs to all-reduces, as the hosts' split of a link decides."""
-    return len(frame) > KIND_AT and frame[KIND_AT] & KIND_MASK >= Kind.REDUCE
 
 
 class VirtualReducer:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from switchgnn.host import InNetworkExchange, Pace
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
+from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from switchgnn.planner import Direction, Plan
 from tests.simulation.network import VirtualLink, Wire
-from tests.simulation.parts.reducer import Reduced, ReduceJob, VirtualReducer, is_of_reduces
+from tests.simulation.parts.reducer import Reduced, ReduceJob, VirtualReducer
 from tests.simulation.subject import PlannedSubject
 from tests.simulation.timing import SECOND, Scheduler, Task, VirtualClock
 
@@ -56,6 +57,11 @@ class Reports:
     ended: Callable[[], None]
 
 
+def _is_of_reduces(frame: bytes) -> bool:
+    """Return whether a frame belongs to all-reduces, as the hosts' split of a link decides."""
+    return len(frame) > KIND_AT and frame[KIND_AT] & KIND_MASK >= Kind.REDUCE
+
+
 class VirtualWorker:
     """A worker, with a new process in each session."""
 
@@ -84,10 +90,10 @@ class VirtualWorker:
 
     def arrive(self, frames: list[bytes]) -> None:
         if self.reducer is not None:
-            of_reduces = [frame for frame in frames if is_of_reduces(frame)]
+            of_reduces = [frame for frame in frames if _is_of_reduces(frame)]
             if of_reduces:
                 self.reducer.link.arrive(of_reduces)
-                frames = [frame for frame in frames if not is_of_reduces(frame)]
+                frames = [frame for frame in frames if not _is_of_reduces(frame)]
         if self._link is not None and frames:
             self._link.arrive(frames)
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from switchgnn.host.innetwork import outgoing
 from tests.planted.planting import text_replaced
 from tests.support.markers import full
 from tests.virtual.planted.mistakes import MISTAKES
@@ -35,24 +34,3 @@ def test_it_still_applies(mistake):
     elif mistake.text:
         with text_replaced(*mistake.text):
             pass
-
-
-def test_each_has_its_name():
-    names = [mistake.name for mistake in MISTAKES]
-    assert len(set(names)) == len(names)
-
-
-def test_what_is_planted_is_taken_away():
-    before = outgoing.WholeRows.contribution.__code__
-    mistake = next(each for each in MISTAKES if each.name == "first_fragment_served")
-    with text_replaced(*mistake.text):
-        assert outgoing.WholeRows.contribution.__code__ != before
-    assert outgoing.WholeRows.contribution.__code__ is before
-
-
-def test_a_text_that_is_not_there_is_reported():
-    with (
-        pytest.raises(ValueError, match="has changed"),
-        text_replaced("host/base/pace.py", "none", ""),
-    ):
-        pass
