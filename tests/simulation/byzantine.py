@@ -527,7 +527,7 @@ def generator_between(
 
 def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
     """Return a frame of a kind, sound but for its numbers; unknown kinds are empty."""
-    header = Header(kind, fragment=_BANK_WIDTH)
+    header = Header(kind=kind, fragment=_BANK_WIDTH)
     body = bytearray(body_bytes(header) or 0)
     if kind in BARRIER_KINDS:
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")

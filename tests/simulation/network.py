@@ -221,15 +221,7 @@ _LONGEST_FRAME = 2048
 
 
 class VirtualLink(Link):
-    """The link of a worker, whose waiting advances virtual time.
-
-    Args:
-        name: for messages.
-        task: the worker.
-        up: takes its frames.
-        random: draws the time to wake the worker.
-        wakes: the most nanoseconds of that time.
-    """
+    """The link of a worker, whose waiting advances virtual time; it takes `wakes` ns to wake."""
 
     def __init__(self, name: str, task: Task, up: Wire, random: Random, wakes: int) -> None:
         self._name = name
@@ -240,7 +232,6 @@ class VirtualLink(Link):
         self._arrived: deque[bytes] = deque()
         self._batch = new_batch(_AT_ONCE, _LONGEST_FRAME)
         self._closed = False
-        self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
 
     @property
     def name(self) -> str:
@@ -248,7 +239,7 @@ class VirtualLink(Link):
 
     @property
     def traffic(self) -> Traffic:
-        return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
+        return Traffic(0, 0, 0, 0)  # Nobody asks.
 
     def arrive(self, frames: list[bytes]) -> None:
         """Take frames for the worker."""
@@ -266,14 +257,12 @@ class VirtualLink(Link):
     def _send(self, frames: list[bytes]) -> None:
         if self._closed:
             raise LinkError(f"{self._name} is closed.")
-        self._frames_up += len(frames)
-        self._bytes_up += sum(map(len, frames))
         self._up.send(frames)
 
     def receive(self, seconds: float) -> memoryview | None:
         if not self._wait(seconds):
             return None
-        return memoryview(self._take())
+        return memoryview(self._arrived.popleft())
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
         if not self._wait(seconds):
@@ -281,14 +270,8 @@ class VirtualLink(Link):
         batch = self._batch
         batch.first = batch.count = 0
         while self._arrived and batch.count < _AT_ONCE:
-            batch.put(self._take())
+            batch.put(self._arrived.popleft())
         return batch
-
-    def _take(self) -> bytes:
-        frame = self._arrived.popleft()
-        self._frames_down += 1
-        self._bytes_down += len(frame)
-        return frame
 
     def _wait(self, seconds: float) -> bool:
         if not self._arrived:

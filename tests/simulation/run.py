@@ -1,10 +1,9 @@
 """One scenario from its beginning to its end."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -22,7 +21,6 @@ from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
 from tests.simulation.scenario import Fault, Incident, IncidentKind, Scenario, ScenarioError
 from tests.simulation.scene import CRASH, Scene, Violation, what_crashed
 from tests.simulation.subject import Subjects
-from tests.simulation.timing import BEGIN
 
 _CONTROLLER = "controller"
 _OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, IncidentKind.BYZANTINE)
@@ -111,16 +109,16 @@ class ScenarioOutcome:
 
     violations: tuple[Violation, ...]
     # exchanges, reduces: those that all workers have done
-    exchanges: int
-    reduces: int
-    seconds: float  # virtual time
-    events: int
-    frames: int  # on all lines
-    faults: dict[str, int]  # injected faults and incidents, by kind
-    each_fault: tuple[Fault, ...]  # those of single frames, in order
-    errors: tuple[str, ...]  # of workers that gave up
-    digest: str  # SHA-256 of the trace
-    trace: tuple[str, ...]  # its lines, if kept
+    exchanges: int = 0
+    reduces: int = 0
+    seconds: float = 0.0  # virtual time
+    events: int = 0
+    frames: int = 0  # on all lines
+    faults: dict[str, int] = field(default_factory=dict)  # injected faults and incidents, by kind
+    each_fault: tuple[Fault, ...] = ()  # those of single frames, in order
+    errors: tuple[str, ...] = ()  # of workers that gave up
+    digest: str = ""  # SHA-256 of the trace
+    trace: tuple[str, ...] = ()  # its lines, if kept
 
     @property
     def summary(self) -> str:
@@ -144,10 +142,7 @@ def run_scenario(
     except SwitchGNNError:
         raise
     except Exception as error:  # before anything has happened
-        line = f"{BEGIN} check {CRASH}: {what_crashed(error)}"
-        digest = hashlib.sha256(line.encode()).hexdigest()
-        violations = (Violation(CRASH, what_crashed(error)),)
-        return ScenarioOutcome(violations, 0, 0, 0.0, 0, 0, {}, (), (), digest, (line,))
+        return ScenarioOutcome((Violation(CRASH, what_crashed(error)),))
     return run.run()
 
 

@@ -199,16 +199,15 @@ class Plugin:
     """Checks every test, and gives this process its own folder for temporary files."""
 
     def __init__(self, config):
-        self._before = {name: os.environ.get(name) for name in (_TEMPORARY, _OF_PYTEST)}
-        usual = tempfile.gettempdir()
+        self._usual = tempfile.gettempdir()
         if hasattr(config, "workerinput"):
             # In that of the process that has started this one, which removes it in any case.
-            self._folder = Path(usual) / config.workerinput["workerid"]
+            self._folder = Path(self._usual) / config.workerinput["workerid"]
             self._folder.mkdir()
         else:
             # Short: sockets are made in folders that are made in it.
             self._folder = Path(tempfile.mkdtemp(prefix="sg-"))
-            os.environ.setdefault(_OF_PYTEST, usual)
+            os.environ.setdefault(_OF_PYTEST, self._usual)
         self._use(str(self._folder))
         self.watch = Watch(self._folder)
         _watches(os.getpid()).append(self.watch)
@@ -251,12 +250,7 @@ class Plugin:
     def pytest_unconfigure(self):
         _watches(os.getpid()).clear()
         shutil.rmtree(self._folder, ignore_errors=True)
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        tempfile.tempdir = None
+        self._use(self._usual)
 
     @staticmethod
     def _use(folder):

@@ -1,6 +1,6 @@
-"""Features are sent in windows, acknowledged when they have arrived, and let through once."""
+"""Features are acknowledged when they have arrived, and let through once."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from switchgnn.host.wire.header import PROTOCOL, SESSION_MASK, Kind, is_plain
 from tests.simulation.checks.check import Packet, PacketCheck, SwitchCheck, kind_in
@@ -36,50 +36,6 @@ class AcknowledgedArrived(PacketCheck):
 
 
 _AGGREGATED = 0
-# The groups that a switch tells apart.
-_GROUPS_APART = 32
-
-
-class WindowHeld(PacketCheck):
-    """Compares the features that have arrived with the acknowledgements that have left.
-
-    A worker has sent at least the former, and heard at most the latter. Its window is that of all
-    units in flight.
-    """
-
-    name = "window held"
-    takes = frozenset({Kind.FEATURE})
-    gives = frozenset({Kind.ACK})
-
-    def session_begins(self):
-        # By worker and round, the units of their features; and by worker and unit.
-        self._arrived, self._acknowledged = defaultdict(set), Counter()
-        self._confirmed = defaultdict(Counter)
-        self._furthest = {}
-
-    def took(self, switch, worker, packet):
-        if packet.resend or not self.scene.honest(worker):
-            return
-        where, now = (worker, packet.unit), (worker, packet.unit.round)
-        arrived, confirmed = self._arrived[now], self._confirmed[where]
-        arrived.add((packet.unit, packet.src_id))
-        window = self.scene.scenario.window
-        if len(arrived) - self._acknowledged[now] > window:
-            self.tell(f"worker {worker} has more than {window} features in flight")
-        if packet.feature_group > self._furthest.get(where, _GROUPS_APART - 1):
-            self._furthest[where] = packet.feature_group
-            size, last = self.scene.job.pace.group_size, packet.feature_group - _GROUPS_APART
-            if any(confirmed[group] < size for group in range(last + 1)):
-                self.tell(
-                    f"worker {worker} sends group {packet.feature_group} before all of group "
-                    f"{last} are acknowledged"
-                )
-
-    def gave(self, switch, worker, packet):
-        groups = self._confirmed[worker, packet.unit]
-        more = max(0, packet.count - groups[packet.feature_group])
-        groups[packet.feature_group] += more
-        self._acknowledged[worker, packet.unit.round] += more
 
 
 class SourcesOnce(PacketCheck):

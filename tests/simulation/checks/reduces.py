@@ -146,32 +146,6 @@ def _number_of(packet):
     return packet.unit.round << _BLOCK_BITS | packet.block_id
 
 
-class ReduceWindowHeld(PacketCheck):
-    """Compares each fragment of a worker with the first whose sum has not been sent to it."""
-
-    name = "half of the slots"
-    takes = frozenset({Kind.REDUCE})
-    gives = frozenset({Kind.REDUCED})
-
-    def session_begins(self):
-        self._first, self._given = {}, defaultdict(set)
-
-    def took(self, switch, worker, packet):
-        if not self.scene.honest(worker):
-            return
-        number, given = _number_of(packet), self._given[worker]
-        first = self._first.get(worker, number)
-        while first in given:
-            given.remove(first)
-            first += 1
-        self._first[worker] = first
-        if number - first >= _SLOTS // 2:
-            self.tell(f"worker {worker} sends fragment {number} without the sum of {first}")
-
-    def gave(self, switch, worker, packet):
-        self._given[worker].add(_number_of(packet))
-
-
 class ReduceRightParty(RightParty):
     """Looks at the errors of all-reduces."""
 

@@ -63,15 +63,10 @@ class ReduceJob:
     agreement: Agreement
 
     def values(self, worker: int, index: int) -> NDArray[Any]:
-        """Draw the tensor of a worker for one all-reduce.
+        """Draw the tensor of a worker for one all-reduce, int32[N] or float32[N].
 
-        Integers have all of int32. Floats have magnitudes that differ from part to part. Of some
-        tensors one element is an equal power of two at all workers, larger than all others, so
-        that its sum is the largest possible; some have an element that is not finite, or only
-        zeros.
-
-        Returns:
-            int32[N] or float32[N].
+        Floats have magnitudes that differ from part to part. Of some tensors one element is an
+        equal power of two at all workers, so that its sum is the largest possible.
         """
         tensor = self.tensors[index]
         shared = np.random.default_rng((*self.seed, index))

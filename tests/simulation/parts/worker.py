@@ -33,7 +33,6 @@ class Done:
     round: int  # the exchange, from 1
     values: NDArray[np.int32]  # int32[n, F], the sums as integers
     magnitude: float  # of their scale: the largest one of the round, or a foreseen one
-    opened: int  # the round of the protocol, a later one if rounds before were void
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,6 @@ class VirtualWorker:
         self.task: Task | None = None
         # of the first process of the session; None if there are no all-reduces
         self.reducer: VirtualReducer | None = None
-        self.incarnation = 0  # of its process; 0 before the first one
         self.killed = False  # in this session
         self._subject = subject
         self._scheduler = scheduler
@@ -201,7 +199,6 @@ class VirtualWorker:
         if link is None:
             return
         part = job.plan.workers[self.number]
-        self.incarnation = self._random.getrandbits(32)
         exchange = self.exchange = InNetworkExchange(
             job.plan.manifest,
             part,
@@ -210,14 +207,14 @@ class VirtualWorker:
             session=job.session,
             pace=job.pace,
             clock=self.clock,
-            incarnation=self.incarnation,
+            incarnation=self._random.getrandbits(32),
         )
         exchange.compress(job.compression)
         exchange.epsilon = job.epsilon
         for number, (features, direction) in enumerate(job.rounds, 1):
             result = exchange.aggregate_fixed(features[part.vertices], direction)
             self._note(f"has round {number}")
-            magnitude, opened = result.fixed_point.magnitude, number + exchange.counters.void
-            done(Done(self.number, job.session, number, result.values, magnitude, opened))
+            magnitude = result.fixed_point.magnitude
+            done(Done(self.number, job.session, number, result.values, magnitude))
             task.sleep(int(_COMPUTES * self._random.random()))
         link.close()

@@ -2,11 +2,10 @@
 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 
 from switchgnn.p4src import load_program
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
-from tests.planted.planting import accept, changed_program, text_replaced
+from tests.planted.planting import changed_program, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
 from tests.simulation.draw import Wish
 from tests.simulation.scenario import Scenario
@@ -83,7 +82,6 @@ MISTAKES = (
     known(
         "rows_of_the_last_round", "a worker answers fetches with the rows of the round before", 9
     ),
-    known("units_not_compared", "a worker takes sums of other rounds and blocks", 9),
     known("body_not_checked", "the checksum of what the switch sends is not compared", 6),
     known("last_fragment_dropped", "the last of several fragments of a row is not exchanged", 1),
     known("the_living_are_named", "who waits in vain names those that are done", 18),
@@ -120,8 +118,6 @@ MISTAKES = (
     known_program("begin_older_fragments", 6, REDUCES),
     known_program("forget_exponents", 1, REDUCES),
     known_program("reduce_as_a_worker", 1, REDUCES_OF_LEAVES),
-    # The refusal of another process is ignored.
-    Planted("any_process", 79, in_program=partial(accept, outcome="0x15")),
     *in_file(
         ROUND,
         (
