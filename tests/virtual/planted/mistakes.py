@@ -72,7 +72,7 @@ def in_file(file, *mistakes):
 
 
 INSTALL = "controller/install.py"
-BARRIER, HEARTBEAT = "host/innetwork/barrier.py", "host/base/heartbeat.py"
+BARRIER = "host/innetwork/barrier.py"
 ROUND, OUTGOING = "host/innetwork/round.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
 SENDER, UNITS = "host/innetwork/sender.py", "host/innetwork/units.py"
@@ -147,10 +147,6 @@ MISTAKES = (
         ("groups_not_sent_again", 1, "self._repeat(group, now)", "pass"),
     ),
     *in_file(
-        "host/base/congestion.py",
-        ("no_window", 2, "room = int(self.window) - in_flight", "room = 64"),
-    ),
-    *in_file(
         RECEIVER,
         ("one_neighbour_left_out", 1, "in neighbours])", "in neighbours[1:] or neighbours])"),
         (
@@ -200,7 +196,6 @@ MISTAKES = (
         ),
         ("earlier_advances_taken", 6, "unit != meeting.unit", "unit.order > meeting.unit.order"),
     ),
-    *in_file(HEARTBEAT, ("no_heartbeat", 0, "not self._bit, now", "True, now")),
     *in_file(
         INSTALL,
         (
@@ -222,10 +217,6 @@ MISTAKES = (
             "            sum(plan.members),",
             "            sum(plan.members[:-1]),",
         ),
-    ),
-    *in_file(
-        "host/reduce/pipeline.py",
-        ("all_slots_in_flight", 6, "max(1, len(sums.awaited) // 2)", "len(sums.awaited)", REDUCES),
     ),
     *in_file(
         "host/reduce/stream.py",

@@ -12,7 +12,7 @@ QUICK = {
     *("lost_sums_not_recalled", "body_not_checked", "carry_between_lanes"),
     *("groups_not_sent_again", "rows_of_the_last_round", "fetched_once"),
     *("void_rounds_not_left", "installed_once", "session_not_remembered", "turns_not_forgotten"),
-    *("the_living_are_named", "no_heartbeat", "keep_the_part"),
+    *("the_living_are_named", "keep_the_part"),
     *("silent_in_a_block", "done_not_said_again", "share_the_last_tags", "more_units_than_pools"),
 }
 
