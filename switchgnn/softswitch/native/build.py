@@ -16,7 +16,7 @@ RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
 # The sources that determine the C++ of a document.
 TRANSLATOR = (
-    *("errors.py", "hashing.py", "ir.py", "loader.py", "lowering/*.py", "program.py", "tables.py"),
+    *("base/*.py", "lowering/*.py"),
     *(f"native/{name}.py" for name in ("library", "render", "source")),
 )
 VARIABLE = "SWITCHGNN_BACKEND"  # environment variable, for want of an option

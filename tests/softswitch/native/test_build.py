@@ -68,7 +68,7 @@ def test_another_one_compiles_again(what, cache, monkeypatch):
         text = (cache / "compiler").read_text()
         (cache / "compiler").write_text(text.replace("echo 1", "echo 2"))
     else:
-        changed, read = build.SOFTSWITCH / "program.py", Path.read_bytes
+        changed, read = build.SOFTSWITCH / "base" / "program.py", Path.read_bytes
         monkeypatch.setattr(
             Path, "read_bytes", lambda path: read(path) + b"# another\n" * (path == changed)
         )
@@ -80,7 +80,7 @@ def test_another_one_compiles_again(what, cache, monkeypatch):
 def test_the_translator_is_all_that_translating_imports():
     tree = read_tree(ROOT)
     known = set(build.translator_files())
-    wanted = [f"{PACKAGE}.loader", f"{PACKAGE}.native.source"]
+    wanted = [f"{PACKAGE}.lowering.loader", f"{PACKAGE}.native.source"]
     seen = set()
     while wanted:
         module = wanted.pop()
