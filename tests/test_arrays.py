@@ -7,7 +7,6 @@ import os
 import struct
 import tracemalloc
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -125,13 +124,9 @@ def test_our_own_files_come_back(tmp_path):
     ("data", "part"),
     [
         (b"", "/x is refused"),
-        (npz(a=npy(np.arange(3))), "/x is refused"),
         (tensors(a=("I64", [3], [0, 24]))[:-1], "/x is refused"),
-        (tensors(a=("I64", [4], [0, 24])), "/x is refused"),
         (tensors(a=("I64", [3], [8, 32])), "/x is refused"),
-        (tensors(a=("I64", [1 << 61], [0, 24])), "/x is refused"),
         (tensors(a=("BF16", [12], [0, 24])), "/x is refused"),
-        (tensors(a=("O", [3], [0, 24])), "/x is refused"),
         (tensors(a=("U8", [24], [0, 24])), "array a: it is |u1[24], not a"),
         (tensors(a=("I64", [1, 1, 3], [0, 24])), "array a: it is <i8[1, 1, 3], not a"),
         (tensors(b=("I64", [3], [0, 24])), "no array a"),
@@ -155,25 +150,19 @@ def test_optional_and_other_arrays():
 @pytest.mark.parametrize(
     ("data", "part"),
     [
-        (described(shape="(3.0,)"), "not an array of NumPy"),
         (described(shape="(-1, 3)"), "does not fit"),
         (described(shape="(4,)"), "does not fit 24 bytes"),
-        (described(shape="(2,)"), "does not fit 24 bytes"),
         (described(shape="(4611686018427387904,)"), "does not fit 24 bytes"),
         (described(shape="(99999999999, 0)")[:-24], "no elements, but the shape"),
         (described(shape="()"), "does not fit 24 bytes"),
         (described(descr="'O'"), "could run code"),
         (described(descr="[('a', 'O')]"), "could run code"),
         (described(descr="[('a', '<i8')]"), "not a 0-D or 1-D or 2-D array of integers or floats"),
-        (described(descr="'<i9'"), "not an array of NumPy"),
         (described(descr="'<U6'", shape="(1,)"), "not a 0-D or 1-D or 2-D array of"),
         (described(shape="(1, 1, 3)"), "not a 0-D or 1-D or 2-D array of"),
-        (described(more="'more': 1"), "not an array of NumPy"),
         (described(more="(" * 900), "not an array of NumPy"),
         (described(version=(3, 0)), "unknown version"),
         (header("{"), "not an array of NumPy"),
-        (header("x" * 9)[:-3], "not an array of NumPy"),
-        (b"\x93NUMPY", "not an array of NumPy"),
         (b"", "not an array of NumPy"),
         (b"\x80\x04K\x01.", "not an array of NumPy"),
     ],
@@ -261,52 +250,18 @@ def peak(call):
         tracemalloc.stop()
 
 
-@pytest.fixture(scope="module")
-def bomb():
-    """A valid archive of 3 MB that unpacks to 3 GB."""
-    size = 3 << 30
-    text = f"{{'descr': '|i1', 'fortran_order': False, 'shape': ({size},), }}\n"
-    start, zeros = header(text), bytes(64 * MEBIBYTE)
-    packer = zlib.compressobj(9, wbits=-15)
-    first = packer.compress(start) + packer.flush(zlib.Z_FULL_FLUSH)
-    # A piece that refers to nothing before it can be repeated.
-    piece = packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH)
-    pieces = size // len(zeros)
-    check = zlib.crc32(start)
-    for _ in range(pieces):
-        check = zlib.crc32(zeros, check)
-    return first + piece * pieces + packer.flush(), len(start) + size, check
+def test_a_small_archive_does_not_unpack_to_much():
+    data = npz(zipfile.ZIP_DEFLATED, a=npy(np.zeros(64 * MEBIBYTE, dtype=np.int8)))
+    assert len(data) < MEBIBYTE
+    assert peak(lambda: refused(data, limit=UnpackLimit(0, 50))) < MEBIBYTE
+    assert "would unpack to 67,108," in refused(data, limit=UnpackLimit(0, 50))
 
 
-def archive_of(packed, size, check):
-    """An archive of one member that claims this size and checksum."""
-    fields = (20, 0, 8, 0, 0, check, len(packed), size, 5)
-    local = LOCAL + struct.pack("<HHHHHIIIHH", *fields, 0) + b"a.npy"
-    entry = DIRECTORY + struct.pack("<HHHHHHIIIHHHHHII", 20, *fields, 0, 0, 0, 0, 0, 0) + b"a.npy"
-    at = len(local) + len(packed)
-    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), at, 0)
-    return local + packed + entry + end
-
-
-@pytest.mark.whole
-def test_three_megabytes_do_not_unpack_to_three_gigabytes(bomb):
-    data = archive_of(*bomb)
-    assert len(data) < 4_000_000
-    for limit in (PACKED, UnpackLimit(0, 1)):
-        assert peak(lambda limit=limit: refused(data, limit=limit)) < MEBIBYTE
-        assert "would unpack to 3,221,225" in refused(data, limit=limit)
-    with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("a.npy") as member:
-        assert len(member.read(100)) == 100
-
-
-def test_a_member_larger_than_its_directory_entry():
-    text = "{'descr': '|i1', 'fortran_order': False, 'shape': (1000,), }\n"
-    small = header(text) + bytes(1000)
-    packer = zlib.compressobj(9, wbits=-15)
-    packed = packer.compress(small + bytes(64 * MEBIBYTE)) + packer.flush()
-    data = archive_of(packed, len(small), zlib.crc32(small + b"\0"))
+def test_a_member_larger_than_its_directory_entry_costs_nothing():
+    start = described("'|i1'", "(1000,)")
+    data = npz(zipfile.ZIP_DEFLATED, a=start + bytes(64 * MEBIBYTE))
+    data = changed(data, 24, 22, "<I", len(start) - 24 + 1000)
     assert peak(lambda: refused(data, limit=PACKED)) < 8 * MEBIBYTE
-    assert "CRC" in refused(data, limit=PACKED)
 
 
 def test_a_header_that_promises_more_than_the_directory_costs_nothing():
@@ -356,16 +311,11 @@ def test_what_is_right_is_a_frozen_record():
     ("changes", "said"),
     [
         ({"name": 1}, "name: expected str, got int"),
-        ({"name": None}, "name: expected str, got null"),
         ({"exact": 1}, "exact: expected bool, got int"),
         ({"parts": [{"size": 1}, {"size": True}]}, "parts[1].size: expected int, got bool"),
-        ({"parts": [{"size": 1.0}]}, "parts[0].size: expected int, got float"),
-        ({"parts": {}}, "parts: expected array, got object"),
-        ({"parts": [{}]}, "parts[0]: object missing required field size"),
         ({"parts": [{"size": 1, "hue": 2}]}, "parts[0]: unknown field hue; known: size"),
         ({"by_name": {"a": {"size": 1, "hue": 2}}}, "by_name.a: unknown field hue; known: size"),
         ({"by_name": {"a": {"size": "1"}}}, "by_name[...].size: expected int, got str"),
-        ({"where": {"a": 1.5}}, "where[...]: expected int | str, got float"),
         ({"hue": 1}, "unknown field hue; known: by_name, exact, name, parts, rates, where"),
     ],
 )
@@ -375,20 +325,7 @@ def test_what_is_wrong_is_named(changes, said):
     assert str(error.value) == said
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"{",
-        b"\xff",
-        b'{"a": "\xff"}',
-        b"NaN",
-        b"[Infinity]",
-        b"{'a': 1}",
-        b"1e999",
-        b"[" * 10**5,
-    ],
-)
+@pytest.mark.parametrize("data", [b"", b"\xff", b'{"a": "\xff"}', b"NaN", b"[" * 10**5])
 def test_what_is_not_json(data):
     with pytest.raises(RecordError, match="it is not JSON") as error:
         parse_json(data)

@@ -179,40 +179,29 @@ def test_a_relative_cache_is_none(monkeypatch, tmp_path):
     assert cache_folder("part") == tmp_path / "elsewhere/switchgnn/part"
 
 
-def without_home(monkeypatch, _):
-    """As in a container with a user id of its own."""
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.delenv("HOME", raising=False)
-    monkeypatch.setattr(pwd, "getpwuid", dict[int, object]().__getitem__)
-
-
-def with_the_home_of_a_system_user(monkeypatch, tmp_path):
-    (tmp_path / "file").touch()
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "file"))
-
-
-def with_a_cache_of_others(monkeypatch, tmp_path):
-    (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o777)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "open"))
-
-
 @pytest.mark.parametrize(
-    ("situation", "reason"),
+    ("home", "cache", "reason"),
     [
-        (without_home, "home directory"),
-        (with_the_home_of_a_system_user, "File exists"),
-        (with_a_cache_of_others, "others may write to"),
+        # As in a container with a user id of its own; that of a system user; a cache of others.
+        (None, None, "home directory"),
+        ("file", None, "File exists"),
+        (None, "open", "others may write to"),
     ],
 )
 def test_another_cache_where_the_usual_one_cannot_be_used(
-    situation, reason, monkeypatch, tmp_path, caplog
+    home, cache, reason, monkeypatch, tmp_path, caplog
 ):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    situation(monkeypatch, tmp_path)
+    monkeypatch.setattr(pwd, "getpwuid", dict[int, object]().__getitem__)
+    for name, value in (("HOME", home), ("XDG_CACHE_HOME", cache)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, str(tmp_path / value))
     folder = cache_folder("part")
     assert temporary in folder.parents
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700

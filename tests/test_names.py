@@ -1,4 +1,4 @@
-"""Every file that documents, comments and docstrings name exists, and links name their pages."""
+"""Every file that documents, comments and docstrings name exists."""
 
 import ast
 import io
@@ -16,7 +16,6 @@ FOLDERS = [ROOT / name for name in (*ROOMS, "tests", "topologies")]
 CODE = (".py", ".h", ".cc", ".p4", ".js")
 NAMED = re.compile(r"(?<![\w/<.:-])(?:\.{1,2}/)*([\w/-]*\w\.(?:py|p4|h|cc|js|lua|pml))\b")
 QUOTED = re.compile(r"`([^`\n]+)`")
-LINK = re.compile(r"\[`?([\w./-]+\.md)`?\]\(([^)#]+)")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # Placeholders, and headers of the kernel and of other projects.
 ELSEWHERE = re.compile(
@@ -50,15 +49,6 @@ def unknown_files(text: str, known: frozenset[str]) -> list[str]:
     ]
 
 
-def misnamed_links(text: str) -> list[str]:
-    """Return the links whose text is the name of another page."""
-    return [
-        f"{text} leads to {target}"
-        for text, target in LINK.findall(text)
-        if Path(text).name != Path(target).name
-    ]
-
-
 def comments(file: Path) -> Iterator[str]:
     """Yield the comments of a file, and the docstrings of Python."""
     text = file.read_text(encoding="utf-8")
@@ -84,10 +74,6 @@ def test_files_that_documents_name_exist(known):
     assert found == {}
 
 
-def test_links_are_named_after_their_pages():
-    assert [line for page in files(".md") for line in misnamed_links(page.read_text())] == []
-
-
 def test_files_that_comments_name_exist(known):
     found = {
         str(file.relative_to(ROOT)): missing
@@ -102,7 +88,6 @@ def test_a_wrong_name_is_found(tmp_path):
     known = frozenset({"host/wire/link.py", "wire/link.py", "link.py"})
     text = "see link.py, host/wire/link.py, ../wire/link.py, host/link.py and links.py"
     assert unknown_files(text, known) == ["host/link.py", "links.py"]
-    assert misnamed_links("[a.md](b.md) and [a.md](../a.md#x)") == ["a.md leads to b.md"]
     file = tmp_path / "some.py"
     file.write_text('"""Like old.py."""\nnone = "older.py"  # as in oldest.py\n')
     assert unknown_files(" ".join(comments(file)), known) == ["oldest.py", "old.py"]

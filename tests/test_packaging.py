@@ -76,23 +76,9 @@ def test_the_changelog_dates_this_version():
     assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", dated[0])
 
 
-def make_targets(node):
-    """The targets of every `make` in the strings of a document."""
-    if isinstance(node, str):
-        for line in node.splitlines():
-            if line.startswith("make "):
-                yield next(word for word in line.split()[1:] if "=" not in word)
-    elif isinstance(node, dict):
-        for value in node.values():
-            yield from make_targets(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from make_targets(value)
-
-
 @pytest.mark.parametrize("path", [HOOKS, WORKFLOW], ids=lambda path: path.name)
 def test_make_targets_of_hooks_and_workflow_exist(path):
-    found = set(make_targets(yaml.safe_load(path.read_text())))
+    found = set(re.findall(r"^[^#\n]*\bmake ([a-z-]+)", path.read_text(), re.MULTILINE))
     assert "check" in found
     for target in found:
         assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.MULTILINE), target

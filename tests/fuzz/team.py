@@ -1,24 +1,22 @@
 """A plan that is attacked, its workers as threads, and what their sums must be."""
 
 import os
-import threading
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import Network, star_network
-from switchgnn.host import InNetworkExchange, Pace
+from switchgnn.host import InNetworkExchange
 from switchgnn.p4src import load_program
 from switchgnn.planner import Graph, Plan, build_plan, load_graph, reference_sums
 from tests.simulation.byzantine import Facts, facts_of
-from tests.support.speed import pace_here, seconds_here
+from tests.support.fabrics import PATIENT, added_up, in_threads
+from tests.support.speed import pace_here
 
 WORKERS = 3
 POOLS = 2
 WIDTH = 33
-JOIN_SECONDS = 60
-PATIENT = Pace(timeout=30.0)
 ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
 
 
@@ -69,11 +67,11 @@ class Team:
             )
             for part in world.plan.workers
         ]
-        self._threads = []
         self._crashes = []
         self._drawn = []
 
-    def begin(self):
+    def play(self):
+        """Exchange one round: until all workers have their sums, or an error."""
         self.round += 1
         self.results.clear()
         generator = np.random.default_rng(self.round)
@@ -81,27 +79,9 @@ class Team:
         self.features = generator.standard_normal(shape).astype(np.float32) * self.round
         # A test may change them afterwards.
         self._drawn.append(self.features)
-
-    def start(self, workers):
-        for worker in workers:
-            thread = threading.Thread(target=self._work, args=(worker,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
-
-    def join(self):
-        """Wait until all started workers have their sums, or an error."""
-        for thread in self._threads:
-            thread.join(seconds_here(JOIN_SECONDS))
-            assert not thread.is_alive(), "a worker hangs"
-        self._threads.clear()
+        in_threads(self._work, len(self.exchanges))
         for crash in self._crashes:
             raise crash
-
-    def play(self):
-        """Exchange one round."""
-        self.begin()
-        self.start(range(len(self.exchanges)))
-        self.join()
 
     def check(self):
         """Check that all workers have all sums of the round, and that they are right."""
@@ -135,8 +115,7 @@ class Team:
 
     def total(self):
         """The workers' counters, added up."""
-        counters = [asdict(exchange.counters) for exchange in self.exchanges]
-        return {name: sum(each[name] for each in counters) for name in counters[0]}
+        return added_up(exchange.counters for exchange in self.exchanges)
 
     def _work(self, worker):
         rows = self.world.plan.workers[worker].vertices
@@ -144,5 +123,5 @@ class Team:
             self.results[worker] = self.exchanges[worker].aggregate_fixed(self.features[rows])
         except SwitchGNNError as error:
             self.errors[worker] = error
-        except BaseException as error:  # join raises it
+        except BaseException as error:  # play raises it
             self._crashes.append(error)

@@ -4,17 +4,15 @@ More moments, in virtual time, are in tests/virtual, and more faults in tests/ho
 """
 
 import random
-from collections import Counter
 from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError, RoundMismatchError
 from switchgnn.host.reduce.frames import LAST_NUMBER, with_number
-from switchgnn.host.wire.header import SESSION_MASK, BarrierBody, Header, Kind
+from switchgnn.host.wire.header import SESSION_MASK, Header, Kind
 from tests.recovery.conftest import (
     ALL_FAULTS,
     BEDS,
@@ -81,58 +79,6 @@ def about(workers, number):
     session = workers.bed.session & SESSION_MASK
     own = Header(kind=Kind.REDUCE, src_id=BYZANTINE, count=1, fragment=WIDEST, session=session)
     return with_number(own, number)
-
-
-def forgeries(workers, number):
-    """Frames about a fragment that no worker or switch may believe, with their outcomes."""
-    own = about(workers, number)
-    heartbeat = own._replace(kind=Kind.REDUCING, src_id=0, count=0, fragment=0)
-    yield "WRONG_PORT", own._replace(src_id=0), LANES
-    yield "WRONG_PORT", own._replace(src_id=WORKERS), LANES
-    yield "WRONG_PORT", own._replace(src_id=0, kind=Kind.REDUCED, resend=True), LANES
-    yield "WRONG_PORT", heartbeat, BarrierBody(heartbeats=1).pack()
-    for count in (0, 2, WORKERS, 0xFFFF):
-        yield "WRONG_COUNT", own._replace(count=count), LANES
-    yield "WRONG_SESSION", own._replace(session=own.session ^ 1), LANES
-    yield "UNKNOWN_KIND", own._replace(kind=Kind.REDUCED, count=WORKERS), LANES
-    yield "MALFORMED", own, LANES[:-4]
-    yield "MALFORMED", own._replace(fragment=WIDEST + 1), LANES
-    copy = own._replace(kind=Kind.REDUCED, resend=True)
-    yield "PASSED_ON", copy._replace(count=WORKERS - 1), LANES
-    yield "PASSED_ON", copy._replace(count=WORKERS, feature_group=256), LANES
-
-
-@of_stars
-def test_forged_frames_change_no_sum(crew, shared_bed):
-    workers = crew().begun()
-    generator = random.Random(1)
-    sent = Counter()
-    with P4RuntimeClient(shared_bed.address, primary=False) as client:
-
-        def attack(number):
-            for outcome, header, body in forgeries(workers, number):
-                forge(workers, header, body)
-                sent[outcome] += 1
-
-        before = outcomes(client)
-        jobs = workers.submit(1, (100_001, *SIZES), workers=range(BYZANTINE))
-        # All others await this fragment.
-        wait_until(lambda: workers.total()["waiting"] > 0)
-        attack(workers.first)
-        wait_until(lambda: outcomes(client) - before >= sent, "the forgeries are counted")
-        assert workers.total()["wrong"] > 0
-        for job in jobs:
-            late = workers.reducers[BYZANTINE].submit(job.values[BYZANTINE])
-            job.futures[BYZANTINE] = late
-        while not all_done(jobs):
-            attack(workers.first + generator.randrange(1000))
-            # So that the switch is not flooded.
-            outcomes(client)
-        check([*jobs, *workers.submit(2, SIZES)])
-
-
-def outcomes(client):
-    return Counter({each.name: count for each, count in read_counters(client).outcomes.items()})
 
 
 @of_stars

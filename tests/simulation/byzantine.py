@@ -18,11 +18,15 @@ from switchgnn.host.wire.header import (
     HEARTBEATS_BYTES,
     KIND_AT,
     KIND_MASK,
+    LANE_KINDS,
     LAST_ROUND,
     OPENING_BLOCK,
     VERSION,
     Header,
     Kind,
+    body_bytes,
+    fragment_words,
+    in_pool,
     session_and_round,
 )
 from switchgnn.planner.base.lanes import LANES
@@ -32,20 +36,16 @@ from tests.simulation.network import (
     CHECKSUM_AT,
     ETHERTYPE_AT,
     FIELDS,
-    LANE_KINDS,
     LENGTH_AT,
     OFFSET_AT,
     PROTOCOL_AT,
     ROUND_AT,
     VERSION_IHL_AT,
     Wire,
-    body_bytes,
     body_end,
-    in_pool,
     read_field,
     seal,
     units_of,
-    words_of,
     write_header,
 )
 from tests.simulation.parts.switch import VirtualSwitch
@@ -83,7 +83,7 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
         part.result_expected.tolist(),
         strict=True,
     )
-    manifest, words = plan.manifest, words_of(width, plan.manifest.lanes)
+    manifest, words = plan.manifest, fragment_words(width, plan.manifest.lanes)
     directions = dict.fromkeys(each.block_numbers for each in manifest.directions.values())
     return Facts(
         workers=manifest.workers,
@@ -527,14 +527,11 @@ def generator_between(
 
 def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
     """Return a frame of a kind, sound but for its numbers; unknown kinds are empty."""
-    body = bytearray(body_bytes(kind, _BANK_WIDTH))
+    header = Header(kind=kind, fragment=_BANK_WIDTH)
+    body = bytearray(body_bytes(header) or 0)
     if kind in BARRIER_KINDS:
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
-    header = Header(kind=Kind.FEATURE, fragment=_BANK_WIDTH)
-    frame = bytearray(addresses.frame(header.pack(bytes(body))))
-    write_header(frame, flags_kind=kind, version_bits_level_echo=VERSION << 4)
-    seal(frame)
-    return bytes(frame)
+    return addresses.frame(header.pack(bytes(body)))
 
 
 def _rests(templates: dict[int, bytes]) -> list[bytes]:

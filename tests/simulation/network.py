@@ -8,11 +8,19 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
-import numpy as np
-
 from switchgnn.host.base.errors import LinkError
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
-from switchgnn.host.wire.header import BODY_AT, CHECKED_BYTES, HEADER_AT, KIND_AT, KIND_MASK, Kind
+from switchgnn.host.wire.header import (
+    BODY_AT,
+    CHECKED_BYTES,
+    HEADER_AT,
+    KIND_AT,
+    LANE_KINDS,
+    body_bytes,
+    in_pool,
+    parse_header,
+    payload_bytes,
+)
 from switchgnn.host.wire.link import Link, Traffic
 from tests.simulation.scenario import Fault, FaultKind, IncidentRates, ScenarioError
 from tests.simulation.timing import SECOND, Scheduler, Task, Trace
@@ -170,80 +178,15 @@ FIELDS = {
     "group": (HEADER_AT + 16, 2),
     "round": (ROUND_AT, 4),
 }
-_WIDTH_BITS, _GROUP_LANES, _GROUP_BYTES = 5, 8, 32
-_POOL_BITS = 2
-_NUMBER_AT = _WIDTH_BITS + _POOL_BITS
-# Bits of a number by their code.
-_BITS = (32, 16, 8, 0)
-# Plain numbers, as checks ask for each frame.
-LANE_KINDS = (int(Kind.FEATURE), int(Kind.SUM), int(Kind.REDUCE), int(Kind.REDUCED))
-_BODY_BYTES: dict[int, int] = {
-    **dict.fromkeys((Kind.DONE, Kind.ADVANCE), 28),
-    **dict.fromkeys((Kind.WAITING, Kind.REDUCING), 44),
-}
-
-
-def bits_in(extension: int) -> int:
-    """Return the bits of a number in a body, from the byte that has their code."""
-    return _BITS[extension >> 2 & 3]
-
-
-def body_bytes(kind: int, word: int, bits: int = _BITS[0]) -> int:
-    """Return the bytes of a body; 0 for unknown kinds."""
-    if kind not in LANE_KINDS:
-        return _BODY_BYTES.get(kind, 0)
-    groups = (word & (1 << _WIDTH_BITS) - 1) + 1
-    return _GROUP_BYTES * math.ceil(groups * bits / 32)
-
-
-def has_body_of(kind: int, word: int, bits: int) -> bool:
-    """Return whether a kind with numbers may have those of a word with these bits each."""
-    if bits == _BITS[0]:
-        return kind in LANE_KINDS
-    shorter = bits == 0 or body_bytes(kind, word, bits) < body_bytes(kind, word, 2 * bits)
-    return kind in (Kind.FEATURE, Kind.SUM) and shorter
-
-
-def widened(body: bytes, word: int, bits: int) -> bytes:
-    """Return the body that a fragment's numbers of some bits would have with 32 bits each."""
-    if bits == _BITS[0]:
-        return body
-    lanes = body_bytes(Kind.FEATURE, word) // 4
-    if bits == 0:
-        return bytes(4 * lanes)
-    # Words of one number of each of some groups.
-    numbers = np.frombuffer(
-        body, dtype=f">u{bits // 8}", count=body_bytes(Kind.FEATURE, word, bits) * 8 // bits
-    )
-    parts = numbers.reshape(-1, _GROUP_LANES, 32 // bits).swapaxes(1, 2)
-    wide: bytes = (parts.astype(np.int32) - (1 << (bits - 1))).astype(">i4").tobytes()
-    return wide[: 4 * lanes]
 
 
 def body_end(frame: bytes | bytearray) -> int:
     """Return where the body of a frame should end."""
-    kind, bits = frame[KIND_AT] & KIND_MASK, bits_in(frame[EXTENSION_AT])
-    return BODY_AT + body_bytes(kind, read_field(frame, "fragment"), bits)
-
-
-def words_of(width: int, lanes: int) -> tuple[int, ...]:
-    """Return the words of the fragments of a row in pool 0."""
-    sizes = [min(lanes, width - begin) for begin in range(0, width, lanes)]
-    codes = [math.ceil(size / _GROUP_LANES) - 1 for size in sizes]
-    return tuple(number << _NUMBER_AT | code for number, code in enumerate(codes))
-
-
-def number_of(word: int) -> int:
-    return word >> _NUMBER_AT
-
-
-def pool_of(word: int) -> int:
-    return word >> _WIDTH_BITS & (1 << _POOL_BITS) - 1
-
-
-def in_pool(word: int, pool: int) -> int:
-    """Return the word of the same fragment in a pool."""
-    return word & ~((1 << _NUMBER_AT) - (1 << _WIDTH_BITS)) | pool << _WIDTH_BITS
+    header = parse_header(frame).header
+    size = body_bytes(header)
+    if size is None and header.kind in LANE_KINDS:  # with bits that its numbers cannot have
+        size = payload_bytes(header.fragment, header.bits)
+    return BODY_AT + (size or 0)
 
 
 def units_of(blocks: range, words: Iterable[int], pools: int) -> list[tuple[int, int]]:
@@ -278,15 +221,7 @@ _LONGEST_FRAME = 2048
 
 
 class VirtualLink(Link):
-    """The link of a worker, whose waiting advances virtual time.
-
-    Args:
-        name: for messages.
-        task: the worker.
-        up: takes its frames.
-        random: draws the time to wake the worker.
-        wakes: the most nanoseconds of that time.
-    """
+    """The link of a worker, whose waiting advances virtual time; it takes `wakes` ns to wake."""
 
     def __init__(self, name: str, task: Task, up: Wire, random: Random, wakes: int) -> None:
         self._name = name
@@ -297,7 +232,6 @@ class VirtualLink(Link):
         self._arrived: deque[bytes] = deque()
         self._batch = new_batch(_AT_ONCE, _LONGEST_FRAME)
         self._closed = False
-        self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
 
     @property
     def name(self) -> str:
@@ -305,7 +239,7 @@ class VirtualLink(Link):
 
     @property
     def traffic(self) -> Traffic:
-        return Traffic(self._frames_up, self._bytes_up, self._frames_down, self._bytes_down)
+        return Traffic(0, 0, 0, 0)  # Nobody asks.
 
     def arrive(self, frames: list[bytes]) -> None:
         """Take frames for the worker."""
@@ -323,14 +257,12 @@ class VirtualLink(Link):
     def _send(self, frames: list[bytes]) -> None:
         if self._closed:
             raise LinkError(f"{self._name} is closed.")
-        self._frames_up += len(frames)
-        self._bytes_up += sum(map(len, frames))
         self._up.send(frames)
 
     def receive(self, seconds: float) -> memoryview | None:
         if not self._wait(seconds):
             return None
-        return memoryview(self._take())
+        return memoryview(self._arrived.popleft())
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
         if not self._wait(seconds):
@@ -338,14 +270,8 @@ class VirtualLink(Link):
         batch = self._batch
         batch.first = batch.count = 0
         while self._arrived and batch.count < _AT_ONCE:
-            batch.put(self._take())
+            batch.put(self._arrived.popleft())
         return batch
-
-    def _take(self) -> bytes:
-        frame = self._arrived.popleft()
-        self._frames_down += 1
-        self._bytes_down += len(frame)
-        return frame
 
     def _wait(self, seconds: float) -> bool:
         if not self._arrived:

@@ -1,10 +1,9 @@
 """One scenario from its beginning to its end."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -22,7 +21,6 @@ from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
 from tests.simulation.scenario import Fault, Incident, IncidentKind, Scenario, ScenarioError
 from tests.simulation.scene import CRASH, Scene, Violation, what_crashed
 from tests.simulation.subject import Subjects
-from tests.simulation.timing import BEGIN
 
 _CONTROLLER = "controller"
 _OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, IncidentKind.BYZANTINE)
@@ -51,40 +49,40 @@ def _targets(kind: IncidentKind, scene: Scene) -> list[str]:
 
 
 def _happen(scene: Scene, incident: Incident) -> None:
-    scene.trace.note(incident.where, f"{incident.kind.value} {incident.seconds:g}")
+    kind, where, seconds = incident.kind, incident.where, incident.seconds
+    scene.trace.note(where, f"{kind.value} {seconds:g}")
     # A tear happens when frames leave next.
-    if incident.kind is not IncidentKind.TEAR:
+    if kind is not IncidentKind.TEAR:
         _note(scene, incident)
-    if incident.kind is IncidentKind.SILENCE:
+    if kind is IncidentKind.SILENCE:
         for name, wire in scene.wires.items():
-            if incident.where in (name, name.rpartition(".")[0]):
-                wire.silence(incident.seconds)
-    elif incident.where == _CONTROLLER:
-        scene.controller.restart(incident.seconds)
-    elif incident.where.startswith("w"):
-        _happen_to_worker(scene, incident)
+            if where in (name, name.rpartition(".")[0]):
+                wire.silence(seconds)
+    elif where == _CONTROLLER:
+        scene.controller.restart(seconds)
+    elif where.startswith("w"):
+        _happen_to_worker(scene, int(where[1:]), kind, seconds)
     else:
-        _happen_to_switch(scene, incident)
+        _happen_to_switch(scene, int(where[1:]), incident)
 
 
-def _happen_to_worker(scene: Scene, incident: Incident) -> None:
-    number, seconds = int(incident.where[1:]), incident.seconds
+def _happen_to_worker(scene: Scene, number: int, kind: IncidentKind, seconds: float) -> None:
     worker = scene.workers[number]
-    if incident.kind is IncidentKind.STOP:
-        worker.stand_still(seconds)
-    elif incident.kind is IncidentKind.KILL:
+    if kind is IncidentKind.KILL:
         worker.kill()
-    elif incident.kind is IncidentKind.JUMP:
-        worker.clock.jump(seconds)
-    elif incident.kind is IncidentKind.BYZANTINE:
+    elif kind is IncidentKind.BYZANTINE:
         scene.turn_byzantine(number, seconds)
     else:
-        worker.restart(seconds)
+        act = {
+            IncidentKind.STOP: worker.stand_still,
+            IncidentKind.JUMP: worker.clock.jump,
+            IncidentKind.RESTART: worker.restart,
+        }
+        act[kind](seconds)
 
 
-def _happen_to_switch(scene: Scene, incident: Incident) -> None:
-    number, seconds = int(incident.where[1:]), incident.seconds
-    switch = scene.switches[number]
+def _happen_to_switch(scene: Scene, number: int, incident: Incident) -> None:
+    switch, seconds = scene.switches[number], incident.seconds
     if incident.kind is IncidentKind.SPILL:
         switch.spill()
     elif incident.kind is IncidentKind.PARTITION:
@@ -111,16 +109,16 @@ class ScenarioOutcome:
 
     violations: tuple[Violation, ...]
     # exchanges, reduces: those that all workers have done
-    exchanges: int
-    reduces: int
-    seconds: float  # virtual time
-    events: int
-    frames: int  # on all lines
-    faults: dict[str, int]  # injected faults and incidents, by kind
-    each_fault: tuple[Fault, ...]  # those of single frames, in order
-    errors: tuple[str, ...]  # of workers that gave up
-    digest: str  # SHA-256 of the trace
-    trace: tuple[str, ...]  # its lines, if kept
+    exchanges: int = 0
+    reduces: int = 0
+    seconds: float = 0.0  # virtual time
+    events: int = 0
+    frames: int = 0  # on all lines
+    faults: dict[str, int] = field(default_factory=dict)  # injected faults and incidents, by kind
+    each_fault: tuple[Fault, ...] = ()  # those of single frames, in order
+    errors: tuple[str, ...] = ()  # of workers that gave up
+    digest: str = ""  # SHA-256 of the trace
+    trace: tuple[str, ...] = ()  # its lines, if kept
 
     @property
     def summary(self) -> str:
@@ -144,10 +142,7 @@ def run_scenario(
     except SwitchGNNError:
         raise
     except Exception as error:  # before anything has happened
-        line = f"{BEGIN} check {CRASH}: {what_crashed(error)}"
-        digest = hashlib.sha256(line.encode()).hexdigest()
-        violations = (Violation(CRASH, what_crashed(error)),)
-        return ScenarioOutcome(violations, 0, 0, 0.0, 0, 0, {}, (), (), digest, (line,))
+        return ScenarioOutcome((Violation(CRASH, what_crashed(error)),))
     return run.run()
 
 

@@ -20,10 +20,6 @@ from tests.simulation.scenario import Incident, IncidentKind, IncidentRates, Sce
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import Scheduler
 
-# The cookie of an unknown program.
-# Older than the first session, as the lower eight bits of sessions are compared.
-
-
 _MICROSECOND = 1_000
 CRASH = "crash"
 _CHECKOUT = Path(__file__).parents[2]

@@ -57,15 +57,7 @@ class Oracle:
     """Sums over neighbours on other workers, as integers of a fixed scale.
 
     It is independent of blocks and packets: it uses crossing edges, and the scale of
-    docs/protocol.md.
-
-    Args:
-        graph: the graph.
-        assignment: int32[V], the worker of each vertex.
-        directions: those that are exchanged.
-
-    Attributes:
-        vertices: V.
+    docs/protocol.md. `assignment`: int32[V], the worker of each vertex.
     """
 
     def __init__(
@@ -93,16 +85,7 @@ class Oracle:
     def fixed(
         self, features: NDArray[np.float32], magnitude: float | None = None, bits: int = 32
     ) -> NDArray[np.int64]:
-        """Return features as integers of the scale of their exchange.
-
-        Args:
-            features: float32[V, F].
-            magnitude: the largest one that workers have reported; None: that of the features.
-            bits: of a number of that magnitude.
-
-        Returns:
-            int64[V, F].
-        """
+        """Return int64[V, F], features as integers of the scale of a magnitude; None: of theirs."""
         if magnitude is None:
             magnitude = float(np.abs(features).max(initial=np.float32(0)))
         steps = (2.0**31 - self._most) / self._most
@@ -170,11 +153,7 @@ class PlannedSubject:
     answers: KnownRows  # of the switches, decoded
 
     def features(self, seed: list[int], width: int, surges: float) -> NDArray[np.float32]:
-        """Draw the features of all vertices, sometimes larger ones of one vertex.
-
-        Returns:
-            float32[V, width].
-        """
+        """Draw the features of all vertices, float32[V, W], sometimes larger ones of one vertex."""
         generator = np.random.default_rng(seed)
         drawn = generator.standard_normal((self.oracle.vertices, width), dtype=np.float32)
         if generator.random() < surges:

@@ -45,7 +45,19 @@ class Bed:
     """A running switch with ports for workers. Made by :func:`bed`."""
 
     def __init__(
-        self, target, workers, folder, *, graph="karate", slots=16, strawman=False, **rest
+        self,
+        target,
+        workers,
+        folder,
+        *,
+        graph="karate",
+        slots=16,
+        strawman=False,
+        left=None,
+        backend=None,
+        mtu=1500,
+        bandwidth=None,
+        **options,
     ):
         self.target, self.workers, self.folder = target, workers, Path(folder)
         self.network = star_network(workers)
@@ -53,16 +65,9 @@ class Bed:
         self.strawman = strawman
         self.program = load_strawman() if strawman else load_program()
         self.graph = load_graph(graph)
-        self.directions = rest.pop("directions", "forward")
-        self.send = rest.pop("send", "multicast")
-        self.lanes = rest.pop("lanes", 32)
-        self.pools = rest.pop("pools", 1)
-        self.rows = rest.pop("rows", 1)
-        self.left = rest.pop("left", None)
-        self.backend = rest.pop("backend", None)
-        self.mtu = rest.pop("mtu", 1500)
-        self.bandwidth = rest.pop("bandwidth", None)
-        assert not rest, rest
+        self.left, self.backend, self.mtu, self.bandwidth = left, backend, mtu, bandwidth
+        of_strawman = {"blocks": "strawman", "order": "random"} if strawman else {}
+        self._options = options | of_strawman
         self.plan = self.plan_for(slots)
         self._udp = free_udp_addresses(2 * workers)
         self._tag = f"b{secrets.token_hex(3)}"  # Several beds may be up at once.
@@ -76,13 +81,8 @@ class Bed:
             workers=self.workers,
             slots=slots,
             program=self.program.digest,
-            directions=self.directions,
-            send=self.send,
-            lanes=self.lanes,
-            pools=self.pools,
-            rows=self.rows,
             left=None if self.left is None else self.left(self.graph),
-            **({"blocks": "strawman", "order": "random"} if self.strawman else {}),
+            **self._options,
         )
 
     def start(self):
@@ -150,8 +150,8 @@ class Bed:
 def bed(target, workers, folder, **options):
     """Start the switch of a bed, without a plan.
 
-    Options: `graph`, `slots`, `strawman`, `directions`, `send`, `lanes`, `left` (which destinations
-    are left to hosts), `backend` and `bandwidth` of the embedded switch, and `mtu`.
+    Options: `graph`, `slots`, `strawman`, `left` (which destinations are left to hosts), `backend`
+    and `bandwidth` of the embedded switch, `mtu`, and others of the plan.
     """
     made = Bed(target, workers, folder, **options)
     with ExitStack() as stack:
@@ -283,7 +283,7 @@ class LeafSpineBed:
             self.graph,
             workers=workers,
             program=self.program.digest,
-            **{"slots": 16, "send": "multicast", "lanes": 32, **options},
+            **{"slots": 16, **options},
         )
         self.leaf_spine = even_leaf_spine(workers, leaves, spines)
         self.parts = split_for_leaf_spine(self.plan, self.leaf_spine)

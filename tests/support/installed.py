@@ -41,15 +41,9 @@ def build(what, tree, out):
 
 
 def environment_of(wheel, folder, extra=None):
-    """Make an environment with the wheel and the extra; return its Python.
+    """Make an environment with the wheel and one extra or None; return its Python.
 
-    Args:
-        wheel: the file of the wheel.
-        folder: where the environment is made.
-        extra: one extra of the wheel, or None.
-
-    Raises:
-        importlib.metadata.PackageNotFoundError: the extra is not installed here.
+    Raises PackageNotFoundError if the extra is not installed here.
     """
     venv.create(folder, with_pip=False, symlinks=True)
     site = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))

@@ -1,7 +1,8 @@
 """After every test: processes and files that it left end, and the test fails and names them.
 
-What a fixture of a module or of the whole session makes is looked for when the fixture ends. What
-lasts as long as the tests is made within :func:`lasting`.
+While a fixture of a module is up that has made something, tests are not looked at: they may restart
+what is its own. What they leave is looked for when the fixture has ended. What lasts as long as the
+tests is made within :func:`lasting`, or by a fixture of the session.
 
 Other people's runs and other processes of tests share the machine, so only the descendants of this
 process count (it is their subreaper, so that they stay so when their parent dies), and the files in
@@ -36,35 +37,32 @@ _PR_SET_CHILD_SUBREAPER = 36
 _CACHES = ("torchinductor_",)
 
 
+class Trace(NamedTuple):
+    """A process: its number may be used again."""
+
+    pid: int
+    started: int
+
+
 class Processes:
     """The descendants of this process."""
-
-    class Trace(NamedTuple):
-        pid: int
-        started: int
 
     def __init__(self):
         # Otherwise the kernel would reparent orphans to init.
         # https://man7.org/linux/man-pages/man2/PR_SET_CHILD_SUBREAPER.2const.html
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._family = Family(os.getpid())
-        self._ended = []
 
     def now(self):
-        members = self._family.members()
-        self._ended = [each for each in members if each.ended]
-        return {self.Trace(each.pid, each.started) for each in members if not each.ended}
+        return {Trace(each.pid, each.started) for each in self._family.members() if not each.ended}
 
     def reap(self, kept):
         """Reap zombies, except processes that may still be waited for."""
-        for each in self._ended:
-            if each.parent == os.getpid() and self.Trace(each.pid, each.started) not in kept:
+        for each in self._family.members():
+            ours = each.ended and each.parent == os.getpid()
+            if ours and Trace(each.pid, each.started) not in kept:
                 with suppress(ChildProcessError):
                     os.waitpid(each.pid, os.WNOHANG)
-
-    def likeness(self, trace):
-        """Return what a restarted process has in common with its predecessor."""
-        return command_of(trace.pid)
 
     def describe(self, trace):
         return f"the process {trace.pid} ({command_of(trace.pid)})"
@@ -101,16 +99,15 @@ class Files:
 
 
 class Watch:
-    """Everything that this process of tests has made, by owner."""
+    """Everything that this process of tests has made, and what of it may stay."""
 
     def __init__(self, folder):
         self._processes = Processes()
-        self._files = Files(folder)
         # A process that is killed may yet leave a file, so files come last.
-        self._kinds = (self._processes, self._files)
+        self._kinds = (self._processes, Files(folder))
         self._before = self._now()
         self._lasting = set()
-        self._fixtures = {}
+        self._fixtures = set()  # that are up, and have made something
 
     def begin(self):
         """Ignore everything that exists before the first test."""
@@ -127,30 +124,24 @@ class Watch:
 
     @contextmanager
     def made_by(self, fixture):
-        """Keep everything made in the block until the fixture ends."""
+        """Look for leftovers again when this fixture has ended, if it makes something."""
         before = self._now()
         try:
             yield
         finally:
-            after = self._now()
-            made = after - before - self._allowed()
-            self._fixtures[fixture] = {trace: self._likeness(*trace) for trace in made}
+            if self._now() - before:
+                self._fixtures.add(fixture)
 
     def ended(self, fixture):
-        """Wait until nothing of this fixture is there any more."""
-        gone = self._fixtures.pop(fixture, {}).keys()
-        deadline = Deadline(_MOMENT)
-        while gone & self._now() and not deadline.is_over():
-            time.sleep(_INTERVAL)
+        self._fixtures.discard(fixture)
 
     def take_away(self):
-        """End and remove all leftovers; return them in words."""
-        found = self._found_after_a_moment()
+        """End and remove all leftovers, unless a fixture is up; return them in words."""
         words = {}
-        for _ in range(_MOST_TRIES):
-            if not found:
+        # One that is being killed may have started another, or made a file.
+        for _ in range(0 if self._fixtures else _MOST_TRIES):
+            if not (found := self._found_after_a_moment()):
                 break
-            # One that is being killed may have started another, or made a file.
             for kind, trace in sorted(found, key=self._order):
                 words.setdefault((kind, trace), kind.describe(trace))
                 try:
@@ -158,11 +149,10 @@ class Watch:
                 except OSError as error:
                     words[kind, trace] += f" (which cannot be removed: {error})"
                     self._before.add((kind, trace))
-            self._wait_for_end()
-            found = self._found()
-        # Leftovers that cannot be removed are not charged to the next test.
-        self._before |= found
-        self._processes.reap({trace for _, trace in self._allowed()})
+        if not self._fixtures:
+            # Leftovers that cannot be removed are not charged to the next test.
+            self._before |= self._now() - self._lasting
+            self._processes.reap({trace for _, trace in self._before | self._lasting})
         return list(words.values())
 
     def take_all_away(self):
@@ -173,42 +163,14 @@ class Watch:
     def _now(self):
         return {(kind, trace) for kind in self._kinds for trace in kind.now()}
 
-    def _allowed(self):
-        return self._before.union(self._lasting, *self._fixtures.values())
-
-    def _found(self):
-        now = self._now()
-        return self._without_successors(now, now - self._allowed())
-
-    def _without_successors(self, now, found):
-        """Assign processes that a test restarts to the fixture that started them."""
-        for made in self._fixtures.values() if found else ():
-            for gone in made.keys() - now:
-                same = (trace for trace in found if self._likeness(*trace) == made[gone])
-                successor = next(same, None)
-                if successor and made[gone]:
-                    made[successor] = made.pop(gone)
-                    found = found - {successor}
-        return found
-
-    def _likeness(self, kind, trace):
-        return kind.likeness(trace) if kind is self._processes else None
-
     def _order(self, what):
         return self._kinds.index(what[0]), str(what[1])
 
     def _found_after_a_moment(self):
         deadline = Deadline(_MOMENT)
-        while (found := self._found()) and not deadline.is_over():
+        while (found := self._now() - self._before - self._lasting) and not deadline.is_over():
             time.sleep(_INTERVAL)
         return found
-
-    def _wait_for_end(self):
-        deadline = Deadline(_MOMENT)
-        while any(kind is self._processes for kind, _ in self._found()):
-            if deadline.is_over():
-                return
-            time.sleep(_INTERVAL)
 
 
 @functools.cache
@@ -237,16 +199,15 @@ class Plugin:
     """Checks every test, and gives this process its own folder for temporary files."""
 
     def __init__(self, config):
-        self._before = {name: os.environ.get(name) for name in (_TEMPORARY, _OF_PYTEST)}
-        usual = tempfile.gettempdir()
+        self._usual = tempfile.gettempdir()
         if hasattr(config, "workerinput"):
             # In that of the process that has started this one, which removes it in any case.
-            self._folder = Path(usual) / config.workerinput["workerid"]
+            self._folder = Path(self._usual) / config.workerinput["workerid"]
             self._folder.mkdir()
         else:
             # Short: sockets are made in folders that are made in it.
             self._folder = Path(tempfile.mkdtemp(prefix="sg-"))
-            os.environ.setdefault(_OF_PYTEST, usual)
+            os.environ.setdefault(_OF_PYTEST, self._usual)
         self._use(str(self._folder))
         self.watch = Watch(self._folder)
         _watches(os.getpid()).append(self.watch)
@@ -258,7 +219,8 @@ class Plugin:
     def pytest_fixture_setup(self, fixturedef):
         if fixturedef.scope == "function":
             return (yield)
-        with self.watch.made_by(fixturedef):
+        lasts = fixturedef.scope == "session"
+        with self.watch.lasting() if lasts else self.watch.made_by(fixturedef):
             return (yield)
 
     def pytest_fixture_post_finalizer(self, fixturedef):
@@ -288,12 +250,7 @@ class Plugin:
     def pytest_unconfigure(self):
         _watches(os.getpid()).clear()
         shutil.rmtree(self._folder, ignore_errors=True)
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        tempfile.tempdir = None
+        self._use(self._usual)
 
     @staticmethod
     def _use(folder):

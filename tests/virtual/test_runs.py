@@ -5,25 +5,14 @@ which it is drawn. The name of a file says what has to hold.
 """
 
 import re
-from collections import Counter
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from random import Random
-from unittest import mock
 
-import numpy as np
 import pytest
 
-from switchgnn.controller.p4runtime.rows import decode_rows
-from switchgnn.host.wire.header import fragment_words, lanes_of, payload_bytes
-from tests.controller.p4runtime.test_wire import LAYOUT, random_rows, response
 from tests.simulation.checks import CHECKS
-from tests.simulation.checks.reduces import expected_floats
 from tests.simulation.draw import Wish, draw_scenario
-from tests.simulation.network import body_bytes, words_of
-from tests.simulation.parts import reducer
-from tests.simulation.parts.reducer import ReduceJob
 from tests.simulation.scenario import (
     Fault,
     FaultKind,
@@ -38,7 +27,6 @@ from tests.simulation.scenario import (
     scenario_text,
 )
 from tests.simulation.soak import Soak
-from tests.simulation.subject import KnownRows
 from tests.support.markers import full, whole
 
 BAD = IncidentRates(loss=0.1, duplicate=0.1, late=0.05, reorder=0.1, corrupt=0.05)
@@ -178,24 +166,13 @@ def test_what_was_found_holds(soak, file):
 
 def test_draws_have_everything():
     drawn = [draw_scenario(Random(seed), Wish()) for seed in range(600)]
-    lanes = Counter(scenario.lanes for scenario in drawn)
-    assert lanes[Scenario(0).lanes] > 300
-    assert {8, 64, 256} <= set(lanes)
+    assert {8, 32, 64, 256} <= {scenario.lanes for scenario in drawn}
     assert {each.pools for each in drawn} == {1, 2, 3, 4}
-    assert all(scenario.slots * 32 >= 8 * scenario.lanes for scenario in drawn)
-    # Of one fragment, of several, and with a last one that is narrower.
-    cut = {words_of(each.width, each.lanes) for each in drawn if each.lanes == 64}
-    assert {len(words) for words in cut} >= {1, 2, 3}
-    incidents = Counter(each.kind for scenario in drawn for each in scenario.incidents)
-    assert set(incidents) == set(IncidentKind)
+    assert {each.kind for scenario in drawn for each in scenario.incidents} == set(IncidentKind)
     assert 20 <= sum(each.graph.startswith("random:240:1600") for each in drawn) <= 100
-    assert 60 <= sum(bool(each.reduces) for each in drawn) <= 240
-    tensors = [tensor for scenario in drawn for tensor in scenario.reduces]
-    assert {1, 255, 256, 257} <= {tensor.elements for tensor in tensors}
-    assert any(tensor.elements > 512 * 256 for tensor in tensors)
-    wish = Wish(byzantine=True, reduces=True)
-    byzantine = [draw_scenario(Random(seed), wish) for seed in range(20)]
-    assert all(each.reduces and each.incidents for each in byzantine)
+    sizes = {tensor.elements for scenario in drawn for tensor in scenario.reduces}
+    assert {1, 255, 256, 257} <= sizes
+    assert max(sizes) > 512 * 256
 
 
 def test_a_scenario_is_written_and_read(tmp_path):
@@ -207,31 +184,10 @@ def test_a_scenario_is_written_and_read(tmp_path):
     assert read_scenario(text) == read_scenario(tmp_path / "scenario.json") == scenario
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"seed": "one"}',
-        '{"seed": 1, "colour": "red"}',
-        '{"seed": 1, "faults": [{"kind": "theft", "line": "w0.up", "frame": 1}]}',
-        '{"graph":' + "[" * 30_000,
-        "no/such/file.json",
-    ],
-    ids=["type", "field", "kind", "nested", "file"],
-)
+@pytest.mark.parametrize("text", ['{"seed": "one"}', '{"graph":' + "[" * 9, "no/such/file.json"])
 def test_what_is_no_scenario_is_refused(text):
     with pytest.raises(ScenarioError, match="no scenario"):
         read_scenario(text)
-
-
-@pytest.mark.parametrize("lanes", [8, 16, 24, 32, 64, 104, 256])
-def test_rows_are_cut_as_hosts_cut_them(lanes):
-    """The checks count for themselves; both must have the same layout."""
-    for width in range(1, 3 * lanes + 2):
-        words = words_of(width, lanes)
-        assert words == fragment_words(width, lanes)
-        assert sum(map(lanes_of, words)) >= width > sum(map(lanes_of, words[:-1]))
-    sizes = [[of(code) for code in range(32)] for of in (partial(body_bytes, 1), payload_bytes)]
-    assert sizes == [[*range(32, 1025, 32)]] * 2
 
 
 @pytest.mark.parametrize("lanes", [8, 16, 24, 32, 64, 104, 256])
@@ -241,31 +197,6 @@ def test_every_width_sums_exactly(soak, lanes):
     assert not outcome.violations
     assert not outcome.errors
     assert outcome.exchanges == scenario.exchanges
-
-
-TWO_SESSIONS = Scenario(seed=1, graph="random:20:30:1", rounds=8, patience=5.0, sessions=2)
-
-
-def lines_told(trace, kind):
-    """Return the lines on which frames of a kind have left s0 before it has ended."""
-    end = next(n for n, line in enumerate(trace) if line.endswith(" s0 ends"))
-    words = (line.split() for line in trace[:end])
-    sent = [each for each in words if each[1].endswith(".down") and len(each) == 5]
-    return {each[1] for each in sent if each[4][24:26] == kind}
-
-
-def test_of_what_leaves_a_torn_switch_some_hear(soak):
-    """The first that leaves through several ports says that all have opened the round."""
-    torn = Incident(IncidentKind.TEAR, "s0", 1, 0.1)
-    told = set()
-    for seed in range(4):
-        outcome = soak.run(replace(TWO_SESSIONS, seed=seed, incidents=(torn,)), keeps_trace=True)
-        assert not outcome.violations
-        assert not outcome.errors
-        lines = lines_told(outcome.trace, "84")
-        assert 1 <= len(lines) < TWO_SESSIONS.workers
-        told.add(frozenset(lines))
-    assert len(told) > 1
 
 
 def test_a_byzantine_worker_whose_process_is_gone_is_named(soak):
@@ -283,16 +214,6 @@ def test_all_checks_are_in_the_docs_and_nothing_else_is():
     document = Path(__file__).parents[2] / "docs" / "reliability.md"
     told = re.findall(r"^\| `([A-Z]\w+)` \|", document.read_text(), re.MULTILINE)
     assert sorted(told) == sorted(each.__name__ for each in CHECKS)
-
-
-def test_an_equal_answer_is_decoded_once_and_another_is_not():
-    known = KnownRows()
-    table = LAYOUT.table("fanout")
-    one, other = (response(random_rows("fanout", seed, 20)) for seed in (1, 2))
-    first = known.decode(table, [one])
-    assert np.array_equal(first.data, decode_rows(table, [one]).data)
-    assert known.decode(table, [one[:0], one]) is first
-    assert np.array_equal(known.decode(table, [other]).data, decode_rows(table, [other]).data)
 
 
 TENSORS = tuple(
@@ -352,24 +273,3 @@ def test_a_worker_that_computes_for_longer_than_the_patience_is_waited_for(soak)
     outcome = run(soak, slow)
     assert outcome.reduces == 2
     assert outcome.seconds > 2 * CALM.patience
-
-
-def test_the_bound_of_floats_is_that_of_their_fragment():
-    """Fragments of ones, of thousandths, and one with a NaN at one worker."""
-    size = 300 * 170
-    values = np.concatenate([np.full(size, 1.0), np.full(size, 0.001), [np.nan]])
-    tensors = (Tensor(len(values), TensorKind.FLOAT32),)
-    job = ReduceJob(1, (1,), tensors, 3, mock.Mock(), 0, mock.Mock())
-    with mock.patch.object(ReduceJob, "values", lambda *_: values.astype(np.float32)):
-        right = expected_floats(job, 0)
-    assert right.errors[0] == pytest.approx(3 * 2.0**-44 + 3 * 2.0**-24, rel=1e-14)
-    small = 3 * 2.0**-53 + 3 * float(np.float32(0.001)) * 2.0**-24
-    assert right.errors[size] == pytest.approx(small, rel=1e-14)
-    assert np.isnan(right.values[-1])
-    assert not np.isnan(right.values[:-1]).any()
-
-
-def test_frames_are_split_as_on_a_link_of_hosts():
-    assert not reducer.is_of_reduces(bytes(46) + b"\x0a" + bytes(20))
-    assert reducer.is_of_reduces(bytes(46) + b"\x1b" + bytes(20))
-    assert not reducer.is_of_reduces(bytes(20))

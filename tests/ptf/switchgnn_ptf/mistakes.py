@@ -287,3 +287,9 @@ def _tags_of_window(compiled: Json) -> Iterator[dict[str, Json]]:
         if action["name"] == "SwitchIngress.barrier.move_window":
             steps = [step for step in action["primitives"] if step["op"] == "register_write"]
             yield {step["parameters"][0]["value"].split(".")[-1]: step for step in steps}
+
+
+@noticed_by("barrier.AnotherProcessIsRefused")
+def believe_any_process(compiled: Json) -> None:
+    """Ignore the refusal of another process."""
+    accept(compiled, "0x15")

@@ -1,17 +1,14 @@
-"""No worker goes on before all workers are done (invariant 5), and all hear of each other."""
+"""No worker goes on before all workers are done (invariant 5)."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude
-from switchgnn.host.wire.header import OPENING_BLOCK, Kind
-from tests.simulation.checks.check import CheckedUnit, PacketCheck, envelope_of, planned_units
+from switchgnn.host.wire.header import OPENING_BLOCK, Kind, in_pool
+from tests.simulation.checks.check import CheckedUnit, PacketCheck, planned_units
 from tests.simulation.checks.scales import ScaledCheck, told_magnitude
-from tests.simulation.network import in_pool
-from tests.simulation.timing import SECOND
 
 _BEFORE_ALL = CheckedUnit(0, 0, OPENING_BLOCK, 0)
 
@@ -35,7 +32,7 @@ class BarrierWaits(PacketCheck):
         self._latest = defaultdict(lambda: dict.fromkeys(workers, _BEFORE_ALL))
 
     def took(self, switch, worker, packet):
-        if packet.source == worker:
+        if packet.src_id == worker:
             latest = self._latest[packet.unit.pool]
             latest[worker] = max(packet.unit, latest[worker])
 
@@ -89,7 +86,7 @@ class WorkersWait(PacketCheck):
 
     def took(self, switch, worker, packet):
         unit = packet.unit
-        if unit.pool not in self._pools or packet.resent:
+        if unit.pool not in self._pools or packet.resend:
             return
         if unit <= self._latest[unit.pool][worker]:
             return
@@ -110,7 +107,7 @@ class WorkersWait(PacketCheck):
         if packet.kind == Kind.DONE:
             self._latest[unit.pool][worker] = unit
             if packet.echo:
-                early = CheckedUnit.of(unit.round + 1, packet.number, packet.group)
+                early = CheckedUnit.of(unit.round + 1, packet.count, packet.feature_group)
                 self._early[worker].add(early)
 
     def _before(self, worker, packet):
@@ -154,18 +151,18 @@ class DoneIsDone(ScaledCheck):
     def gave(self, switch, worker, packet):
         if not self.heeded(packet):
             groups = self._acknowledged[worker, packet.unit]
-            groups[packet.group] = max(packet.number, groups[packet.group])
+            groups[packet.feature_group] = max(packet.count, groups[packet.feature_group])
 
     def took(self, switch, worker, packet):
         scaled = self._scales.of(packet.unit.round)
-        if packet.source != worker or not self.scene.honest(worker):
+        if packet.src_id != worker or not self.scene.honest(worker):
             return
         if scaled is None or scaled.void:
             return
         direction = self.scene.job.rounds[scaled.exchange][1]
         blocks = self.scene.subject.plan.manifest.direction(direction).block_numbers
         units = self._units[direction]
-        here = packet.block, packet.fragment
+        here = packet.block_id, packet.fragment
         now = units.index(here) + 1 if here in units else 0
         known = self._known[worker, packet.unit.round]
         for block, word in units[known:now]:
@@ -212,162 +209,3 @@ class MagnitudesAgree(ScaledCheck):
         honest = [worker for worker in range(len(scene.workers)) if scene.honest(worker)]
         features = scene.job.rounds[exchange][0]
         return largest_magnitude(features[np.isin(scene.subject.plan.assignment, honest)])
-
-
-# The masks of workers in the bodies of DONE and WAITING.
-_WORKERS, _HEARTBEAT_BITS = slice(12, 28), slice(28, 44)
-# Late copies are fewer `done`s than that: more come from a live worker.
-_PACKETS, _INTERVALS = 15, 15
-# After a silence of that many beats it may be another process.
-_SILENT = 5
-
-
-def _bit(mask, worker):
-    return int.from_bytes(mask, "big") >> worker & 1
-
-
-@dataclass
-class _Heartbeat:
-    """The last heartbeat of a worker: first and last time in nanoseconds, and how often it came."""
-
-    bit: int
-    since: int
-    last: int
-    packets: int = 1
-
-
-class HeartbeatsChange(PacketCheck):
-    """Looks for a worker whose heartbeat stays the same for long."""
-
-    name = "heartbeats change"
-    takes = frozenset({Kind.DONE})
-
-    def session_begins(self):
-        self._heartbeats = {}
-
-    def took(self, switch, worker, packet):
-        task = self.scene.workers[worker].task
-        if not self.scene.honest(worker) or task is None or task.stands_still:
-            # Frames of a worker that has ended or stands still are the network's copies.
-            self._heartbeats.pop(worker, None)
-            return
-        now, interval = (
-            self.scene.scheduler.now,
-            int(self.scene.job.pace.heartbeat_interval * SECOND),
-        )
-        bit, heartbeat = _bit(packet.body[_WORKERS], worker), self._heartbeats.get(worker)
-        if heartbeat is None or heartbeat.bit != bit or now - heartbeat.last > _SILENT * interval:
-            self._heartbeats[worker] = _Heartbeat(bit, now, now)
-            return
-        heartbeat.packets += 1
-        heartbeat.last = now
-        if heartbeat.packets > _PACKETS and now - heartbeat.since > _INTERVALS * interval:
-            self.tell(
-                f"worker {worker} has sent the same heartbeat {heartbeat.packets} times in "
-                f"{(now - heartbeat.since) / SECOND:g} s"
-            )
-
-
-_DONE_BYTES = 54
-
-
-class HeartbeatsPassedOn(PacketCheck):
-    """Compares the heartbeats in each WAITING of a star's switch with the `done`s before."""
-
-    name = "heartbeats passed on"
-    takes = frozenset({Kind.DONE})
-    gives = frozenset({Kind.WAITING, Kind.ADVANCE, Kind.ACK})
-
-    def begin(self, scene):
-        super().begin(scene)
-        # A leaf passes on what it has heard from above, and a queue delays it.
-        self._looks = not (scene.scenario.leaves or scene.scenario.queue_rate)
-        topology = scene.subject.topology
-        self._envelopes = [
-            envelope_of(topology.addresses(worker.number).frame(bytes(_DONE_BYTES)))
-            for worker in scene.workers
-        ]
-        self.session_begins()
-
-    def session_begins(self):
-        # Whether the switch has answered in this session since it was started.
-        self._answers = False
-        self._last, self._incarnations = {}, defaultdict(set)
-
-    def ends(self, switch):
-        self._answers = False
-        self._last.clear()
-
-    def took(self, switch, worker, packet):
-        self._incarnations[worker].add(packet.destination)
-        if not self._answers:
-            return
-        if packet.envelope != self._envelopes[worker]:
-            # Whether the switch takes frames with corrupt outer headers is not checked.
-            self._last.pop(worker, None)
-        elif packet.source == worker:
-            self._last[worker] = _bit(packet.body[_WORKERS], worker)
-
-    def gave(self, switch, worker, packet):
-        self._answers = True
-        if not self._looks or packet.kind != Kind.WAITING or self.scene.lawless:
-            return
-        if not any(packet.body[_WORKERS]):
-            # A refusal, as the asking worker is done: no heartbeat is taken from a refused packet.
-            if packet.number:
-                self._last.pop(worker, None)
-            return
-        for other, heartbeat in self._last.items():
-            # Of two processes of the same worker the switch refuses one.
-            alone = len(self._incarnations[other]) == 1
-            if not alone or other == worker or not self.scene.honest(other):
-                continue
-            if _bit(packet.body[_HEARTBEAT_BITS], other) != heartbeat:
-                self.tell(
-                    f"{switch.name} passes another heartbeat of worker {other} on to worker "
-                    f"{worker} than it has heard"
-                )
-
-
-class OneProcess(PacketCheck):
-    """Compares the process that has opened a round with the one that gets its sums.
-
-    The sums of another process may be right, as it may have the features of the first one.
-    """
-
-    name = "one process"
-    takes = frozenset({Kind.DONE})
-    gives = frozenset({Kind.ADVANCE})
-
-    def begin(self, scene):
-        super().begin(scene)
-        self.session_begins()
-
-    def session_begins(self):
-        self._opened_by, self._known = defaultdict(set), {}
-
-    def ends(self, switch):
-        positions = self.scene.subject.topology.positions
-        for known in (self._opened_by, self._known):
-            for where in [each for each in known if positions[each[0]][0] == switch.number]:
-                del known[where]
-
-    def took(self, switch, worker, packet):
-        if packet.block == OPENING_BLOCK and packet.source == worker:
-            self._opened_by[worker, packet.unit.round].add(packet.destination)
-
-    def gave(self, switch, worker, packet):
-        where = worker, packet.unit.round
-        said = self._opened_by.get(where, ())
-        if packet.block == OPENING_BLOCK and len(said) == 1:
-            (self._known[where],) = said
-
-    def done(self, done):
-        if not self.scene.honest(done.worker) or self.scene.lawless:
-            return
-        own = self.scene.workers[done.worker].incarnation
-        if self._known.get((done.worker, done.opened), own) != own:
-            self.tell(
-                f"another process of worker {done.worker} has the sums of round {done.round}, "
-                "which the one before it had opened together with all others"
-            )

@@ -1,9 +1,9 @@
-"""Features are sent in windows, acknowledged when they have arrived, and let through once."""
+"""Features are acknowledged when they have arrived, and let through once."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
-from switchgnn.host.wire.header import SESSION_MASK, Kind
-from tests.simulation.checks.check import PacketCheck, SwitchCheck, kind_in, read_packet
+from switchgnn.host.wire.header import PROTOCOL, SESSION_MASK, Kind, is_plain
+from tests.simulation.checks.check import Packet, PacketCheck, SwitchCheck, kind_in
 
 
 class AcknowledgedArrived(PacketCheck):
@@ -21,65 +21,21 @@ class AcknowledgedArrived(PacketCheck):
             self._arrived[switch.number].clear()
 
     def took(self, switch, worker, packet):
-        if not packet.resent:
-            group = worker, packet.unit, packet.group
-            self._arrived[switch.number][group].add(packet.source)
+        if not packet.resend:
+            group = worker, packet.unit, packet.feature_group
+            self._arrived[switch.number][group].add(packet.src_id)
 
     def gave(self, switch, worker, packet):
-        group = worker, packet.unit, packet.group
+        group = worker, packet.unit, packet.feature_group
         arrived = len(self._arrived[switch.number][group])
-        if packet.number > arrived and self.scene.honest(worker):
+        if packet.count > arrived and self.scene.honest(worker):
             self.tell(
-                f"{switch.name} acknowledges {packet.number} features of group {packet.group} of "
-                f"worker {worker} in {packet.unit}: {arrived} have arrived"
+                f"{switch.name} acknowledges {packet.count} features of group "
+                f"{packet.feature_group} of worker {worker} in {packet.unit}: {arrived} arrived"
             )
 
 
 _AGGREGATED = 0
-# The groups that a switch tells apart.
-_GROUPS_APART = 32
-
-
-class WindowHeld(PacketCheck):
-    """Compares the features that have arrived with the acknowledgements that have left.
-
-    A worker has sent at least the former, and heard at most the latter. Its window is that of all
-    units in flight.
-    """
-
-    name = "window held"
-    takes = frozenset({Kind.FEATURE})
-    gives = frozenset({Kind.ACK})
-
-    def session_begins(self):
-        # By worker and round, the units of their features; and by worker and unit.
-        self._arrived, self._acknowledged = defaultdict(set), Counter()
-        self._confirmed = defaultdict(Counter)
-        self._furthest = {}
-
-    def took(self, switch, worker, packet):
-        if packet.resent or not self.scene.honest(worker):
-            return
-        where, now = (worker, packet.unit), (worker, packet.unit.round)
-        arrived, confirmed = self._arrived[now], self._confirmed[where]
-        arrived.add((packet.unit, packet.source))
-        window = self.scene.scenario.window
-        if len(arrived) - self._acknowledged[now] > window:
-            self.tell(f"worker {worker} has more than {window} features in flight")
-        if packet.group > self._furthest.get(where, _GROUPS_APART - 1):
-            self._furthest[where] = packet.group
-            size, last = self.scene.job.pace.group_size, packet.group - _GROUPS_APART
-            if any(confirmed[group] < size for group in range(last + 1)):
-                self.tell(
-                    f"worker {worker} sends group {packet.group} before all of group {last} are "
-                    "acknowledged"
-                )
-
-    def gave(self, switch, worker, packet):
-        groups = self._confirmed[worker, packet.unit]
-        more = max(0, packet.number - groups[packet.group])
-        groups[packet.group] += more
-        self._acknowledged[worker, packet.unit.round] += more
 
 
 class SourcesOnce(PacketCheck):
@@ -105,10 +61,8 @@ class SourcesOnce(PacketCheck):
     def took(self, switch, worker, packet):
         job = self.scene.job
         own = job is not None and packet.session == job.session & SESSION_MASK
-        if own and not packet.resent and (packet.source, worker) in self._sources:
-            self._came[switch.number].add(
-                (self._sessions, packet.session_and_round, packet.unit, packet.source)
-            )
+        if own and not packet.resend and (packet.src_id, worker) in self._sources:
+            self._came[switch.number].add((self._sessions, packet.unit, packet.src_id))
 
     def ends(self, switch):
         came = len(self._came.pop(switch.number, ()))
@@ -140,55 +94,7 @@ class PartsMarked(SwitchCheck):
             return
         for frame in frames:
             if kind_in(frame) == Kind.FEATURE:
-                packet = read_packet(frame)
+                packet = Packet.of(frame)
                 # A leaf forwards frames that are no packets, even if they look like some.
-                if packet.level != 1 and not packet.resent and packet.is_wrapped:
+                if packet.level != 1 and not packet.resend and is_plain(frame, PROTOCOL):
                     self.tell(f"{switch.name} sends a partial sum up with Level {packet.level}")
-
-
-class PartsAskedFor(SwitchCheck):
-    """Compares each MISSING with Resend that leaves a spine with the RECALLs beside it."""
-
-    name = "parts asked for"
-
-    def begin(self, scene):
-        super().begin(scene)
-        scenario = scene.scenario
-        # Where ports have limits, some frames of a burst are lost or leave later.
-        self._spines = () if scenario.queue_rate else range(scenario.leaves, scenario.switches)
-        self._others = scenario.leaves - 1
-        self._missing, self._asked = defaultdict(int), defaultdict(int)
-        self._noted_at = 0
-
-    def taken(self, switch, port, frames):
-        if self._missing:
-            self._compare()
-
-    def given(self, switch, port, frames):
-        for frame in frames if switch.number in self._spines else ():
-            kind = kind_in(frame)
-            if kind in (Kind.MISSING, Kind.RECALL):
-                packet = read_packet(frame)
-                if packet.resent and packet.is_wrapped:
-                    noted = self._missing if kind == Kind.MISSING else self._asked
-                    noted[packet.unit, packet.destination] += 1
-                    self._noted_at = self.scene.scheduler.now
-
-    def ends(self, switch):
-        if self._noted_at == self.scene.scheduler.now:
-            self._missing.clear()
-            self._asked.clear()
-
-    def conclude(self, *, in_time):
-        self._compare()
-
-    def _compare(self):
-        for (unit, vertex), missing in self._missing.items():
-            asked = self._asked[unit, vertex]
-            if asked < missing * self._others:
-                self.tell(
-                    f"a spine lacks a part of the sum of vertex {vertex} in {unit}, and "
-                    f"asks {asked} of {self._others} other leaves"
-                )
-        self._missing.clear()
-        self._asked.clear()

@@ -119,7 +119,7 @@ class ReducesLeaveExact(PacketCheck):
         self._parts = defaultdict(dict)
 
     def took(self, switch, worker, packet):
-        part = packet.body, packet.group
+        part = packet.body, packet.feature_group
         known = self._parts[packet.unit].setdefault(worker, part)
         if known != part and self.scene.honest(worker):
             self.tell(f"worker {worker} sends two different fragments {_number_of(packet)}")
@@ -130,8 +130,8 @@ class ReducesLeaveExact(PacketCheck):
         parts = list(self._parts[packet.unit].values())
         sums = [np.frombuffer(lanes, dtype=">i4").astype(np.int32) for lanes, _ in parts]
         right = (
-            len(parts) == packet.number == self.scene.reduces.workers
-            and packet.group == max(exponent for _, exponent in parts)
+            len(parts) == packet.count == self.scene.reduces.workers
+            and packet.feature_group == max(exponent for _, exponent in parts)
             and packet.body == np.sum(sums, axis=0, dtype=np.int32).astype(">i4").tobytes()
         )
         if not right and packet.is_sound:
@@ -143,33 +143,7 @@ class ReducesLeaveExact(PacketCheck):
 
 def _number_of(packet):
     """Return the number of the fragment in a packet of an all-reduce."""
-    return packet.unit.round << _BLOCK_BITS | packet.block
-
-
-class ReduceWindowHeld(PacketCheck):
-    """Compares each fragment of a worker with the first whose sum has not been sent to it."""
-
-    name = "half of the slots"
-    takes = frozenset({Kind.REDUCE})
-    gives = frozenset({Kind.REDUCED})
-
-    def session_begins(self):
-        self._first, self._given = {}, defaultdict(set)
-
-    def took(self, switch, worker, packet):
-        if not self.scene.honest(worker):
-            return
-        number, given = _number_of(packet), self._given[worker]
-        first = self._first.get(worker, number)
-        while first in given:
-            given.remove(first)
-            first += 1
-        self._first[worker] = first
-        if number - first >= _SLOTS // 2:
-            self.tell(f"worker {worker} sends fragment {number} without the sum of {first}")
-
-    def gave(self, switch, worker, packet):
-        self._given[worker].add(_number_of(packet))
+    return packet.unit.round << _BLOCK_BITS | packet.block_id
 
 
 class ReduceRightParty(RightParty):

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.host.innetwork.fixed_point import largest_magnitude, magnitude_from_bits
+from switchgnn.host.innetwork.fixed_point import (
+    ExchangeKind,
+    Foresight,
+    largest_magnitude,
+    magnitude_from_bits,
+)
 from switchgnn.host.wire.header import Kind
 from tests.simulation.checks.check import PacketCheck
 from tests.simulation.subject import incidence
@@ -17,7 +22,6 @@ _WHOLE = 32
 # A cached scale has room for features twice as large as those that it was made for, and none for
 # those that are too small for its steps, by the bits of a number.
 _ROOM, _LEAST = 2.0, {32: 2.0**-12, 16: 1 / 16, 8: 1 / 4}
-_LARGEST_FLOAT = float(np.finfo(np.float32).max)
 # Sources from here on are partial sums.
 _ALL = -1
 
@@ -115,12 +119,13 @@ class ExpectedScales:
         return oracle.fixed(features, scaled.magnitude, self._job.compression.bits)
 
     def _scaled(self):
-        past, number, cached = [], 1, self._job.compression.cache
+        number, cached = 1, self._job.compression.cache
         most = max(1, self._job.plan.manifest.max_fan_in)
-        scales = CachedScales(self._job.compression.bits, most)
+        bits, width = self._job.compression.bits, self._scene.scenario.width
+        scales, foresight = CachedScales(bits, most), Foresight(most, bits)
         for exchange, (_, direction) in enumerate(self._job.rounds):
             largest = self._told.get(number, self._largest[exchange])
-            magnitude = self._capacity(past, direction)
+            magnitude = self._capacity(foresight.next(), direction)
             if magnitude is not None and cached:
                 magnitude = scales.of(direction)
             void = magnitude is not None and magnitude_from_bits(largest) > scales.limit(magnitude)
@@ -135,43 +140,14 @@ class ExpectedScales:
                 yield Scaled(exchange, chosen, full=full)
                 number += 1
             scales.forget_misfit(direction, magnitude_from_bits(largest))
-            past.append((direction, largest))
+            foresight.note(ExchangeKind(direction, width), largest)
 
-    def _capacity(self, past, direction):
+    def _capacity(self, foreseen, direction):
         """Return the bound of features that do not wait; None where all of them wait."""
-        alike = foreseen(past)
-        manifest = self._job.plan.manifest
-        if not alike or alike[0][0] is not direction:
+        blocks = self._job.plan.manifest.direction(direction).block_numbers
+        if foreseen is None or foreseen.kind.direction is not direction or not blocks:
             return None
-        if not manifest.direction(direction).block_numbers:
-            return None
-        headroom = 4.0 if self._job.compression.bits == _WHOLE else 1.0
-        capacity = headroom * max(magnitude_from_bits(largest) for _, largest in alike)
-        fits = 0.0 < capacity * max(1, manifest.max_fan_in) <= _LARGEST_FLOAT
-        return capacity if fits else None
-
-
-def foreseen(past):
-    """Return the exchanges, of one direction, that the next one is expected to resemble.
-
-    The longest suffix of all exchanges that has occurred before (the latest such) was followed by
-    the first of them; the other is as far before that one as the next one is after it.
-    """
-    directions = [direction for direction, _ in past]
-    now = len(past)
-    longest, after = 0, 0
-    for each in range(1, now):
-        common = 0
-        while common < each and directions[each - 1 - common] is directions[now - 1 - common]:
-            common += 1
-        if common and common >= longest:
-            longest, after = common, each
-    if not longest:
-        return []
-    candidates = (after, 2 * after - now)
-    return [
-        past[each] for each in candidates if each >= 0 and directions[each] is directions[after]
-    ]
+        return foreseen.fixed_point.magnitude
 
 
 class ScaledCheck(PacketCheck):
@@ -226,10 +202,7 @@ class PlannedFrames:
     def sent(self, fixed, before, epsilon):
         """Return int64[K, F], what receivers hold after a round: rows that changed are new.
 
-        Args:
-            fixed: int64[V, F].
-            before: int64[K, F], what they have held; None: nothing.
-            epsilon: the least change, relative to the row or to the mean one of its sender.
+        They change by more than epsilon of the row, or of the mean one of its sender.
         """
         rows, sizes = self.rows @ fixed, _largest(fixed)
         if before is None:

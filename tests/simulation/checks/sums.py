@@ -78,8 +78,8 @@ class SumsLeaveExact(_RowsLeave):
     def gave(self, switch, worker, packet):
         if self.heeded(packet) or self._scales.of(packet.unit.round) is None:
             return
-        scene, vertex = self.scene, packet.destination
-        row = scene.subject.awaited.index.get((packet.block, vertex), 0)
+        scene, vertex = self.scene, packet.dst_id
+        row = scene.subject.awaited.index.get((packet.block_id, vertex), 0)
         right = self._fragments.holds(packet, self.of_round(packet.unit.round, self._sums), row)
         # A Byzantine worker may have changed a sum, by features or scale.
         if not right and vertex not in scene.spoilt and not scene.lawless:
@@ -105,11 +105,11 @@ class ResentRight(_RowsLeave):
         )
 
     def gave(self, switch, worker, packet):
-        if self.heeded(packet) or not packet.resent:
+        if self.heeded(packet) or not packet.resend:
             return
-        scene, source = self.scene, packet.source
+        scene, source = self.scene, packet.src_id
         assignment = scene.subject.plan.assignment
-        owner = assignment[packet.destination] if packet.destination < len(assignment) else None
+        owner = assignment[packet.dst_id] if packet.dst_id < len(assignment) else None
         # A Byzantine worker lies about its features; where it moves a barrier on, the scale of the
         # others is unknown.
         believed = source in self._owner and not scene.honest(self._owner[source])
@@ -121,13 +121,13 @@ class ResentRight(_RowsLeave):
             )
 
     def _is_right(self, packet):
-        number, source = packet.unit.round, packet.source
+        number, source = packet.unit.round, packet.src_id
         if self._scales.of(number) is None:
             return False
         if self._sent is None:
             rows = self.of_round(number, self._scales.fixed)
             return self._fragments.holds(packet, rows, source)
-        frame = self._sent.frames.of(packet.block, source, packet.destination)
+        frame = self._sent.frames.of(packet.block_id, source, packet.dst_id)
         if frame is None:
             return False
         # The first vertex of a partial sum has the change of the whole, the others zeros.
@@ -171,21 +171,21 @@ class SumsLeaveOnce(PacketCheck):
     def took(self, switch, worker, packet):
         # Whether the switch believes a Byzantine worker's fetch is unknown.
         if self._orderly and self.scene.honest(worker):
-            self._asked.add((packet.unit, packet.destination))
+            self._asked.add((packet.unit, packet.dst_id))
 
     def gave(self, switch, worker, packet):
-        which = packet.unit, packet.destination
+        which = packet.unit, packet.dst_id
         if packet.kind == Kind.FETCH:
             # What the switch refuses, as one that was restarted may, it does not pass on.
             self._fetched |= self._asked & {which}
             return
-        owner, count = self._expected.get((packet.block, packet.destination), (None, 0))
+        owner, count = self._expected.get((packet.block_id, packet.dst_id), (None, 0))
         if owner != worker:
             self._tell("sums leave once", packet, f"for worker {worker}")
-        elif packet.number != count:
-            self._tell("sums leave once", packet, f"with {packet.number} of {count} contributions")
+        elif packet.count != count:
+            self._tell("sums leave once", packet, f"with {packet.count} of {count} contributions")
         # A recalled one may have been asked for just before.
-        elif not packet.on_request:
+        elif not packet.is_fetch:
             if which in self._fetched:
                 self._tell("fetched sums stay", packet, "after it was fetched")
             # A Byzantine worker may recall its sums such that the answers do not look like some.
@@ -195,68 +195,5 @@ class SumsLeaveOnce(PacketCheck):
 
     def _tell(self, name, packet, how):
         self.scene.violated(
-            name, f"the sum of vertex {packet.destination} in {packet.unit} leaves {how}"
+            name, f"the sum of vertex {packet.dst_id} in {packet.unit} leaves {how}"
         )
-
-
-_COUNT_BITS, _COUNT, _SESSION = 16, 0xFFFF, 64
-
-
-class MissingCounted(PacketCheck):
-    """Compares each MISSING with the slot, when the RECALL has come and now: counts only grow.
-
-    Only a star's switch that finishes each packet at once reports a count between the two, and
-    only there a MISSING answers the last RECALL. A frame of the same arrival may move the slot on
-    to a later unit, which hides the count before.
-    """
-
-    name = "missing counted"
-    takes = frozenset({Kind.RECALL})
-    gives = frozenset({Kind.MISSING})
-
-    def begin(self, scene):
-        super().begin(scene)
-        scenario, plan = scene.scenario, scene.subject.shares[0].plan.switch
-        self._orderly = not (scenario.leaves or scenario.turns or scenario.queue_rate)
-        columns = (plan.result_block, plan.result_vertex, plan.result_bank, plan.result_slot)
-        rows = zip(*(each.tolist() for each in columns), strict=True)
-        self._pool_slots = scene.subject.plan.manifest.pool_slots
-        self._slots = {(block, vertex): (bank, slot) for block, vertex, bank, slot in rows}
-        self._least = {}
-
-    def ends(self, switch):
-        self._least.clear()
-
-    def took(self, switch, worker, packet):
-        if self._orderly:
-            self._least[packet.unit, packet.destination] = self._count(switch, packet)
-
-    def gave(self, switch, worker, packet):
-        key = packet.unit, packet.destination
-        if key not in self._least:
-            return
-        least, now = self._least[key], self._count(switch, packet)
-        if least is not None and now is None:
-            return
-        least, most = least or 0, max(least or 0, now or 0)
-        if not least <= packet.number <= most:
-            self.tell(
-                f"{switch.name} reports that the slot of vertex {packet.destination} in "
-                f"{packet.unit} has {packet.number} contributions: it has {least} to "
-                f"{most}"
-            )
-
-    def _count(self, switch, packet):
-        """Return a slot's contributions for this unit; None if it serves a later one."""
-        slot = self._slots.get((packet.block, packet.destination))
-        if slot is None or switch.engine is None:
-            return 0
-        registers = switch.engine.state.registers
-        bank, index = slot
-        index += packet.unit.pool * self._pool_slots
-        state = registers[f"SwitchIngress.banks.bank{bank}.state"].cells[index]
-        here = self.scene.job.session << _SESSION | packet.unit.tag
-        tag = state >> _COUNT_BITS
-        if tag > here:
-            return None
-        return state & _COUNT if tag == here else 0

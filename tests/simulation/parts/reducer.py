@@ -12,7 +12,6 @@ from switchgnn.host import Addresses, Pace
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.reduce.reduction import Call, Reduction
 from switchgnn.host.reduce.stream import ReduceStream
-from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from tests.simulation.network import VirtualLink
 from tests.simulation.scenario import Tensor, TensorKind
 from tests.simulation.timing import Task, VirtualClock
@@ -64,15 +63,10 @@ class ReduceJob:
     agreement: Agreement
 
     def values(self, worker: int, index: int) -> NDArray[Any]:
-        """Draw the tensor of a worker for one all-reduce.
+        """Draw the tensor of a worker for one all-reduce, int32[N] or float32[N].
 
-        Integers have all of int32. Floats have magnitudes that differ from part to part. Of some
-        tensors one element is an equal power of two at all workers, larger than all others, so
-        that its sum is the largest possible; some have an element that is not finite, or only
-        zeros.
-
-        Returns:
-            int32[N] or float32[N].
+        Floats have magnitudes that differ from part to part. Of some tensors one element is an
+        equal power of two at all workers, so that its sum is the largest possible.
         """
         tensor = self.tensors[index]
         shared = np.random.default_rng((*self.seed, index))
@@ -97,11 +91,6 @@ class Reduced:
     session: int
     index: int  # its index among those of the session
     values: NDArray[Any]  # int32[N] or float32[N]
-
-
-def is_of_reduces(frame: bytes) -> bool:
-    """Return whether a frame belongs to all-reduces, as the hosts' split of a link decides."""
-    return len(frame) > KIND_AT and frame[KIND_AT] & KIND_MASK >= Kind.REDUCE
 
 
 class VirtualReducer:

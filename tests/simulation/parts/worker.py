@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from switchgnn.host import InNetworkExchange, Pace
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
+from switchgnn.host.wire.header import KIND_AT, KIND_MASK, Kind
 from switchgnn.planner import Direction, Plan
 from tests.simulation.network import VirtualLink, Wire
-from tests.simulation.parts.reducer import Reduced, ReduceJob, VirtualReducer, is_of_reduces
+from tests.simulation.parts.reducer import Reduced, ReduceJob, VirtualReducer
 from tests.simulation.subject import PlannedSubject
 from tests.simulation.timing import SECOND, Scheduler, Task, VirtualClock
 
@@ -32,7 +33,6 @@ class Done:
     round: int  # the exchange, from 1
     values: NDArray[np.int32]  # int32[n, F], the sums as integers
     magnitude: float  # of their scale: the largest one of the round, or a foreseen one
-    opened: int  # the round of the protocol, a later one if rounds before were void
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Reports:
     ended: Callable[[], None]
 
 
+def _is_of_reduces(frame: bytes) -> bool:
+    """Return whether a frame belongs to all-reduces, as the hosts' split of a link decides."""
+    return len(frame) > KIND_AT and frame[KIND_AT] & KIND_MASK >= Kind.REDUCE
+
+
 class VirtualWorker:
     """A worker, with a new process in each session."""
 
@@ -71,7 +76,6 @@ class VirtualWorker:
         self.task: Task | None = None
         # of the first process of the session; None if there are no all-reduces
         self.reducer: VirtualReducer | None = None
-        self.incarnation = 0  # of its process; 0 before the first one
         self.killed = False  # in this session
         self._subject = subject
         self._scheduler = scheduler
@@ -84,10 +88,10 @@ class VirtualWorker:
 
     def arrive(self, frames: list[bytes]) -> None:
         if self.reducer is not None:
-            of_reduces = [frame for frame in frames if is_of_reduces(frame)]
+            of_reduces = [frame for frame in frames if _is_of_reduces(frame)]
             if of_reduces:
                 self.reducer.link.arrive(of_reduces)
-                frames = [frame for frame in frames if not is_of_reduces(frame)]
+                frames = [frame for frame in frames if not _is_of_reduces(frame)]
         if self._link is not None and frames:
             self._link.arrive(frames)
 
@@ -195,7 +199,6 @@ class VirtualWorker:
         if link is None:
             return
         part = job.plan.workers[self.number]
-        self.incarnation = self._random.getrandbits(32)
         exchange = self.exchange = InNetworkExchange(
             job.plan.manifest,
             part,
@@ -204,14 +207,14 @@ class VirtualWorker:
             session=job.session,
             pace=job.pace,
             clock=self.clock,
-            incarnation=self.incarnation,
+            incarnation=self._random.getrandbits(32),
         )
         exchange.compress(job.compression)
         exchange.epsilon = job.epsilon
         for number, (features, direction) in enumerate(job.rounds, 1):
             result = exchange.aggregate_fixed(features[part.vertices], direction)
             self._note(f"has round {number}")
-            magnitude, opened = result.fixed_point.magnitude, number + exchange.counters.void
-            done(Done(self.number, job.session, number, result.values, magnitude, opened))
+            magnitude = result.fixed_point.magnitude
+            done(Done(self.number, job.session, number, result.values, magnitude))
             task.sleep(int(_COMPUTES * self._random.random()))
         link.close()

@@ -2,11 +2,10 @@
 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 
 from switchgnn.p4src import load_program
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
-from tests.planted.planting import accept, changed_program, text_replaced
+from tests.planted.planting import changed_program, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
 from tests.simulation.draw import Wish
 from tests.simulation.scenario import Scenario
@@ -73,7 +72,7 @@ def in_file(file, *mistakes):
 
 
 INSTALL = "controller/install.py"
-BARRIER, HEARTBEAT = "host/innetwork/barrier.py", "host/base/heartbeat.py"
+BARRIER = "host/innetwork/barrier.py"
 ROUND, OUTGOING = "host/innetwork/round.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
 SENDER, UNITS = "host/innetwork/sender.py", "host/innetwork/units.py"
@@ -83,7 +82,6 @@ MISTAKES = (
     known(
         "rows_of_the_last_round", "a worker answers fetches with the rows of the round before", 9
     ),
-    known("units_not_compared", "a worker takes sums of other rounds and blocks", 9),
     known("body_not_checked", "the checksum of what the switch sends is not compared", 6),
     known("last_fragment_dropped", "the last of several fragments of a row is not exchanged", 1),
     known("the_living_are_named", "who waits in vain names those that are done", 18),
@@ -111,19 +109,15 @@ MISTAKES = (
     known_program("share_the_last_tags", 1),
     known_program("forget_newer_groups", 8),
     known_program("let_any_tag_in", 2, BYZANTINE),
-    known_program("take_every_heartbeat", 2),
     known_program("begin_without_the_opening", 5),
     known_program("forget_the_width", 13),
     known_program("forget_the_level", 1, LEAF_SPINE),
-    known_program("ask_no_leaf", 4, LEAF_SPINE),
     known_program("keep_the_part", 6, LEAF_SPINE),
     known_program("report_as_a_worker", 2, LEAF_SPINE),
     known_program("forget_contributors", 1, REDUCES),
     known_program("begin_older_fragments", 6, REDUCES),
     known_program("forget_exponents", 1, REDUCES),
     known_program("reduce_as_a_worker", 1, REDUCES_OF_LEAVES),
-    # The refusal of another process is ignored.
-    Planted("any_process", 79, in_program=partial(accept, outcome="0x15")),
     *in_file(
         ROUND,
         (
@@ -151,10 +145,6 @@ MISTAKES = (
         SENDER,
         ("any_acknowledgement", 1, "if count < size:", "if count < 0:"),
         ("groups_not_sent_again", 1, "self._repeat(group, now)", "pass"),
-    ),
-    *in_file(
-        "host/base/congestion.py",
-        ("no_window", 2, "room = int(self.window) - in_flight", "room = 64"),
     ),
     *in_file(
         RECEIVER,
@@ -206,7 +196,6 @@ MISTAKES = (
         ),
         ("earlier_advances_taken", 6, "unit != meeting.unit", "unit.order > meeting.unit.order"),
     ),
-    *in_file(HEARTBEAT, ("no_heartbeat", 0, "not self._bit, now", "True, now")),
     *in_file(
         INSTALL,
         (
@@ -228,10 +217,6 @@ MISTAKES = (
             "            sum(plan.members),",
             "            sum(plan.members[:-1]),",
         ),
-    ),
-    *in_file(
-        "host/reduce/pipeline.py",
-        ("all_slots_in_flight", 6, "max(1, len(sums.awaited) // 2)", "len(sums.awaited)", REDUCES),
     ),
     *in_file(
         "host/reduce/stream.py",
