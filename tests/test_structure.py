@@ -327,8 +327,8 @@ def lines_of(root: Path) -> dict[str, int]:
 
 
 # Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
-MOST_FOR_NOW = {"product": 72_013, "core": 15_148, "tests": 64_615, "docs": 7_302}
-MOST_FILES = {"product": 403, "core": 96}
+MOST_FOR_NOW = {"product": 69_108, "core": 14_500, "tests": 61_715, "docs": 6_500}
+MOST_FILES = {"product": 401, "core": 95}
 
 
 def test_the_host_in_scapy_fits_a_lesson():
@@ -351,9 +351,9 @@ UNREACHED = pytest.mark.xfail(reason="the tree is being cut down to these number
     "name",
     [
         pytest.param("product", marks=UNREACHED),
-        pytest.param("core", marks=UNREACHED),
+        "core",
         pytest.param("tests", marks=UNREACHED),
-        pytest.param("docs", marks=UNREACHED),
+        "docs",
     ],
 )
 def test_no_room_has_more_lines_than_its_budget(name, capsys):

@@ -15,7 +15,7 @@ _MODULES = {
     "plan": "switchgnn.commands.plan.command",
     "simulate": "switchgnn.lab.commands.simulate",
     "figures": "switchgnn.lab.commands.figures",
-    "controller": "switchgnn.controller.cli",
+    "controller": "switchgnn.commands.controller",
 }
 
 

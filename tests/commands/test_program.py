@@ -26,7 +26,7 @@ from switchgnn.lab.commands import figures
 from switchgnn.lab.experiments.figure import ExperimentError, cells_of
 from switchgnn.lab.experiments.paper import find_figures
 from switchgnn.lab.experiments.runner import run_points
-from tests.experiments.fake_points import FakeCommand
+from tests.experiments.fake_points import FakeProgram
 from tests.support.processes import run_program
 from tests.support.speed import seconds_here
 
@@ -298,8 +298,8 @@ POINTS = list(dict.fromkeys(cell.point for cell in cells_of(EXAMPLE, "small")))
 
 @pytest.mark.whole
 def test_failed_points_are_counted(tmp_path, monkeypatch):
-    command = FakeCommand(tmp_path, fails={POINTS[0]: "no room."})
-    monkeypatch.setattr(figures, "run_points", partial(run_points, command=command))
+    program = FakeProgram(tmp_path, fails={POINTS[0]: "no room."})
+    monkeypatch.setattr(figures, "run_points", partial(run_points, program=program.words))
     monkeypatch.setattr(figures, "current_versions", lambda: {"code": "1"})
     done = CliRunner().invoke(app, ["figures", "example", "--out", str(tmp_path / "out")])
     assert isinstance(done.exception, ExperimentError)

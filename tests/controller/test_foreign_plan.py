@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import reason_to_distrust
+from switchgnn.commands.controller import app
 from switchgnn.controller.base.plan import load_plan
 from switchgnn.controller.check import check_plan as check_fit
-from switchgnn.controller.cli import app
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.install import desired_state
 from switchgnn.planner import PlannerError, build_plan, write_plan

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn.commands.controller import app
 from switchgnn.controller import (
     P4RuntimeClient,
     leaf_spine_networks,
     leaf_spine_switch_plan,
     show_entries,
 )
-from switchgnn.controller.cli import app
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward

@@ -7,13 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from switchgnn.base.network_file import network_text
+from switchgnn.commands.controller import app, parts_by_number
 from switchgnn.controller import Outcome, read_counters, show, show_entries
 from switchgnn.controller.base.errors import (
     OtherProgramError,
     PipelineMissingError,
     PlanRefusedError,
 )
-from switchgnn.controller.cli import app, parts_by_number
 from switchgnn.controller.controls.congestion import Marking
 from switchgnn.controller.target import parts_for
 from switchgnn.p4src import load_program

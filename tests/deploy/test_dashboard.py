@@ -8,8 +8,8 @@ import shlex
 import pytest
 import yaml
 
+from switchgnn.commands.controller import metrics as metrics_command
 from switchgnn.controller import P4RuntimeClient, star_network
-from switchgnn.controller.cli import metrics as metrics_command
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.metrics import WorkerView
 from switchgnn.p4src import load_program
