@@ -107,9 +107,11 @@ def main(words=None):
     shape = (asked.leaves, asked.spines) if asked.leaves else None
     seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
     end_like_interrupted()
-    failures, runs, end = [], 0, time.monotonic() + 60 * asked.minutes
+    failures, runs, start = [], 0, time.monotonic()
     try:
-        while runs == 0 or (time.monotonic() < end and len(failures) < _MOST_FAILURES):
+        while runs == 0 or (
+            time.monotonic() - start < 60 * asked.minutes and len(failures) < _MOST_FAILURES
+        ):
             drawn = [*draw_words(seed, runs, shape), *more]
             _say(f"run {runs}: {shlex.join(drawn)}")
             failed = _run(drawn)

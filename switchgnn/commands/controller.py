@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.network import Network, leaf_spine_networks, star_network
 from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import option, with_groups
+from switchgnn.commands.shared.console import plain_console
 from switchgnn.controller.base.errors import ControllerError
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
@@ -243,7 +243,7 @@ def show(
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Show what switches hold and have counted."""
-    console = Console()
+    console = plain_console()
     found: list[object] = []
     for client in access.clients(address, deadline=deadline):
         with client:
@@ -357,7 +357,7 @@ def _warn(sentence: str) -> None:
 @contextmanager
 def _progress_bar(*, visible: bool) -> Iterator[Teller]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, disable=not visible, console=Console(stderr=True)) as bar:
+    with Progress(*columns, disable=not visible, console=plain_console(stderr=True)) as bar:
         tasks: dict[str, TaskID] = {}
 
         def tell(address: str, done: int, total: int) -> None:
