@@ -137,8 +137,12 @@ class RemoteSum:
         what = f"layer {self.names[tensor_id]}" if tensor_id in self.names else "rows"
         words = f"the exchange of {what} ({direction.value}, {rows.shape[1]} columns)"
         self.steps.enter(words, self.attending)
-        values = rows.detach().to("cpu", torch.float32).contiguous().numpy()
-        return self._thread.submit(self._exchange, values, direction, tensor_id, whole)
+        # From a GPU, the copy begins when the rows are computed, and the thread waits for its end.
+        rows = rows.detach().to(torch.float32).contiguous()
+        values, copied = rows.to("cpu", non_blocking=True), None
+        if rows.is_cuda:
+            copied = torch.cuda.current_stream(rows.device).record_event()
+        return self._thread.submit(self._exchange, values, copied, direction, tensor_id, whole)
 
     def result(
         self, future: "Future[NDArray[np.float32]]", device: torch.device | str = "cpu"
@@ -151,15 +155,22 @@ class RemoteSum:
             if not future.done():
                 self.transport.stop()
         self.clock.waiting += time.perf_counter() - started
-        return torch.from_numpy(sums).to(device)
+        values = torch.from_numpy(sums)
+        if torch.device(device).type == "cuda":
+            return values.pin_memory().to(device, non_blocking=True)
+        return values.to(device)
 
     def _exchange(
         self,
-        rows: NDArray[np.float32],
+        values: Tensor,
+        copied: "torch.cuda.Event | None",
         direction: Direction,
         tensor_id: int | None,
         whole: int | None,
     ) -> NDArray[np.float32]:
+        if copied is not None:
+            copied.synchronize()
+        rows: NDArray[np.float32] = values.numpy()
         started = time.perf_counter()
         try:
             if tensor_id is None:
