@@ -148,6 +148,9 @@ def install_each(
         clock: of the report.
         pool: makes the executor for all switches.
 
+    Returns:
+        What was written to each switch, and how long it took.
+
     Raises:
         PlanRefusedError: the plan does not fit; nothing was sent.
         OtherPlanError: a switch serves another plan, to be kept; nothing was written.

@@ -108,9 +108,18 @@ def count_tables(client: P4RuntimeClient) -> TablesInUse:
 
 
 def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -> list[Record]:
-    """Return a record for each entry of a table, or of `groups`, sorted by key.
+    """Read the entries of one table, or of `groups`, sorted by key.
 
-    `limit`: the most entries; None: all of them.
+    Args:
+        client: the switch.
+        name: of the table, or `groups`.
+        limit: the most entries; None: all of them.
+
+    Returns:
+        One record per entry.
+
+    Raises:
+        ControllerError: there is no such table.
     """
     layout = client.get_layout()
     controls = {control.name: control for control in KEYED}

@@ -4,7 +4,9 @@ import errno
 import gzip
 import os
 import pwd
+import signal
 import stat
+import subprocess
 import sys
 import tempfile
 from contextlib import nullcontext
@@ -26,6 +28,7 @@ from switchgnn.base.full_disk import WriteError, why_not_written, writing
 from switchgnn.base.native import CacheError, cache_folder, compiled_once
 from tests.support.markers import needs_root
 from tests.support.processes import run_program
+from tests.support.speed import seconds_here
 
 
 def _link_to_zeros(path):
@@ -79,6 +82,41 @@ def test_it_is_for_its_owner_alone_and_gone_afterwards():
         assert stat.S_IMODE(folder.stat().st_mode) & 0o777 == 0o700
         assert folder.name.startswith("test-")
     assert not folder.exists()
+
+
+MAKER = """
+import os, sys, time
+from switchgnn.base.files import private_folder
+with private_folder("switchgnn-", sys.argv[1]) as folder:
+    (folder / "inner").mkdir()
+    if sys.argv[2] == "forks" and os.fork():
+        os._exit(0)
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("how", ["alone", "forks"])
+def test_that_of_a_killed_process_is_removed_by_the_next(tmp_path, how):
+    """A folder stays until all forks of its owner have ended; other folders always stay."""
+    kept = [tmp_path / f"switchgnn-{each}" for each in ("logs-1", "cache", "link")]
+    for each in kept[:2]:
+        each.mkdir(mode=0o700)
+    kept[2].symlink_to(tmp_path)
+    command = [sys.executable, "-c", MAKER, str(tmp_path), how]
+    with subprocess.Popen(
+        command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as maker:
+        left = Path(maker.stdout.readline().strip())
+        if how == "forks":
+            maker.wait(seconds_here())
+        with private_folder("switchgnn-", str(tmp_path)):
+            assert (left / "inner").exists()
+        os.killpg(maker.pid, signal.SIGKILL)
+        maker.stdout.read()
+    with private_folder("switchgnn-", str(tmp_path)) as folder:
+        assert sorted(tmp_path.iterdir()) == sorted([*kept, folder])
 
 
 def test_one_that_cannot_be_made(tmp_path, monkeypatch):

@@ -1,10 +1,12 @@
 """Regular files alone are read; temporary folders; replacing as a whole."""
 
 import errno
+import fcntl
 import gzip
 import io
 import os
 import pwd
+import shutil
 import stat
 import tempfile
 import zlib
@@ -137,9 +139,11 @@ def user_name(user: int) -> str:
 def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
     """Make a folder for this user alone in `inside`, or else in that for temporary files.
 
-    It is removed after the block. WriteError if it cannot be made.
+    It is removed after the block. If this process and its forks are killed before, the next call
+    with that parent removes it. WriteError if it cannot be made.
     """
     try:
+        _remove_abandoned(Path(inside or tempfile.gettempdir()))
         made = tempfile.TemporaryDirectory(prefix=prefix, dir=inside)
     except FileNotFoundError as error:  # Python found no folder for temporary files
         raise WriteError(
@@ -150,8 +154,34 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
         parent = Path(error.filename or inside or ".").parent
         why = why_not_written(error, parent)
         raise WriteError(f"Cannot make a folder for temporary files in {parent}: {why}.") from error
-    with made as name:
+    with made as name, _opened(Path(name)) as opened:
+        with suppress(OSError):  # some file systems have no locks
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.fchmod(opened, _OWNED)
         yield Path(name).resolve()
+
+
+# The mode of a temporary folder on which its owner holds a lock, marked by the sticky bit.
+_OWNED = stat.S_ISVTX | stat.S_IRWXU
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the private folders of this user whose owners have ended."""
+    for folder in parent.glob("switchgnn-*"):
+        with suppress(OSError), _opened(folder) as opened:
+            found = os.fstat(opened)
+            if (found.st_uid, stat.S_IMODE(found.st_mode)) == (os.geteuid(), _OWNED):
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 @contextmanager

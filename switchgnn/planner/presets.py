@@ -233,6 +233,14 @@ def resolve_strategies(
 ) -> ResolvedStrategies:
     """Return the preset's strategies with the replacements.
 
+    Args:
+        request: the preset, and what replaces its strategies.
+        graph: the graph of the plan.
+        context: the workers, the switch and the network that the plan is for.
+
+    Returns:
+        A strategy of each kind.
+
     Raises:
         PlannerError: an unknown name, pools or rows for `paper`, or a rate that is not above 0.
     """

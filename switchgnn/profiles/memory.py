@@ -85,6 +85,9 @@ def plan_memory(
         allowed: the limit of a switch's table bytes; None for no limit.
         profile: the profile of the switches; None for the sizes of the program. Other sizes have
             no limit of entries.
+
+    Returns:
+        The use of the fullest switch, table by table.
     """
     layout, manifest = Layout.from_text(program.p4info), plan.manifest
     banks = BANKS if profile is None else profile.banks

@@ -117,9 +117,20 @@ def graph_from_edges(
 ) -> Graph:
     """Build a Graph from a list of edges; drop duplicates and self-loops.
 
-    `source` and `destination` are integers[N], from 0 and below `vertices`, and `weights` numbers
-    [N]. Unless `directed`, the reverse of every edge is added, with its weight, where it is not
-    there. The other arguments are those of Graph.
+    Args:
+        source: integers[N], 0 <= id < vertices.
+        destination: integers[N].
+        name: see Graph.
+        vertices: their number; those without an edge are isolated.
+        directed: False adds the reverse of every edge, with its weight, where it is not there.
+        features: see Graph.
+        labels: see Graph.
+        split: see Graph.
+        original_ids: see Graph.
+        weights: numbers[N], or None.
+
+    Returns:
+        The graph, with ascending rows.
 
     Raises:
         PlannerError: no vertices, ids out of range, features that do not fit, or an edge with two
@@ -214,8 +225,15 @@ def reference_sums(
     """Sum for each vertex the features of its neighbours on other workers.
 
     One sparse matrix product over the whole graph, as an oracle without code of the planner.
-    `assignment` is int32[V], the worker of each vertex; `features`, int64[V, F] or float64[V, F],
-    have the shape and type of the result.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        features: int64[V, F] or float64[V, F].
+        direction: FORWARD sums in-neighbours, BACKWARD out-neighbours.
+
+    Returns:
+        The same shape and type as `features`.
     """
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
 

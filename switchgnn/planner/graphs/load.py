@@ -42,6 +42,9 @@ def load_graph(
         directed: None: edge lists are undirected, matrices are as stored.
         edge_weights: whether edge weights are read or dropped; None: they are refused.
 
+    Returns:
+        The graph.
+
     Raises:
         PlannerError: there is no such graph, or its file cannot be read.
     """

@@ -16,11 +16,18 @@ MOST_SHARE = 1.05
 def partition_workers(graph: Graph, workers: int, seed: int, *, volume: bool = False) -> Int32s:
     """Assign every vertex to a worker with METIS: few edges between workers, equal shares.
 
-    With `volume`, few pairs of a vertex and another worker with a neighbour of it: the copies of
-    host-based exchange for an undirected graph.
+    Args:
+        graph: with V vertices; directions do not matter.
+        workers: their number.
+        seed: of METIS.
+        volume: instead of edges count the pairs of a vertex and another worker with a neighbour of
+            it: the copies of host-based exchange for an undirected graph.
 
-    Returns int32[V], 0 <= worker < workers; every worker has a vertex. PlannerError: fewer than 1,
-    more than 128, or more workers than vertices.
+    Returns:
+        int32[V], 0 <= worker < workers; every worker has a vertex.
+
+    Raises:
+        PlannerError: fewer than 1, more than 128, or more workers than vertices.
     """
     check_workers(graph, workers)
     source, destination = graph.edges()

@@ -151,6 +151,12 @@ def partition_dataset(
         assignment: integers[V], the worker of each vertex; every worker needs one.
         per_machine: how many workers are on each machine.
         incoming: whether parts have the edges from other workers.
+
+    Yields:
+        The part of a worker.
+
+    Raises:
+        PlannerError: an assignment of another length, or one that leaves a worker without vertices.
     """
     workers = int(assignment.max(initial=0)) + 1
     owner = check_assignment(data.graph, workers, assignment)
@@ -263,11 +269,18 @@ def write_partitions(
     *,
     incoming: bool = False,
 ) -> None:
-    """Write what `partition_dataset` yields; a reader sees either all parts or none.
+    """Write each worker's part; a reader sees either all of them or none.
+
+    Args:
+        data: the data set.
+        assignment: as for `partition_dataset`.
+        folder: new, empty, or older partitions, which are replaced as a whole.
+        per_machine: as for `partition_dataset`.
+        incoming: as for `partition_dataset`.
 
     Raises:
-        DatasetError: the folder holds anything but older partitions, which are replaced as a whole,
-            or cannot be written.
+        DatasetError: `folder` holds something else, or cannot be written.
+        PlannerError: an assignment that does not fit; see `partition_dataset`.
     """
     target = Path(folder).resolve()
     with writing(target, "partitions ", DatasetError):
