@@ -86,7 +86,7 @@ GROUPS = {
             (f"{CONVOLUTIONS}::test_a_convolution_over_copies_or_sums_is_exact[SGConv]",),
         ),
         Mistake(
-            "partial sums leave out the weights of edges",
+            "partial sums leave out the edge weights",
             "switchgnn/training/layers/models.py",
             "LocalSum(part.partial, shape, part.partial_weights)",
             "LocalSum(part.partial, shape)",

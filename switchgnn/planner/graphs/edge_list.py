@@ -123,11 +123,11 @@ def refuse_weights(path: Path, values: NDArray[Any], *, edge_weights: bool | Non
     """Refuse values of edges other than 0 and 1, unless they are asked for or dropped."""
     if edge_weights is None and not np.isin(values, (0, 1)).all():
         raise PlannerError(
-            f"{path} has weights of edges: {EDGE_WEIGHTS} trains with them, {IGNORE_WEIGHTS} "
+            f"{path} has edge weights: {EDGE_WEIGHTS} trains with them, {IGNORE_WEIGHTS} "
             "drops them."
         )
     if edge_weights and values.dtype.kind == "c":
-        raise PlannerError(f"{path} has complex weights of edges: {IGNORE_WEIGHTS} drops them.")
+        raise PlannerError(f"{path} has complex edge weights: {IGNORE_WEIGHTS} drops them.")
 
 
 def tell_ignored(what: str, path: Path, names: Iterable[str]) -> None:
@@ -261,7 +261,7 @@ def _ids_of(path: Path, pairs: list[list[str]], layout: _Layout) -> Ids:
     elif layout.header and not set(pairs[0]) & {word for pair in pairs[1:] for word in pair}:
         del pairs[0]
     longest = max((len(word) for pair in pairs for word in pair), default=0)
-    # NumPy keeps every name with the length of the longest, in UTF-32.
+    # NumPy pads every name to the longest, in UTF-32.
     require_memory(f"{2 * len(pairs):,} names of {path}", 8 * longest * len(pairs), "shorten them")
     return np.array(pairs, dtype=np.str_).reshape(-1, 2)
 

@@ -72,7 +72,7 @@ def load_graph(
             f".gz, or a Planetoid file ind.NAME.graph, or a folder with {SAINT} or {REDDIT}."
         )
     if edge_weights and graph.weights is None:
-        raise PlannerError(f"Graph {spec} has no weights of edges: leave {EDGE_WEIGHTS} out.")
+        raise PlannerError(f"Graph {spec} has no edge weights: leave {EDGE_WEIGHTS} out.")
     return graph
 
 

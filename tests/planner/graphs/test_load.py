@@ -283,7 +283,7 @@ def test_an_edge_has_one_weight_and_each_direction_may_have_its_own(tmp_path):
     assert (graph.self_loops.tolist(), graph.loop_weights.tolist()) == ([2], [4])
     twice = write(tmp_path, "0 1 1\n0 1 2\n", "t.txt")
     assert "the weights 1.0 and 2.0 for the edge 0 to 1" in refused(twice, edge_weights=True)
-    assert "has no weights of edges" in refused("karate", edge_weights=True)
+    assert "has no edge weights" in refused("karate", edge_weights=True)
 
 
 def test_columns_and_arrays_that_are_not_read_are_named(tmp_path, caplog):

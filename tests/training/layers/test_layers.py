@@ -98,7 +98,7 @@ class WeighedOnce(torch.nn.Module):
         return self.second(self.first(x, edges, weights).tanh(), edges)
 
 
-# Called with weights of edges.
+# Called with edge weights.
 WEIGHTED = {
     name: LAYERS[name]
     for name in LAYERS

@@ -271,7 +271,7 @@ DROPOUTS = {
     "AlphaDropout": lambda: Net(between=nn.AlphaDropout(0.5)),
     "GAT": lambda: Net(lambda *sizes: pyg.GATConv(*sizes, dropout=0.5)),
     "TransformerConv": lambda: Net(lambda *sizes: pyg.TransformerConv(*sizes, dropout=0.5)),
-    "weights of edges": lambda: Net(second=lambda *_: pyg.APPNP(2, 0.1, dropout=0.5)),
+    "edge weights": lambda: Net(second=lambda *_: pyg.APPNP(2, 0.1, dropout=0.5)),
     "of copies": lambda: Net(second=Maximum),
 }
 
@@ -285,7 +285,7 @@ def test_dropout_is_the_same_on_any_number_of_workers(name):
     with RemoteSum(SimpleNamespace()) as remote:
         distribute(alone, part, remote)
         begin_epoch(alone, seed=0, epoch=3, worker=0)
-        dropping = targets if name == "weights of edges" else targets[:, :NARROW]
+        dropping = targets if name == "edge weights" else targets[:, :NARROW]
         given = torch.from_numpy(part.features), torch.from_numpy(part.edges), dropping
         expected = step(alone, *given)
     assert off(expected, together(make, step, data, dropping, state=state, epoch=3)) < 2e-5
