@@ -267,7 +267,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
         f"{first.dataset}: {Amount(first.vertices):vertex}, {Amount(first.edges):directed edge}; "
         f"{first.model}, {first.workers_text}, {Amount(len(first.losses)):epoch}"
     )
-    say(f"Ran on: {first.ran_on(first.hosts)}")
+    say(f"Ran on: {first.ran_on()}")
     for report in reports:
         if words := report.strategies:
             say(f"Plan of {report.transport}: {words}.")
