@@ -21,7 +21,7 @@ from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.registry import transport_kind
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
-from switchgnn.training.base.errors import TrainingError, collective
+from switchgnn.training.base.errors import collective
 from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.partition import Partition, read_partition
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
@@ -101,10 +101,8 @@ def _train(task: TrainTask, events: EventWriter) -> None:
 
 
 def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:
-    if size == 1:
+    if size == 1 or task.meeting is None:
         return nullcontext()
-    if task.meeting is None:
-        raise TrainingError(f"Worker {task.worker} was given no file to meet the others in.")
     return together_in_file(task.meeting, task.worker, size, task.pace)
 
 
