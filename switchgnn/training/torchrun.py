@@ -76,9 +76,12 @@ def train(
         weighted = part.edge_weights is not None
         shape.check_weights(weighted=weighted)
         if part.workers > 1 and not asked.unchecked:
-            facts = {"undirected": part.undirected, "weighted": weighted}
-            size = (part.features.shape[1], part.classes)
-            check_own_model(shape, *size, warns=worker == 0, **facts)
+            check_own_model(
+                *(shape, part.features.shape[1], part.classes),
+                undirected=part.undirected,
+                weighted=weighted,
+                warns=worker == 0,
+            )
 
         def tell(report: "EpochReport") -> None:
             nonlocal last

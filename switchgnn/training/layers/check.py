@@ -105,16 +105,23 @@ def check_model(
 
 
 def check_own_model(
-    options: ModelOptions, features: int, classes: int, *, warns: bool = True, **facts: bool
+    options: ModelOptions,
+    features: int,
+    classes: int,
+    *,
+    undirected: bool,
+    weighted: bool,
+    warns: bool = True,
 ) -> None:
     """Check a user's model as :func:`check_model` does; the built-in ones need none.
 
-    `warns`: whether to print what could not be checked. `facts`: those of the graph.
+    `warns`: whether to print what could not be checked.
     """
     if not options.own:
         return
     with templates_removed():
-        why = check_model(build_model(options, features, classes), features, **facts)
+        model = build_model(options, features, classes)
+        why = check_model(model, features, undirected=undirected, weighted=weighted)
     if why is not None and warns:
         typer.echo(f"Warning: {why}", err=True)
 
