@@ -127,7 +127,6 @@ class Fabric(ABC):
         cable_recordings: Mapping[str, Path] | None = None,
         logs: Path | None = None,
     ) -> None:
-        self._require(topology)
         self.topology = topology
         self._forkserver = forkserver
         self.folder = folder
@@ -138,9 +137,6 @@ class Fabric(ABC):
         self._relays = bool(self._cable_faults or self._cable_recordings)
         self._switches: list[Child] = []
         self._doors = ExitStack()
-
-    def _require(self, topology: Topology) -> None:  # noqa: B027  by default it can
-        """Check that the fabric can build the topology here."""
 
     @abstractmethod
     def start(self) -> None:

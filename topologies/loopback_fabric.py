@@ -1,12 +1,9 @@
 """A topology over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
-from switchgnn.base.network_file import Target
-from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, RelayedCable, WireBytes
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.rpc_address import require_free
 from switchgnn.topologies.targets import wait_until_serving
-from switchgnn.topologies.topology import Topology
 
 
 class LoopbackFabric(Fabric):
@@ -14,13 +11,6 @@ class LoopbackFabric(Fabric):
 
     _switch_ends: list[str]
     _worker_ends: list[str]
-
-    def _require(self, topology: Topology) -> None:
-        if topology.target is not Target.EMBEDDED:
-            raise FabricError(
-                "BMv2 attaches to network interfaces: take --fabric mininet, "
-                "or --target embedded for the loopback fabric."
-            )
 
     def start(self) -> None:
         """See ``Fabric``."""

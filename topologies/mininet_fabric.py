@@ -24,7 +24,7 @@ from switchgnn.topologies.rpc_address import (
     socket_address,
 )
 from switchgnn.topologies.targets import wait_until_serving
-from switchgnn.topologies.topology import ETHERNET_MTU, Topology
+from switchgnn.topologies.topology import ETHERNET_MTU
 
 _DEFAULT = Path("/proc/sys/net/core/wmem_default")
 # About seven full Ethernet frames with the kernel's bookkeeping.
@@ -121,11 +121,6 @@ class MininetFabric(Fabric):
     _net: Any = None
     _room: Any = None
     _upper_room: Any = None
-
-    def _require(self, topology: Topology) -> None:
-        reason = mininet_missing()
-        if reason is not None:
-            raise FabricError(f"{reason}; or take --fabric loopback.")
 
     def start(self) -> None:
         """See ``Fabric``."""
@@ -243,7 +238,7 @@ class MininetFabric(Fabric):
             self._prepare(link.intf2.name, self._room.pid, of_switch=True)
         if topology.cables:
             self._upper_room = _without_ipv6(net.addHost(f"u{tag}", ip=None))
-            (self._add_relayed_cables if self._relays else self._add_cables)(tag)
+            self._add_cables(tag)
         net.build()
         for worker, (host, station) in enumerate(zip(self._hosts, stations, strict=True)):
             host.setMAC(station.mac)
@@ -262,24 +257,21 @@ class MininetFabric(Fabric):
             _open_for_frames_only(name, self._upper_room.pid)
 
     def _add_cables(self, tag: str) -> None:
-        for number in range(len(self.topology.cables)):
-            lower, upper = f"s{tag}-dn{number}", f"u{tag}-up{number}"
-            self._add_link((self._room, lower), (self._upper_room, upper), both_switches=True)
-            self._cable_ends.append((lower, upper))
-
-    def _add_relayed_cables(self, tag: str) -> None:
-        """Add for each cable two links to a host between the switches, with a relay."""
-        host = _without_ipv6(self._net.addHost(f"r{tag}", ip=None))
-        relayed = []
+        """Add a link for each cable, or two links to a host between the switches, with a relay."""
+        rooms, relayed = (self._room, self._upper_room), []
+        host = _without_ipv6(self._net.addHost(f"r{tag}", ip=None)) if self._relays else None
         for number, cable in enumerate(self.topology.cables):
             ends = f"s{tag}-dn{number}", f"u{tag}-up{number}"
+            self._cable_ends.append(ends)
+            if host is None:
+                self._add_link(*zip(rooms, ends, strict=True), both_switches=True)
+                continue
             inner = f"r{tag}-dn{number}", f"r{tag}-up{number}"
-            rooms = self._room, self._upper_room
             for room, end, its_other in zip(rooms, ends, inner, strict=True):
                 self._add_link((room, end), (host, its_other), both_switches=False)
-            self._cable_ends.append(ends)
             relayed.append(RelayedCable(cable.name, *(f"eth:{name}" for name in inner)))
-        self.relay = self._faulty(relayed, _namespace(host))
+        if host is not None:
+            self.relay = self._faulty(relayed, _namespace(host))
 
     def _add_link(
         self, switch: tuple[Any, str], other: tuple[Any, str], *, both_switches: bool

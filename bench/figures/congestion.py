@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 
 from bench.line import Goal, ResultLine
 from bench.machine import lacks_bmv2
@@ -14,9 +12,8 @@ from bench.testbeds.queue_trace import QueueTrace, QueueWatch, draw
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.host.base.pace import Pace
 from switchgnn.jobs.run import RunOptions, run_job
-from switchgnn.jobs.runner import address_in
 from switchgnn.p4src import load_program
-from switchgnn.topologies import FabricKind, Target
+from switchgnn.topologies import FabricKind, Target, free_tcp_port
 from switchgnn.topologies.mininet_fabric import mininet_missing
 
 NAME = "congestion"
@@ -94,11 +91,7 @@ def _typical(results: list[_Result]) -> _Result:
 
 
 def _measure(controlled: bool) -> _Result:
-    with TemporaryDirectory(prefix="bench-") as folder:
-        return _measure_with(controlled, Path(folder))
-
-
-def _measure_with(controlled: bool, folder: Path) -> _Result:
+    port = free_tcp_port()
     options = RunOptions(
         graph=_GRAPH,
         workers=_WORKERS,
@@ -109,14 +102,13 @@ def _measure_with(controlled: bool, folder: Path) -> _Result:
         fabric=FabricKind.MININET.value,
         bandwidth=_BANDWIDTH,
         seed=0,
-        grpc_port=0,
-        sockets=folder,
+        grpc_port=port,
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         queue=BMV2_QUEUE,
         pace=Pace(window=_WINDOW, timeout=60.0, congestion_control=controlled),
         background=_FLOWS,
     )
-    with QueueWatch(address_in(folder, 0)) as watch:
+    with QueueWatch(f"127.0.0.1:{port}") as watch:
         report = run_job(options, lambda _step, _done, _total: None)
         trace = watch.trace()
     return _Result(report.seconds, report.background_bytes * 8 / report.seconds / 1e6, trace)

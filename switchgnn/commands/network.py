@@ -26,9 +26,7 @@ from switchgnn.base.network_file import (
 from switchgnn.base.options import option, with_groups
 
 
-def draft_star(
-    interfaces: Sequence[Interface], *, grpc: str, target: Target, name: str = "s0"
-) -> DescribedNetwork:
+def draft_star(interfaces: Sequence[Interface], *, grpc: str, target: Target) -> DescribedNetwork:
     """Return a star whose switch is this machine: a port and a worker for each interface.
 
     Workers have default addresses and the interface ``eth0`` until `attach_worker` changes them.
@@ -38,7 +36,7 @@ def draft_star(
             "This machine has no Ethernet interface that is up: name those to the workers, "
             "--interface NAME for each."
         )
-    usual = star_network(len(interfaces))
+    usual, name = star_network(len(interfaces)), "s0"
     ports = {str(number): f"eth:{each.name}" for number, each in enumerate(interfaces, 1)}
     switch = DescribedSwitch(name, grpc, target, usual.switch.mac, usual.switch.ip, ports=ports)
     return DescribedNetwork(

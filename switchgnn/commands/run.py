@@ -70,7 +70,7 @@ def print_report(console: Console, report: RunReport) -> None:
         f"frames of up to {report.lanes} numbers; "
         f"{Amount(report.rounds):round} of {Amount(report.features):feature}"
     )
-    say(f"Ran on: {report.ran_on(report.hosts)}")
+    say(f"Ran on: {report.ran_on()}")
     say(f"Plan: {report.strategies}.")
     for why in report.why:
         say(f"  {why}")

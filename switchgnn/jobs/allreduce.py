@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import read_arrays
 from switchgnn.base.machine import require_memory
-from switchgnn.base.options import (
-    shared_fields,
-)
+from switchgnn.base.options import shared_fields
 from switchgnn.controller.controls.banks import reduce_slots
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.base.pace import Pace
@@ -42,7 +40,6 @@ from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spi
 from switchgnn.topologies import Fabric, FabricChoice, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
-_WRONG = 1
 NUMBER_BYTES = 4
 # Of a plan without a graph.
 _FEWEST_SLOTS = 8

@@ -124,8 +124,8 @@ def report_leaf_spine(
 
 
 @dataclass(kw_only=True)
-class RanOn:
-    """The switch and fabric of a job."""
+class Report:
+    """A run or a training: where it ran, its graph and its plan."""
 
     reason: str  # what was chosen, and why
     backend: str | None = None  # `native` or `python` code of the embedded switch; None for others
@@ -133,38 +133,6 @@ class RanOn:
     backend_reason: str | None = None
     # close to 0 when the result was cached; None without `backend`
     compile_seconds: float | None = None
-
-    def ran_on(self, hosts: str | None = None) -> str:
-        """Return the choice, and the code of the program and of the hosts, as one sentence."""
-        words = self.reason
-        if self.backend is not None:
-            words += f"; the program runs as {self.backend} code"
-            if self.compile_seconds:
-                words += f", compiled in {self.compile_seconds:.1f} s"
-            if self.backend_reason is not None:
-                words += f" ({self.backend_reason.rstrip('.')})"
-        return f"{words}." if hosts is None else f"{words}; hosts run {hosts} code."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data, for JSON."""
-        return asdict(self)
-
-
-def ran_ahead(ahead: Ahead | None) -> dict[str, Any]:
-    """Return the fields of a `RanOn` about compilation; None for BMv2."""
-    if ahead is None:
-        return {}
-    return {
-        "backend": ahead.backend.value,
-        "backend_reason": ahead.reason,
-        "compile_seconds": ahead.seconds,
-    }
-
-
-@dataclass(kw_only=True)
-class Report(RanOn):
-    """A run or a training: where it ran, its graph and its plan."""
-
     # `native` or `python` code that takes frames apart; None without a network
     hosts: str | None = None
     workers: int
@@ -182,6 +150,21 @@ class Report(RanOn):
     # the links between leaves and spines, if sums cross them
     leaf_spine: LeafSpineReport | None = None
 
+    def ran_on(self) -> str:
+        """Return the choice, and the code of the program and of the hosts, as one sentence."""
+        words = self.reason
+        if self.backend is not None:
+            words += f"; the program runs as {self.backend} code"
+            if self.compile_seconds:
+                words += f", compiled in {self.compile_seconds:.1f} s"
+            if self.backend_reason is not None:
+                words += f" ({self.backend_reason.rstrip('.')})"
+        return f"{words}." if self.hosts is None else f"{words}; hosts run {self.hosts} code."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data, for JSON."""
+        return asdict(self)
+
     @property
     def strategies(self) -> str:
         """The strategies of the plan as words; empty without a plan."""
@@ -192,6 +175,17 @@ class Report(RanOn):
             "order": self.order,
         }
         return ", ".join(f"{part} {name}" for part, name in names.items() if name is not None)
+
+
+def ran_ahead(ahead: Ahead | None) -> dict[str, Any]:
+    """Return the fields of a report about compilation; none for BMv2."""
+    if ahead is None:
+        return {}
+    return {
+        "backend": ahead.backend.value,
+        "backend_reason": ahead.reason,
+        "compile_seconds": ahead.seconds,
+    }
 
 
 def strategy_names(manifest: Manifest) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import Amount, require_memory
+from switchgnn.base.options import shared_fields
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import Framing
@@ -214,9 +215,7 @@ def make_report(
         **strategy_names(prepared.manifest),
         operation=options.operation.value,
         exact=verdict.wrong_sums == 0,
-        wrong_sums=verdict.wrong_sums,
-        max_error=verdict.max_error,
-        error_bound=verdict.error_bound,
+        **shared_fields(verdict, RunReport),
         **{name: sum(getattr(each, name) for each in per_worker) for name in _BYTES},
         host_mtu=options.framing.told,
         wires="interfaces" if measured.wires else "sockets",
@@ -255,10 +254,8 @@ def _report_workers(
             host_bytes_down=copied.down[worker],
             host_partial_bytes_up=partial.up[worker],
             host_partial_bytes_down=partial.down[worker],
-            seconds=outcome.seconds,
-            round_seconds=outcome.round_seconds,
             releases=released,
-            counters=outcome.counters,
+            **shared_fields(outcome, WorkerReport),
         )
         for worker, (outcome, wire, released) in enumerate(
             zip(measured.result, wires, releases, strict=True)

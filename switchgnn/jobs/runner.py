@@ -99,7 +99,6 @@ class NetworkJob:
     # sockets, or free ports with certificates
     grpc_port: int = 0
     tls: Path | None = None  # the folder with certificates for P4Runtime; None: plain gRPC
-    sockets: Path | None = None  # the folder for the switches' Unix sockets; None: the job's own
     pcap: Path | None = None  # the folder for a file of each link's packets, or None
 
     def choose_fabric(self) -> FabricChoice:
@@ -255,7 +254,7 @@ def finished(
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
-        sockets = job.sockets or stack.enter_context(folder_for_sockets(work.folder))
+        sockets = stack.enter_context(folder_for_sockets(work.folder))
         topology = _topology(job, choice.target, sockets, workers)
         work.step("compiling the program")
         ahead = None
@@ -287,7 +286,7 @@ def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[R
             return f"{_COMMON_HOST}:{job.grpc_port + number}"
         if job.tls:  # the certificates name that host
             return f"{_COMMON_HOST}:{free_tcp_port()}"
-        return address_in(sockets, number)
+        return socket_address(sockets, f"switch-{number}")
 
     over = job.leaf_spine
     networks = (
@@ -305,11 +304,6 @@ def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[R
         bmv2_log=job.bmv2_log,
         mtu=workers.mtu,
     )
-
-
-def address_in(folder: Path, number: int) -> str:
-    """Return the P4Runtime address of a switch in the job's folder for sockets."""
-    return socket_address(folder, f"switch-{number}")
 
 
 @dataclass(frozen=True)

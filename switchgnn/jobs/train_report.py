@@ -10,7 +10,6 @@ from switchgnn.base.array_types import Float64s
 from switchgnn.host.wire.link import Traffic
 from switchgnn.jobs.report import Report
 
-_GRADIENT_BYTES = 4
 # Epochs in which a model with a wide input may try several orders of its steps.
 _TRIED = 5
 # Called with worker 0's event of an epoch.
@@ -64,9 +63,6 @@ class TrainReport(Report):
     predicted_seconds: dict[str, float] | None = None
     # `switch` or `gloo`, which added up the gradients; None for one worker
     reduce: str | None = None
-    reduce_seconds: float = 0.0  # of the slowest worker, in all epochs
-    # of all epochs, both ways, on the busiest link; of Gloo's ring the payload, without headers
-    reduce_bytes_per_link: int = 0
     # the options that leave something out of exchanges; None without any
     compression: str | None = None
     # of all exchanges on all links, both ways, if nothing were left out or lost; None without
@@ -158,8 +154,6 @@ class Recorder:
                 name: total for name in _TROUBLES if (total := self._total(name)) is not None
             },
             exchange_seconds=_typical(self._each("exchange").min(axis=0)),
-            reduce_seconds=float(self._each("all_reduce").sum(axis=1).max()),
-            reduce_bytes_per_link=_reduced_bytes(links),
             bytes_without=self._total("bytes_without"),
             rows=self._total("rows"),
             skipped_rows=self._total("skipped_rows"),
@@ -187,15 +181,6 @@ class Recorder:
 
 def _up_and_down(traffic: dict[str, int]) -> dict[str, int]:
     return {"up": traffic["bytes_up"], "down": traffic["bytes_down"]}
-
-
-def _reduced_bytes(finished: list[dict[str, Any]]) -> int:
-    """Return the bytes of all all-reduces on the busiest link."""
-    links = len(finished)
-    if finished[0]["reduced"] is None:
-        numbers: int = finished[0]["gradients"]
-        return numbers * _GRADIENT_BYTES * 4 * (links - 1) // links
-    return max(sum(_up_and_down(end["reduced"]).values()) for end in finished)
 
 
 def _of_an_epoch(events: list[dict[str, Any]]) -> dict[str, float]:

@@ -76,10 +76,12 @@ def train(
         weighted = part.edge_weights is not None
         shape.check_weights(weighted=weighted)
         if part.workers > 1 and not asked.unchecked:
-            size = (part.features.shape[1], part.classes)
-            why = check_own_model(shape, *size, undirected=part.undirected, weighted=weighted)
-            if why is not None and worker == 0:
-                typer.echo(f"Warning: {why}", err=True)
+            check_own_model(
+                *(shape, part.features.shape[1], part.classes),
+                undirected=part.undirected,
+                weighted=weighted,
+                warns=worker == 0,
+            )
 
         def tell(report: "EpochReport") -> None:
             nonlocal last

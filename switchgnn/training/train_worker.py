@@ -21,8 +21,7 @@ from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.registry import transport_kind
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
-from switchgnn.host.wire.link import Link
-from switchgnn.training.base.errors import TrainingError, collective
+from switchgnn.training.base.errors import collective
 from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.partition import Partition, read_partition
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
@@ -75,8 +74,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         end, reducer = _end(task, partition), None
         if task.reduce.bits and end.workers > 1 and not task.seat:
             leaders = None if machine is None else machine.leaders
-            switch = stack.enter_context(switch_sums(end, task.reduce.bits, leaders))
-            end, reducer = switch.end, switch.reducer
+            end, reducer = stack.enter_context(switch_sums(end, task.reduce.bits, leaders))
         kind = transport_kind(task.transport)
         transport = stack.enter_context(opened(kind.open, end, partition, machine))
 
@@ -99,16 +97,12 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         )
         traffic = transport.traffic._asdict()
         transport.close()
-        reduced = None if reducer is None else switch.link.traffic._asdict()
-    what = {"traffic": traffic, "reduced": reduced, **ledger.to_dict()}
-    events.write("finished", **what, vertices=len(partition.vertices))
+    events.write("finished", traffic=traffic, **ledger.to_dict(), vertices=len(partition.vertices))
 
 
 def _group(task: TrainTask, size: int) -> AbstractContextManager[None]:
-    if size == 1:
+    if size == 1 or task.meeting is None:
         return nullcontext()
-    if task.meeting is None:
-        raise TrainingError(f"Worker {task.worker} was given no file to meet the others in.")
     return together_in_file(task.meeting, task.worker, size, task.pace)
 
 
@@ -126,22 +120,14 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class SwitchSums:
-    """One worker's all-reduces in the switch, beside its neighbour sums."""
-
-    end: WorkerEnd  # for the neighbour sums: it opens the other half of the link
-    reducer: Reducer
-    link: Link  # the half of the all-reduces
-
-
 @contextmanager
 def switch_sums(
     end: WorkerEnd, bits: int, group: dist.ProcessGroup | None = None
-) -> Iterator[SwitchSums]:
+) -> Iterator[tuple[WorkerEnd, Reducer]]:
     """Share the link of a worker between neighbour sums and all-reduces, for the block.
 
-    The workers agree on the first fragment in their process group, or that of their leaders.
+    The end is for the neighbour sums: it opens the other half of the link. The workers agree on the
+    first fragment in their process group, or that of their leaders.
 
     `bits`: of each number, 48 or 32.
     """
@@ -153,4 +139,4 @@ def switch_sums(
             dist.all_reduce(first, dist.ReduceOp.MAX, group)
         stream.start(int(first))
         with Reducer(stream) as reducer:
-            yield SwitchSums(replace(end, shared=sums), reducer, reduces)
+            yield replace(end, shared=sums), reducer

@@ -51,7 +51,7 @@ def event(worker, epoch, *, loss=1.0, accuracy=None):
     }
 
 
-def report(transport="switch", *, loss=1.0, traffic=True, kept=0, reduced=None, saved=None):
+def report(transport="switch", *, loss=1.0, traffic=True, kept=0, saved=None):
     heard = []
     recorder = Recorder(WORKERS, heard.append)
     for epoch in range(1, EPOCHS + 1):
@@ -67,8 +67,6 @@ def report(transport="switch", *, loss=1.0, traffic=True, kept=0, reduced=None, 
             "traffic": {"bytes_up": size * (worker + 1), "bytes_down": 2 * size},
             "expected": {"bytes_up": size, "bytes_down": 2 * size},
             "kept": kept,
-            "gradients": 3000,
-            "reduced": reduced and {"bytes_up": reduced + worker, "bytes_down": 7},
         }
         for worker in range(WORKERS)
     ]
@@ -97,12 +95,6 @@ def test_losses_accuracies_and_bytes():
     assert (made.train_accuracy, made.validation_accuracy, made.test_accuracy) == (0.5, None, 0.3)
     assert made.bytes_per_link[2] == {"up": 3000, "down": 2000}
     assert (made.total_bytes, made.expected_bytes) == (12000, 9000)
-
-
-def test_the_bytes_of_gradients_are_those_of_the_busiest_link_or_the_payload_of_a_ring():
-    assert report(reduced=100).reduce_bytes_per_link == 100 + 2 + 7
-    assert report("host").reduce_bytes_per_link == 4 * 3000 * 4 * (WORKERS - 1) / WORKERS
-    assert report().reduce_seconds == pytest.approx(sum(report().seconds) / 4)
 
 
 def test_the_traffic_of_an_epoch_is_the_mean_without_the_first():

@@ -65,7 +65,7 @@ from switchgnn.profiles import UNLIMITED, PlanMemory, SwitchProfile, plan_memory
 from switchgnn.profiles.profile import most_attached, network_of
 
 _DEFAULT = NetworkModel()
-_MEGA, _GIGA, _MICRO, _MILLI = 1e6, 1e9, 1e-6, 1e-3
+_MEGA, _MICRO = 1e6, 1e-6
 
 
 @dataclass(frozen=True)

@@ -310,8 +310,8 @@ class TopologyOptions:
 
 
 @dataclass(frozen=True)
-class FabricOptions(TopologyOptions):
-    """Which switches and network a command builds."""
+class JobNetworkOptions(TopologyOptions):
+    """The network of a job: its switches, what its links carry, and what goes wrong on them."""
 
     target: TargetOption = option(
         NETWORK,
@@ -338,12 +338,6 @@ class FabricOptions(TopologyOptions):
         f"Let BMv2 log at this level, for --log-dir: {', '.join(each.value for each in Bmv2Log)}.",
         default=Bmv2Log.OFF,
     )
-
-
-@dataclass(frozen=True)
-class JobNetworkOptions(FabricOptions):
-    """The network of a job: its switches, what its links carry, and what goes wrong on them."""
-
     bandwidth: float | None = option(
         NETWORK,
         "MBIT/S",

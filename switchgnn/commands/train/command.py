@@ -168,9 +168,7 @@ def _check_model(
         sums = check_layers(build_model(shape, features, data.classes), copies=copies)
     if processes > 1 and not training.unchecked:
         facts = {"undirected": data.undirected, "weighted": weighted}
-        why = check_own_model(shape, features, data.classes, **facts)
-        if why is not None:
-            typer.echo(f"Warning: {why}", err=True)
+        check_own_model(shape, features, data.classes, **facts)
     return sums
 
 
@@ -267,7 +265,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
         f"{first.dataset}: {Amount(first.vertices):vertex}, {Amount(first.edges):directed edge}; "
         f"{first.model}, {first.workers_text}, {Amount(len(first.losses)):epoch}"
     )
-    say(f"Ran on: {first.ran_on(first.hosts)}")
+    say(f"Ran on: {first.ran_on()}")
     for report in reports:
         if words := report.strategies:
             say(f"Plan of {report.transport}: {words}.")

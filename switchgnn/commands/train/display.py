@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from rich import box
@@ -237,24 +238,6 @@ def largest_difference(reports: Sequence[TrainReport]) -> dict[str, float]:
 _LIMITS = 0.5
 
 
-class BusiestLink(NamedTuple):
-    """A worker's link, its direction (``up`` or ``down``) and bytes per epoch."""
-
-    worker: int
-    direction: str
-    size: float
-
-
-def busiest_link(report: TrainReport) -> BusiestLink:
-    """Return the direction of a worker's link with the most bytes of exchanges per epoch."""
-    links = (
-        BusiestLink(worker, direction, traffic[f"bytes_{direction}"])
-        for worker, traffic in enumerate(report.epoch_traffic)
-        for direction in ("up", "down")
-    )
-    return max(links, key=lambda link: link.size)
-
-
 def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:
     """Compare each plan of the switch with the fastest and the leanest path between hosts."""
     plans = [each for each in reports if transport_kind(each.transport).in_switch]
@@ -294,13 +277,18 @@ def _why(report: TrainReport) -> str:
             f"{report.epoch_bytes / report.epoch_frames:,.0f} bytes, and workers wait "
             f"{_ms(report.split['waiting'])} ms for exchanges."
         )
-    link = busiest_link(report)
-    needed = link.size * 8 / (report.bandwidth * 1e6)
+    links = (
+        (worker, direction, traffic[f"bytes_{direction}"])
+        for worker, traffic in enumerate(report.epoch_traffic)
+        for direction in ("up", "down")
+    )
+    worker, direction, size = max(links, key=itemgetter(2))
+    needed = size * 8 / (report.bandwidth * 1e6)
     share = needed / report.epoch_seconds
     end = "machine" if report.workers_per_machine > 1 else "worker"
     limit = "the network is the limit" if share >= _LIMITS else "the network is not the limit"
     return (
-        f"The busiest link of {report.transport} ({end} {link.worker}, {link.direction}) needs "
-        f"{_ms(needed)} ms of an epoch for {size_text(link.size)} at "
+        f"The busiest link of {report.transport} ({end} {worker}, {direction}) needs "
+        f"{_ms(needed)} ms of an epoch for {size_text(size)} at "
         f"{report.bandwidth:g} Mbit/s, {share:.0%}: {limit}."
     )

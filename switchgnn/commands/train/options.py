@@ -55,13 +55,12 @@ def _known_transports(names: list[str] | None) -> list[str] | None:
     return names
 
 
-class PipelineOption(str, Enum):
-    """Values of --pipeline, by the names of G3's ablation."""
-
-    BOTH = "both"
-    INTRA = "intra"
-    INTER = "inter"
-    SEQUENTIAL = "sequential"
+# Values of --pipeline, by the names of G3's ablation.
+PipelineOption = Enum(
+    "PipelineOption",
+    {"BOTH": "both", "INTRA": "intra", "INTER": "inter", "SEQUENTIAL": "sequential"},
+    type=str,
+)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import typer
-
 from switchgnn.base.options import EXCHANGE, FEWER_BYTES, option
 from switchgnn.host.base.compression import WHOLE_BITS, Compression
 from switchgnn.training.base.errors import TrainingError
@@ -12,22 +10,6 @@ AUTO, OFF = "auto", "off"
 BITS = (32, 16, 8)
 # Epsilon at the start, where it follows the accuracy. CDFGNN states none.
 FIRST = 0.1
-
-
-def _known_cache(text: str) -> str:
-    try:
-        CompressionOptions(cache=text).check()
-    except TrainingError as error:
-        raise typer.BadParameter(
-            f"{text!r} is neither {AUTO}, {OFF} nor a number from 0 to below 1"
-        ) from error
-    return text
-
-
-def _known_bits(bits: int) -> int:
-    if bits not in BITS:
-        raise typer.BadParameter(f"{bits} is not one of {', '.join(map(str, BITS))}")
-    return bits
 
 
 @dataclass(frozen=True)
@@ -43,7 +25,6 @@ class CompressionOptions:
         "largest number, or of that of an average row, from 0 to below 1; "
         f"{AUTO}: it follows the training accuracy; or {OFF}.",
         default=OFF,
-        callback=_known_cache,
         autocompletion=lambda: [AUTO, OFF],
     )
     bits: int = option(
@@ -51,7 +32,6 @@ class CompressionOptions:
         "BITS",
         f"Of a number in exchanges: {', '.join(map(str, BITS))}.",
         default=WHOLE_BITS,
-        callback=_known_bits,
     )
     error_feedback: bool | None = option(
         FEWER_BYTES,
@@ -109,7 +89,8 @@ class CompressionOptions:
             valid = False
         if not valid:
             raise TrainingError(
-                f"Epsilon of the cache is {AUTO}, or a number from 0 to below 1, not {self.cache}."
+                f"Epsilon of the cache is {AUTO}, {OFF} or a number from 0 to below 1, not "
+                f"{self.cache}."
             )
         if not 0 <= self.rest < 1:
             raise TrainingError(f"The share of --rest is from 0 to below 1, not {self.rest:g}.")

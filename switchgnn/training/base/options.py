@@ -15,7 +15,7 @@ import typer
 
 from switchgnn.base.machine import require_memory
 from switchgnn.base.names import no_such
-from switchgnn.base.options import MODEL, TRAINING, option
+from switchgnn.base.options import MODEL, TRAINING, option, shared_fields
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.training.base.compression import CompressionOptions
 from switchgnn.training.base.errors import TrainingError
@@ -278,14 +278,10 @@ class TrainingOptions:
         """Return the options of training."""
         # A user's own model has its own dropout.
         usual = 0.0 if shape.own else shape.dropout
-        return TrainOptions(
-            epochs=self.epochs,
-            learning_rate=self.lr,
-            weight_decay=self.weight_decay,
-            input_dropout=usual if self.input_dropout is None else self.input_dropout,
-            seed=seed,
-            evaluate_every=self.evaluate_every,
-            precompute=self.precompute,
-            patience=self.patience,
-            checkpoint=None if self.checkpoint is None else self.checkpoint.absolute(),
-        )
+        own: dict[str, Any] = {
+            "learning_rate": self.lr,
+            "input_dropout": usual if self.input_dropout is None else self.input_dropout,
+            "seed": seed,
+            "checkpoint": self.checkpoint and self.checkpoint.absolute(),
+        }
+        return TrainOptions(**shared_fields(self, TrainOptions) | own)

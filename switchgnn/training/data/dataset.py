@@ -23,6 +23,8 @@ from switchgnn.training.data.weights import exchanged_graph, factors_of
 
 # All vertices of a smaller class are for training.
 SMALLEST_SPLIT_CLASS = 3
+# Of the vertices of a class, those that validate, and as many that test.
+_SHARE = 0.2
 # A model has weights for each class, so a wrong number could take all memory.
 MOST_CLASSES = 1 << 20
 
@@ -43,62 +45,38 @@ def split_of_codes(codes: NDArray[np.int8]) -> Split:
     )
 
 
-def split_vertices(
-    labels: NDArray[np.int64] | NDArray[np.float32],
-    seed: int,
-    *,
-    validation: float = 0.2,
-    test: float = 0.2,
-) -> Split:
+def split_vertices(labels: NDArray[np.int64] | NDArray[np.float32], seed: int) -> Split:
     """Split at random; the same labels and seed give the same split.
 
-    Labels of one dimension are split class by class: each class of at least 3 vertices has
-    some in all three parts whose share is not 0, smaller classes only train, and vertices with
-    a negative label are in no part. Multi-label vertices are split like a single class.
+    A fifth of the vertices validates, another fifth tests, and the others train. Labels of one
+    dimension are split class by class: each class of at least 3 vertices has some in all three
+    parts, smaller classes only train, and vertices with a negative label are in no part.
+    Multi-label vertices are split like a single class.
 
     Args:
         labels: int64[V], or [V, C] if multi-label.
         seed: at least 0.
-        validation: the share of the vertices that validate.
-        test: the share of the vertices that test; the others train.
 
     Returns:
         The split.
 
     Raises:
-        DatasetError: a negative seed, or shares that leave nothing to train on.
+        DatasetError: a negative seed.
     """
     if seed < 0:
         raise DatasetError(f"{seed} is not a seed for a split; give a whole number from 0.")
-    if not (validation >= 0 and test >= 0 and validation + test < 1):
-        raise DatasetError(
-            f"{validation} for validation and {test} for test leave nothing to train on."
-        )
     groups = labels if labels.ndim == 1 else np.zeros(len(labels), dtype=np.int64)
     random = np.random.default_rng(seed)
     codes = np.zeros(len(groups), dtype=np.int8)
     for group in np.unique(groups[groups >= 0]):
         members = random.permutation(np.flatnonzero(groups == group))
-        validates, tests = _shares(len(members), validation, test)
+        held = max(1, int(_SHARE * len(members) + 0.5))
+        if len(members) < SMALLEST_SPLIT_CLASS:
+            held = 0
         codes[members] = SPLIT_TRAIN
-        codes[members[:validates]] = SPLIT_VALIDATION
-        codes[members[validates : validates + tests]] = SPLIT_TEST
+        codes[members[:held]] = SPLIT_VALIDATION
+        codes[members[held : 2 * held]] = SPLIT_TEST
     return split_of_codes(codes)
-
-
-def _shares(members: int, validation: float, test: float) -> tuple[int, int]:
-    """Return how many of a class validate and how many test; at least one is left to train."""
-    if members < SMALLEST_SPLIT_CLASS:
-        return 0, 0
-    validates, tests = (
-        max(1, int(share * members + 0.5)) if share else 0 for share in (validation, test)
-    )
-    while validates + tests >= members:
-        if validates > tests:
-            validates -= 1
-        else:
-            tests -= 1
-    return validates, tests
 
 
 @dataclass(frozen=True, eq=False)

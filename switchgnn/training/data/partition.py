@@ -97,11 +97,6 @@ class Partition(PartitionedData):
         return len(self.machine) or len(self.vertices) + self.partial_sums
 
     @property
-    def in_degree_with_self_loops(self) -> NDArray[np.int64]:
-        """int64[n]; self-loops of the input count once."""
-        return self.in_degree + self.self_loop
-
-    @property
     def place(self) -> NDArray[np.int64]:
         """int64[n], the positions of the vertices among those of the machine."""
         return np.flatnonzero(self.machine == self.worker % self.workers_per_machine)

@@ -127,7 +127,6 @@ class GradientSums:
         steps: SharedSteps | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
-        self.gradients = 0  # numbers that were added up as gradients so far
         self._reducer = reducer
         self._first = first
         self._attending = attending
@@ -166,10 +165,8 @@ class GradientSums:
         flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares, *digest)])
         sizes = [gradient.numel() for gradient in gradients]
         offset = sum(sizes)
-        count = offset + len(shares)
-        self.gradients += count
         reduce = self._reduce if self._reducer is None else self._reduce_in_switch
-        self._add(flat, reduce, f"the gradients ({count} numbers")
+        self._add(flat, reduce, f"the gradients ({offset + len(shares)} numbers")
         for gradient, total in zip(gradients, torch.split(flat[:offset], sizes), strict=True):
             gradient.copy_(total.view_as(gradient))
         told = flat[offset:].tolist()

@@ -39,7 +39,6 @@ class Ledger:
     # their number, by direction and width
     exchanges: Counter[tuple[Direction, int]] = field(default_factory=Counter)
     kept: int = 0  # passes of a layer that reused kept sums and needed no exchange
-    gradients: int = 0  # numbers that all workers added up, with each step's loss
 
     def enter(
         self, transport: Transport, width: int, direction: Direction, whole: int | None = None
@@ -62,7 +61,6 @@ class Ledger:
                 for (direction, width), times in self.exchanges.items()
             ],
             "kept": self.kept,
-            "gradients": self.gradients,
         }
 
 

@@ -24,7 +24,7 @@ from switchgnn.host.direct.stream import Driver, Stream
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.links.transport import Transport
 from switchgnn.planner.base.direction import Direction
-from switchgnn.training.base.errors import TrainingError, UnsupportedLayerError
+from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.base.steps import SharedSteps
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.cache import SkippedRows
@@ -58,10 +58,6 @@ class BinOptions:
     # whether a bin continues as soon as its own remote rows are there, or with those of the whole
     # layer
     inter: bool = True
-
-    def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise TrainingError(f"Bins need at least 1 byte of memory, not {self.memory}.")
 
 
 # (intra, inter) by the names of G3's ablation study.

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+import typer
 from numpy.typing import NDArray
 from torch import Tensor, nn, view_as_real
 from torch.nn.parameter import is_lazy
@@ -104,14 +105,25 @@ def check_model(
 
 
 def check_own_model(
-    options: ModelOptions, features: int, classes: int, *, undirected: bool, weighted: bool
-) -> str | None:
-    """Check a user's model as :func:`check_model` does; the built-in ones need none."""
+    options: ModelOptions,
+    features: int,
+    classes: int,
+    *,
+    undirected: bool,
+    weighted: bool,
+    warns: bool = True,
+) -> None:
+    """Check a user's model as :func:`check_model` does; the built-in ones need none.
+
+    `warns`: whether to print what could not be checked.
+    """
     if not options.own:
-        return None
+        return
     with templates_removed():
         model = build_model(options, features, classes)
-        return check_model(model, features, undirected=undirected, weighted=weighted)
+        why = check_model(model, features, undirected=undirected, weighted=weighted)
+    if why is not None and warns:
+        typer.echo(f"Warning: {why}", err=True)
 
 
 _SKIP = "skip this check with `--unchecked` or `unchecked=True`."

@@ -180,7 +180,7 @@ def _share(layer: MessagePassing, partition: Partition) -> Tensor | None:
     """Return the shares of neighbours in a mean; None: it is a sum."""
     if layer.aggr != "mean":
         return None
-    total = torch.from_numpy(partition.in_degree_with_self_loops).clamp(min=1).float()
+    total = torch.from_numpy(partition.in_degree + partition.self_loop).clamp(min=1).float()
     return 1 / total
 
 

@@ -55,7 +55,7 @@ def test_epsilon_stays_in_its_range():
     [
         ({"bits": 12}, "32, 16 or 8 bits in exchanges, not 12"),
         ({"cache": "1.0"}, "from 0 to below 1, not 1.0"),
-        ({"cache": "on"}, "is auto, or a number from 0 to below 1, not on"),
+        ({"cache": "on"}, "is auto, off or a number from 0 to below 1, not on"),
         ({"error_feedback": True}, "numbers of 32 bits are not rounded"),
         ({"stochastic_rounding": True}, "numbers of 32 bits are not rounded"),
         ({"rest": 0.25}, "--rest 0.25 needs a cache"),
