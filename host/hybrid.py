@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from switchgnn.host.base.errors import TransportError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, write_binned_schedule
+from switchgnn.host.direct.kinds import BinnedSchedule, read_binned_schedule, write_schedules
 from switchgnn.host.direct.schedule import check_workers, cut_schedules
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.innetwork.exchange import InNetworkExchange
@@ -242,6 +243,4 @@ def left_schedules(
 def write_left_schedules(graph: Graph, plan: Plan, paths: Sequence[Path]) -> None:
     """Write the schedules of the destinations that a plan leaves to the hosts."""
     left = {direction: plan.left(direction) for direction in Direction}
-    schedules = left_schedules(graph, plan.assignment, plan.manifest.workers, left)
-    for schedule, path in zip(schedules, paths, strict=True):
-        write_binned_schedule(schedule, path)
+    write_schedules(graph, plan.assignment, paths, choose=partial(left_schedules, left=left))

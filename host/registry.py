@@ -27,9 +27,9 @@ from switchgnn.host.direct.kinds import (
 )
 from switchgnn.host.direct.schedule import EdgeChoice
 from switchgnn.host.direct.transport import open_direct
-from switchgnn.host.hybrid import open_switch, write_left_schedules
+from switchgnn.host.hybrid import open_in_network, open_switch, write_left_schedules
 from switchgnn.host.links.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
-from switchgnn.host.strawman import open_strawman
+from switchgnn.host.strawman import StrawmanExchange
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner import Direction, Graph, Plan
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
@@ -215,7 +215,7 @@ STRAWMAN = TransportKind(
     label="Straw",
     colour="C4",
     help="the switch adds up without blocks and order",
-    open=open_strawman,
+    open=partial(open_in_network, kind=StrawmanExchange),
     program=SwitchProgram.STRAWMAN,
     strategies={"blocks": STRAWMAN_BLOCKS, "order": "random"},
 )

@@ -4,18 +4,15 @@ The switch hands out its slots first come, first served. It sums the features th
 vertex has a slot and forwards the others, which the worker adds to the switch's part.
 """
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 
 from switchgnn.base.array_types import Int32s
-from switchgnn.host.hybrid import open_in_network
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.links.transport import WorkerEnd
 from switchgnn.host.wire.header import Header, Unit
 
 _IDS = 1 << 32
@@ -77,7 +74,7 @@ class PartReceiver(SumReceiver):
         if header.resend:
             return super().take_feature(header, frame, now)
         index, source = self._schedule.receive_index.get(header.dst_id), header.src_id
-        if index is None or not self._is_neighbour(index, source):
+        if index is None or source not in self._schedule.neighbours_in(index):
             self._counters.wrong += 1
             return False
         overflowed = self._overflowed.setdefault(index, set())
@@ -118,11 +115,6 @@ class PartReceiver(SumReceiver):
         self._start_fetching(index, doubt)
         return True
 
-    def _is_neighbour(self, index: int, source: int) -> bool:
-        neighbours = self._schedule.neighbour_vertex[self._schedule.neighbour_slice(index)]
-        at = int(np.searchsorted(neighbours, source))
-        return at < len(neighbours) and int(neighbours[at]) == source
-
     def _complete(self, index: int, now: float) -> None:
         """Add up if all has arrived; fetch if the sum cannot become correct."""
         part = self._parts.get(index, _NO_PART)
@@ -147,11 +139,6 @@ class StrawmanExchange(InNetworkExchange):
 
     _strawman = True
     _receiver = PartReceiver
-
-
-def open_strawman(end: WorkerEnd) -> AbstractContextManager[InNetworkExchange]:
-    """Open the transport `strawman`; see ``open_in_network``."""
-    return open_in_network(end, StrawmanExchange)
 
 
 _NO_PART = _Part(0, 0, np.zeros(1, dtype=np.int32))

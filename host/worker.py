@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from switchgnn.base.array_types import Float32s, Int32s
+from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.base.tasks import EventWriter, run_task
@@ -20,6 +20,7 @@ from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.hybrid import open_in_network, open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.innetwork.fixed_point import FixedSums
 from switchgnn.host.links.transport import LinkConfig, WorkerEnd
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
 from switchgnn.host.wire.header import fragments_of
@@ -90,7 +91,7 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
     manifest = read_manifest(task.config.plan_folder())
     features = read_arrays(task.features, FEATURES, remedy="run again")["features"]
     progress = _Progress(events, steps_of(manifest, features.shape[1], task.rounds))
-    kept: list[_RoundSums] = []
+    kept: list[tuple[FixedSums, Float32s]] = []
     each: list[float] = []
     processor_seconds = 0.0
     workers, vertices = manifest.workers, len(features)
@@ -106,7 +107,8 @@ def _exchange(task: WorkerTask, events: EventWriter) -> None:
                     kept = []
                 rows = features_of_round(features, index)
                 started, worked = time.perf_counter(), time.thread_time()
-                kept.append(_round(transport, rows, task))
+                sums = transport.aggregate_fixed(rows, operation=task.operation)
+                kept.append((sums, sums.decode()))
                 each.append(time.perf_counter() - started)
                 processor_seconds += time.thread_time() - worked
             transport.close()
@@ -135,24 +137,13 @@ def _open(
     return open_in_network(end, ScapyHost, on_block=progress.block_done)
 
 
-@dataclass(frozen=True, eq=False)
-class _RoundSums:
-    fixed: Int32s
-    sums: Float32s
-    scale: float
-
-
-def _round(transport: InNetworkExchange, rows: Float32s, task: WorkerTask) -> _RoundSums:
-    sums = transport.aggregate_fixed(rows, operation=task.operation)
-    return _RoundSums(sums.values, sums.decode(), sums.fixed_point.scale)
-
-
-def _write(rounds: list[_RoundSums], path: Path) -> None:
+def _write(rounds: list[tuple[FixedSums, Float32s]], path: Path) -> None:
+    """Write the sums of some rounds, each as integers and as floats."""
     with writing(path):
         arrays = {
-            "fixed": np.stack([each.fixed for each in rounds]),
-            "sums": np.stack([each.sums for each in rounds]),
-            "scale": np.array([each.scale for each in rounds]),
+            "fixed": np.stack([fixed.values for fixed, _ in rounds]),
+            "sums": np.stack([sums for _, sums in rounds]),
+            "scale": np.array([fixed.fixed_point.scale for fixed, _ in rounds]),
         }
         path.write_bytes(pack_arrays(arrays))
 

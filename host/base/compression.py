@@ -99,6 +99,12 @@ class SkipMasks:
         return self._vertices.get(tensor_id) if direction is Direction.FORWARD else None
 
 
+def largest_of_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the largest magnitude of each row, [K]; `rows`: [K, F], of signed numbers."""
+    largest: NDArray[Any] = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+    return largest
+
+
 def all_skipped(vertices: Bools, row: Int64s, indptr: Int64s) -> Bools:
     """Return bool[S], whether all vertices of each sent row are skipped (`vertices`: bool[n]).
 

@@ -60,7 +60,6 @@ class DirectCounters:
     data_received: int = 0
     data_resent: int = 0  # Data frames sent again because they had not arrived.
     acks_sent: int = 0
-    acks_received: int = 0
     questions: int = 0  # RECALLs, sent because no acknowledgement came in time.
     farewells: int = 0  # DONEs sent.
     repeated: int = 0  # Data frames that had arrived already; ignored.

@@ -201,14 +201,6 @@ class Arrivals:
         self._native = FastPaths(frames.take_rows) if frames is not None else None
         self._fast_paths: dict[int, RowFastPath] = {}
 
-    def done(self, round_number: int) -> bool:
-        """Return whether all rows of an open round have arrived."""
-        return self._rounds[round_number].done
-
-    def waiting_for(self, round_number: int) -> set[int]:
-        """Return the workers of which frames of an open round are missing."""
-        return self._rounds[round_number].waiting_for
-
     def open_round(self, round_number: int, incoming: Incoming) -> None:
         """Enter a round, and take the frames that have arrived early."""
         self._newest = round_number

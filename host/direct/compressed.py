@@ -18,9 +18,11 @@ from switchgnn.host.base.compression import (
     Savings,
     SkipMasks,
     all_skipped,
+    largest_of_rows,
 )
 from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
 from switchgnn.host.direct.stream import Side
+from switchgnn.planner.base.arrays import indptr_of
 from switchgnn.planner.base.direction import Direction
 
 
@@ -95,7 +97,7 @@ class CompressedRows:
         outgoing = side.send.apply(rows)
         self._savings.rows += len(outgoing)
         if self._compression.cache:
-            least = LeastChange.of(epsilon, _largest(rows))
+            least = LeastChange.of(epsilon, largest_of_rows(rows))
             incoming = self._changed_rows(outgoing, key, least, swap)
         else:
             incoming = self._rounded_rows(outgoing, key, swap)
@@ -119,7 +121,9 @@ class CompressedRows:
         """Exchange the rows that have changed; return all rows as this worker holds them."""
         side = self._sides[key.direction]
         if key in self._tables:
-            changed = _changed(outgoing, self._tables[key].sent, least)
+            with np.errstate(over="ignore", invalid="ignore"):
+                changes = largest_of_rows(outgoing - self._tables[key].sent)
+            changed = least.reached(changes, largest_of_rows(outgoing))
             skipped = self.skipped.of(key.number, key.direction)
             if skipped is not None:
                 changed &= ~all_skipped(skipped, side.send.column, side.send.indptr)
@@ -139,8 +143,8 @@ class CompressedRows:
             key.round_name("changes"),
             words,
             side.send.sizes[changed],
-            _kept(side.out_indptr, changed),
-            _kept(side.in_indptr, awaited),
+            indptr_of(changed.view(np.int8))[side.out_indptr],
+            indptr_of(awaited.view(np.int8))[side.in_indptr],
         )
         self._update(held, awaited, arrived)
         return held
@@ -169,22 +173,3 @@ class CompressedRows:
 
     def _unpack(self, words: Float32s, width: int) -> Float32s:
         return words if self._quantiser is None else self._quantiser.unpack(words, width)
-
-
-def _changed(rows: Float32s, held: Float32s, least: LeastChange) -> Bools:
-    with np.errstate(over="ignore", invalid="ignore"):
-        changes = _largest(rows - held)
-    return least.reached(changes, _largest(rows))
-
-
-def _largest(rows: Float32s) -> Float32s:
-    """Return float32[S], the largest magnitude of each row."""
-    largest: Float32s = np.maximum(rows.max(axis=1), -rows.min(axis=1))
-    return largest
-
-
-def _kept(indptr: Int64s, chosen: Bools) -> Int64s:
-    """Return int64[W + 1], where each worker's chosen rows begin among the chosen ones."""
-    before = np.zeros(len(chosen) + 1, dtype=np.int64)
-    np.cumsum(chosen, out=before[1:])
-    return before[indptr]

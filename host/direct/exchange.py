@@ -181,7 +181,8 @@ class DirectExchange:
                 news |= self._take(batch.frame(index), now)
         news |= self._close_rounds()
         # Without more rows from this worker the others may have done all they can.
-        if news or (self._outbox.idle and all(map(self._arrivals.done, self._rounds))):
+        idle = self._outbox.idle and all(each.incoming.done for each in self._rounds.values())
+        if news or idle:
             self._deadline = now + self._timeout
         self._check_timeout(now)
         self._outbox.ask_about_what_is_late(now)
@@ -262,8 +263,8 @@ class DirectExchange:
         """Leave the complete rounds; return whether there are any."""
         complete = [
             number
-            for number in self._rounds
-            if self._outbox.done(number) and self._arrivals.done(number)
+            for number, each in self._rounds.items()
+            if self._outbox.done(number) and each.incoming.done
         ]
         for number in complete:
             self._outbox.close_round(number)
@@ -321,7 +322,7 @@ class DirectExchange:
         if not late and all(last >= newest for last in self._gone.values()):
             return
         for number in sorted(self._rounds):
-            owing = self._arrivals.waiting_for(number)
+            owing = self._rounds[number].incoming.waiting_for
             deaf = self._outbox.waiting_for(number)
             left = sorted(
                 peer for peer, last in self._gone.items() if last < number and peer in owing | deaf

@@ -31,6 +31,7 @@ from switchgnn.host.wire.header import (
     write_fields,
 )
 from switchgnn.host.wire.native import write_checksums
+from switchgnn.planner.base.arrays import ranges
 
 # The other protocol number for experiments (RFC 3692).
 PROTOCOL = 254
@@ -214,9 +215,7 @@ class Outgoing:
         if self._lacks is None:
             self._lacks = self.runs.rows_of_frames()
         first, count = self.runs.frames_of_rows(indices)
-        before = np.cumsum(count) - count
-        parts = np.repeat(first - before, count) + np.arange(int(count.sum()))
-        frames, times = np.unique(parts, return_counts=True)
+        frames, times = np.unique(ranges(first, count), return_counts=True)
         self._lacks[frames] -= times
         whole: Int64s = frames[self._lacks[frames] == 0]
         return whole

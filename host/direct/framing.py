@@ -24,6 +24,7 @@ from switchgnn.host.wire.header import (
     fragments_of,
 )
 from switchgnn.host.wire.link import LARGEST_FRAME
+from switchgnn.planner.base.arrays import indptr_of
 
 # ``--mtu fragment``: one padded fragment of one row in each frame.
 FRAGMENT = "fragment"
@@ -119,7 +120,7 @@ class Runs:
     """The runs of all workers in a round and their frames, numbered through all workers.
 
     `begin`: int64[W + 1], where each run begins, in bytes, as if they followed each other. `first`:
-    int64[W + 1], the first frame of each worker.
+    int64[W + 1], the first frame of each worker. `rows`, `frames`: how many there are.
     """
 
     def __init__(self, framing: Framing, width: int, indptr: Int64s) -> None:
@@ -127,18 +128,8 @@ class Runs:
         self.lanes = framing.lanes(width)
         self.row_bytes, self.payload_bytes = _LANE_BYTES * self.lanes, framing.payload_bytes
         self.begin = self.row_bytes * indptr
-        self.first = np.zeros(len(indptr), dtype=np.int64)
-        np.cumsum(framing.frames(np.diff(indptr), width), out=self.first[1:])
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return int(self.indptr[-1])
-
-    @property
-    def frames(self) -> int:
-        """How many frames they take."""
-        return int(self.first[-1])
+        self.first = indptr_of(framing.frames(np.diff(indptr), width))
+        self.rows, self.frames = int(indptr[-1]), int(self.first[-1])
 
     def peers(self, frames: Int64s) -> Int64s:
         """Return the worker of each frame."""

@@ -232,7 +232,6 @@ class Outbox:
         if group is None:
             self._counters.wrong += 1
             return False
-        self._counters.acks_received += 1
         if packet.marked:
             self._counters.slowed += 1
         group.attempts = 0

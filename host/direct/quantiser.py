@@ -10,6 +10,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Int64s, UInt8s
 from switchgnn.host.base.errors import FeatureError
+from switchgnn.planner.base.arrays import indptr_of, ranges
 
 _CODES: dict[int, np.dtype[np.unsignedinteger[Any]]] = {8: np.dtype("u1"), 16: np.dtype(">u2")}
 _WORD_BYTES = 4
@@ -97,16 +98,12 @@ def unpack_flags(words: Float32s, indptr: Int64s) -> Bools:
 
 def flag_rows(indptr: Int64s) -> Int64s:
     """Return int64[W + 1], where each worker's rows of flags begin; one row has 256 flags."""
-    rows = np.zeros_like(indptr)
-    np.cumsum(-(-np.diff(indptr) // _FLAGS), out=rows[1:])
-    return rows
+    return indptr_of(-(-np.diff(indptr) // _FLAGS))
 
 
 def _flag_indices(indptr: Int64s, rows: Int64s) -> Int64s:
     """Return int64[R], the index of each flag among those of all rows."""
-    shift = rows[:-1] * _FLAGS - indptr[:-1]
-    indices: Int64s = np.arange(indptr[-1]) + np.repeat(shift, np.diff(indptr))
-    return indices
+    return ranges(rows[:-1] * _FLAGS, np.diff(indptr))
 
 
 # The exchange moves float32 bit by bit, big-endian, so bytes keep their order on the wire.

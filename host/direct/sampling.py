@@ -11,6 +11,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.host.base.errors import DirectError
+from switchgnn.planner.base.arrays import indptr_of
 
 
 @dataclass(frozen=True)
@@ -27,16 +28,9 @@ class Sampling:
             raise DirectError(f"The seed must not be negative, but it is {self.seed}.")
 
     def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> Int64s:
-        """Draw the rows of a pair that are sent: p times all, but at least 1, for unbiased sums.
+        """Draw which of a pair's rows are sent forward, int64[k], ascending.
 
-        Args:
-            epoch: its number.
-            sender: the worker that sends the rows forward.
-            receiver: the worker that gets them.
-            rows: how many rows the pair has.
-
-        Returns:
-            int64[k], ascending, which of the pair's rows are sent.
+        They are p times all, but at least 1, for unbiased sums.
         """
         if self.rate == 1 or not rows:
             return np.arange(rows)
@@ -69,5 +63,5 @@ def sample_rows(
         indices.append(indptr[peer] + drawn)
         scales.append(np.full(len(drawn), rows / max(1, len(drawn)), dtype=np.float32))
         sizes.append(len(drawn))
-    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Sample(np.concatenate(indices).astype(np.int64), ends, np.concatenate(scales))
+    index = np.concatenate(indices).astype(np.int64)
+    return Sample(index, indptr_of(np.array(sizes)), np.concatenate(scales))

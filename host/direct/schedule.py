@@ -17,7 +17,7 @@ from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s, Integers
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.host.base.errors import ScheduleError
-from switchgnn.planner.base.arrays import sort_by_key
+from switchgnn.planner.base.arrays import indptr_of, ranges, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.sending.between_hosts import rows_between
@@ -54,9 +54,8 @@ class RowSums:
     def rows(self, indices: Integers) -> "RowSums":
         """Return some of the results, in that order."""
         sizes = self.sizes[indices]
-        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        entry = np.arange(indptr[-1]) + np.repeat(self.indptr[indices] - indptr[:-1], sizes)
-        return RowSums(indptr, self.column[entry], self.width)
+        entry = ranges(self.indptr[indices], sizes)
+        return RowSums(indptr_of(sizes), self.column[entry], self.width)
 
     def transposed(self) -> "RowSums":
         """Return the sums along the same entries the other way round: M results of N rows."""
@@ -67,14 +66,8 @@ class RowSums:
 def row_sums(result: Integers, column: Integers, *, len_results: int, width: int) -> RowSums:
     """Make RowSums of K distinct entries in any order: result and column, each integers[K]."""
     order = np.lexsort((column, result))
-    return RowSums(_offsets(result, len_results), column[order].astype(np.int64), width)
-
-
-def _offsets(keys: Integers, size: int) -> Int64s:
-    """Return int64[size + 1], where each key's entries begin once sorted."""
-    offsets = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(np.bincount(keys, minlength=size), out=offsets[1:])
-    return offsets
+    indptr = indptr_of(np.bincount(result, minlength=len_results))
+    return RowSums(indptr, column[order].astype(np.int64), width)
 
 
 # Worker numbers have 8 bits on the wire.
@@ -229,9 +222,9 @@ def _schedule(
     return DirectSchedule(
         worker=worker,
         vertices=vertices,
-        out_indptr=_offsets(rows.receiver[sent], workers),
+        out_indptr=indptr_of(np.bincount(rows.receiver[sent], minlength=workers)),
         send=row_sums(*send_entries, len_results=count_out, width=len(vertices)),
-        in_indptr=_offsets(rows.sender[received], workers),
+        in_indptr=indptr_of(np.bincount(rows.sender[received], minlength=workers)),
         add=row_sums(*reversed(add_entries), len_results=len(vertices), width=count_in),
         digest=digest,
     )

@@ -53,11 +53,7 @@ def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: S
 class Stream:
     """One round of one worker, which must feed all its rows eventually, in any order.
 
-    Args:
-        exchange: takes the outgoing rows.
-        begun: the round.
-        side: the schedule and sample of its direction.
-        wait_until: exchanges until a condition holds.
+    `side`: the schedule and sample of its direction. `wait_until`: see ``DirectExchange``.
     """
 
     def __init__(

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int64s
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression, Savings
@@ -113,6 +113,7 @@ class DirectTransport(Transport):
             framing=framing,
             clock=clock,
         )
+        self.counters: DirectCounters = self._exchange.counters
         self._wait_until: Waiter = self._exchange.wait_until
 
     def compress(self, compression: Compression) -> None:
@@ -120,11 +121,6 @@ class DirectTransport(Transport):
         if compression.active:
             self._compressed = CompressedRows(compression, self.worker, self._sides, self.savings)
             self._agreement = zlib.crc32(repr(compression).encode(), self._agreement)
-
-    @property
-    def counters(self) -> DirectCounters:
-        """The counters."""
-        return self._exchange.counters
 
     @property
     def traffic(self) -> Traffic:
@@ -144,11 +140,11 @@ class DirectTransport(Transport):
 
     def aggregate(
         self,
-        rows: NDArray[np.float32],
+        rows: Float32s,
         direction: Direction,
         tensor_id: int = 0,
         operation: Operation = Operation.SUM,
-    ) -> NDArray[np.float32]:
+    ) -> Float32s:
         """Sum over remote neighbours, float32[n, F]; see ``Transport.aggregate``."""
         operation.refuse("An exchange between hosts")
         check_rows(rows, self.vertices, self.worker)
@@ -163,14 +159,14 @@ class DirectTransport(Transport):
         return stream.sums(everything)
 
     @property
-    def copied_edges(self) -> NDArray[np.int64] | None:
+    def copied_edges(self) -> Int64s | None:
         """See ``Transport``; None also for partial sums, samples and compressed rows."""
         send, add = (getattr(self._schedules[Direction.FORWARD], it) for it in ("send", "add"))
         if self._sampling.rate < 1 or self._compressed is not None or np.any(send.sizes != 1):
             return None
         return np.stack([add.column, np.repeat(np.arange(len(add)), add.sizes)])
 
-    def copies(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+    def copies(self, rows: Float32s, direction: Direction) -> Float32s:
         """Return copies of rows, or sums of those of copies; see ``Transport.copies``."""
         schedule = self._schedules[Direction.FORWARD]
         forward = direction is Direction.FORWARD
@@ -180,7 +176,7 @@ class DirectTransport(Transport):
         found = self._swap(f"copies {direction.value}/{rows.shape[1]}", sent, once, *ways)
         return found if forward else schedule.send.transposed().apply(found)
 
-    def skip(self, tensor_id: int, vertices: NDArray[np.bool_] | None) -> None:
+    def skip(self, tensor_id: int, vertices: Bools | None) -> None:
         """Take rows of a tensor as unchanged; see ``Transport.skip``."""
         if self._compressed is not None:
             self._compressed.skipped.skip(tensor_id, vertices)
@@ -246,22 +242,15 @@ class DirectTransport(Transport):
         """Take leave of the other workers; takes two seconds at most."""
         self._exchange.close()
 
-    def _begin(
-        self, name: str, width: int, out_indptr: NDArray[np.int64], in_indptr: NDArray[np.int64]
-    ) -> Round:
+    def _begin(self, name: str, width: int, out_indptr: Int64s, in_indptr: Int64s) -> Round:
         """Begin a round, which has a name among those of the epoch."""
         self._wait_until(lambda: self._exchange.may_begin)
         mark = zlib.crc32(f"{self._epoch}/{name}".encode(), self._agreement)
         return self._exchange.begin(width, out_indptr, in_indptr, mark)
 
     def _swap(
-        self,
-        name: str,
-        rows: NDArray[np.float32],
-        counts: NDArray[np.int64],
-        out_indptr: NDArray[np.int64],
-        in_indptr: NDArray[np.int64],
-    ) -> NDArray[np.float32]:
+        self, name: str, rows: Float32s, counts: Int64s, out_indptr: Int64s, in_indptr: Int64s
+    ) -> Float32s:
         """Exchange one round of rows; see ``Swap``."""
         begun = self._begin(name, rows.shape[1], out_indptr, in_indptr)
         self._exchange.give(begun, np.arange(len(rows)), rows, counts)
@@ -327,8 +316,5 @@ def _peers(schedules: Iterable[DirectSchedule]) -> tuple[frozenset[int], frozens
     with_rows = [(np.diff(each.out_indptr) > 0, np.diff(each.in_indptr) > 0) for each in schedules]
     any_way = np.any([sends | gets for sends, gets in with_rows], axis=0)
     one_way = np.any([sends ^ gets for sends, gets in with_rows], axis=0)
-    return _numbers(any_way), _numbers(one_way)
-
-
-def _numbers(chosen: NDArray[np.bool_]) -> frozenset[int]:
-    return frozenset(np.flatnonzero(chosen).tolist())
+    any_way, one_way = (frozenset(np.flatnonzero(each).tolist()) for each in (any_way, one_way))
+    return any_way, one_way

@@ -56,17 +56,13 @@ class Meeting:
         self.timeout = self._pace.timeout + self._pace.skew * (unit.block == OPENING_BLOCK)
         self.repeat_at = float("-inf")
         self.answer: tuple[Header, BarrierBody] | None = None
-        self._signs = SignsOfLife(workers)
+        self.signs = SignsOfLife(workers)
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
         self.asked_at, self._began = float("-inf"), endpoint.clock.now()
         # For an answer of the switch.
         self.deadline = endpoint.clock.now() + self._pace.timeout
-
-    def silent(self, now: float) -> list[int]:
-        """Return the workers that are not done and gave no sign of life for too long."""
-        return self._signs.silent(self.timeout, now)
 
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
@@ -75,7 +71,7 @@ class Meeting:
         wait = self._round_trip.probe(self._attempts)
         if not self._round_trip.known:
             wait = min(wait, self._pace.shortest_timeout * 2**self._attempts)
-        if self._signs.awaited:
+        if self.signs.awaited:
             # The switch has the `done`; only its `advance` may be lost.
             wait = max(wait, min(_SHARE * (now - self._began), self._round_trip.backed_off(3)))
         self.repeat_at = now + min(wait, self._pace.heartbeat_interval)
@@ -91,8 +87,8 @@ class Meeting:
         self._unanswered = 0
         if header.kind is Kind.WAITING:
             self._attempts = 0
-            self._signs.take(barrier.workers, barrier.heartbeats or 0, now)
-            if self._signs.awaited:
+            self.signs.take(barrier.workers, barrier.heartbeats or 0, now)
+            if self.signs.awaited:
                 self.deadline = now + self._pace.timeout
         elif self.unit.block != OPENING_BLOCK or barrier.round == self.unit.round:
             self.answer = header, barrier
@@ -217,7 +213,7 @@ class Barrier:
         """Send the `done` if due; give up after too long a silence."""
         if now < meeting.repeat_at:
             return
-        if silent := meeting.silent(now):
+        if silent := meeting.signs.silent(meeting.timeout, now):
             computing = " If it is only computing, increase --timeout."
             raise errors.ExchangeTimeoutError(
                 f"{where(meeting.unit)}: worker {self._worker} waited {meeting.timeout:g} s, "

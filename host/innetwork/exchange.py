@@ -122,8 +122,7 @@ class InNetworkExchange(Transport):
     def compress(self, compression: Compression) -> None:
         """Send rows in fewer bytes from the next exchange on, as all workers must.
 
-        Raises:
-            TransportError: this exchange has no compression.
+        TransportError: this exchange has no compression.
         """
         if self._strawman:
             compression.refuse("strawman", "take switch, or leave out the options of compression")

@@ -38,8 +38,7 @@ class FixedPoint:
     ) -> "FixedPoint":
         """Choose the scale for a fan-in and a magnitude; see ``FixedPoint``.
 
-        Raises:
-            FeatureError: a sum of ``max_fan_in`` such features would overflow float32.
+        FeatureError: a sum of ``max_fan_in`` such features would overflow float32.
         """
         if max_fan_in * magnitude > LARGEST_SUM:
             raise FeatureError(
@@ -206,12 +205,9 @@ class Foresight:
         """Choose a scale with headroom; zeros and extremes give no hint."""
         headroom = HEADROOM if self._bits == WHOLE_BITS else 1.0
         capacity = headroom * magnitude_from_bits(largest)
-        if not 0 < capacity <= LARGEST_SUM:
+        if not 0 < self._max_fan_in * capacity <= LARGEST_SUM:
             return None
-        try:
-            return FixedPoint.for_exchange(self._max_fan_in, capacity, self._bits, self._step_error)
-        except FeatureError:
-            return None
+        return FixedPoint.for_exchange(self._max_fan_in, capacity, self._bits, self._step_error)
 
 
 def _last_alike(kinds: list[ExchangeKind]) -> int | None:

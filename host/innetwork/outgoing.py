@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools, Float32s, Float64s, Int32s, Int64s
+from switchgnn.base.array_types import Bools, Float32s, Float64s, Int32s
 from switchgnn.host.base.compression import (
     WHOLE_BITS,
     Compression,
     LeastChange,
     Savings,
     all_skipped,
+    largest_of_rows,
 )
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, OwnWords
 from switchgnn.host.innetwork.responder import Fragments
@@ -155,7 +156,7 @@ def changed_rows(
     """
     lanes, cached, skipped = {}, {}, 0
     whole = cache.sums is None
-    least = LeastChange.of(0.0 if whole else epsilon, _largest(values.astype(np.int64)))
+    least = LeastChange.of(0.0 if whole else epsilon, largest_of_rows(values.astype(np.int64)))
     for block in blocks:
         schedule = schedules[block - 1]
         rows = schedule.payloads(values)
@@ -163,7 +164,7 @@ def changed_rows(
         if sent is None:
             sent = np.zeros_like(rows)
         change = rows.astype(np.int64) - sent
-        moved = least.reached(_largest(change), _largest(rows.astype(np.int64)))
+        moved = least.reached(largest_of_rows(change), largest_of_rows(rows.astype(np.int64)))
         if to_skip is not None and not whole:
             moved &= ~all_skipped(to_skip, schedule.send_row, schedule.send_row_indptr)
         filled = np.diff(schedule.send_row_indptr) > 0
@@ -172,12 +173,6 @@ def changed_rows(
         cached[block] = np.where(moved[:, np.newaxis], rows, sent)
         lanes[block] = cut_into_fragments(change.astype(np.int32), words, schedule.rows)
     return ChangedRows(lanes, cached, schedules, skipped)
-
-
-def _largest(rows: Int64s) -> Int64s:
-    """Return int64[K], the largest absolute value of each row [K, F]."""
-    largest: Int64s = np.abs(rows).max(axis=1, initial=0)
-    return largest
 
 
 class Rounding:

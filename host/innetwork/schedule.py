@@ -32,7 +32,7 @@ class FeatureFrames:
         destinations: UInt32s | int = 0,
         session: int,
     ) -> None:
-        size = len(sources)
+        self.count = size = len(sources)  # of the frames
         self._addresses = addresses
         echoes = np.zeros(size, dtype=np.uint8)
         echoes[group_size - 1 :: group_size] = 1
@@ -53,11 +53,6 @@ class FeatureFrames:
         )
         # By the width, the pool, and whether they are narrow.
         self._frames_of: dict[tuple[int, int, bool], UInt8s] = {}
-
-    @property
-    def count(self) -> int:
-        """The number of frames."""
-        return len(self._headers)
 
     def fill(
         self, round_number: int, fragment: int, lanes: Int32s, *, narrow: bool = False
@@ -154,13 +149,15 @@ class BlockSchedule:
         """Return int32[S, K · W], the numbers of each frame, given those of its rows."""
         return rows.reshape(self.frames.count, -1) if len(rows) else rows
 
-    def neighbour_slice(self, index: int) -> slice:
-        """Return where the neighbours of the sum at ``index`` are."""
-        return slice(int(self.neighbour_indptr[index]), int(self.neighbour_indptr[index + 1]))
+    def neighbours_in(self, index: int) -> UInt32s:
+        """Return uint32[k], the vertices that the sum at ``index`` adds up."""
+        begin, end = self.neighbour_indptr[index : index + 2]
+        return self.neighbour_vertex[begin:end]
 
     def neighbours_of(self, index: int) -> list[int]:
-        """Return the vertices that the sum at ``index`` adds up."""
-        return [int(source) for source in self.neighbour_vertex[self.neighbour_slice(index)]]
+        """Return the same vertices as a list."""
+        neighbours: list[int] = self.neighbours_in(index).tolist()
+        return neighbours
 
 
 def block_schedules(

@@ -99,10 +99,8 @@ class UnitExchange:
     def run(self, current: SumRound, magnitude: int) -> bool:
         """Exchange a round; return False if it was void.
 
-        `magnitude`: float32 bits of the largest feature of this worker.
-
-        Raises:
-            ExchangeTimeoutError: the switch or a worker does not answer.
+        `magnitude`: float32 bits of the largest feature of this worker. ExchangeTimeoutError: the
+        switch or a worker does not answer.
         """
         self._barrier.open_round(current.number, magnitude, current.units[: self._pools])
         self._counters.barriers += not current.early

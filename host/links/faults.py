@@ -126,13 +126,9 @@ class FaultyLink(WrappedLink):
         super().__init__(link)
         self._up = FaultyDirection(faults, worker_link(worker), "up")
         self._down = FaultyDirection(faults, worker_link(worker), "down")
+        self.counts = {"up": self._up.counts, "down": self._down.counts}
         self._arrived: deque[bytes] = deque()
         self._sending = threading.Lock()
-
-    @property
-    def counts(self) -> dict[str, FaultCounts]:
-        """The faults by direction."""
-        return {"up": self._up.counts, "down": self._down.counts}
 
     def send(self, frame: bytes | memoryview) -> None:
         """Send the frame, subject to faults."""

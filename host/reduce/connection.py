@@ -32,10 +32,6 @@ _LARGEST_PACKET = feature_frame_bytes(LANES) - ETHERNET_BYTES
 _REMEDY = "start the program with `switchgnn launch`, which starts the switch, too"
 
 
-class ConnectionTaskError(HostError):
-    """The launcher's file cannot be read, or is for another number of workers."""
-
-
 @dataclass(frozen=True)
 class ReduceTask:
     """The task of all workers; those on link ``i`` have the ranks from ``i * per_machine`` on."""
@@ -49,8 +45,8 @@ class ReduceTask:
 def task_from_environment(workers: int) -> ReduceTask:
     """Return the task that the launcher wrote for this number of workers.
 
-    RuntimeError: the launcher did not start this process. ConnectionTaskError, TaskError: the file
-    cannot be read, holds no task, or is for another number of workers.
+    RuntimeError: the launcher did not start this process. TaskError, HostError: the file cannot
+    be read, holds no task, or is for another number of workers.
     """
     name = os.environ.get(VARIABLE)
     if not name:
@@ -60,12 +56,10 @@ def task_from_environment(workers: int) -> ReduceTask:
     try:
         task = task_from_json(ReduceTask, Path(name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConnectionTaskError(
-            f"The task in {name} cannot be read ({error}): {_REMEDY}."
-        ) from error
+        raise HostError(f"The task in {name} cannot be read ({error}): {_REMEDY}.") from error
     if len(task.ends) * task.per_machine != workers:
         served = len(task.ends) * task.per_machine
-        raise ConnectionTaskError(
+        raise HostError(
             f"The switch serves {served} workers, but this group has {workers}: start "
             "as many processes as the launcher was asked for."
         )

@@ -72,8 +72,8 @@ class FragmentFrames:
         self.codes = np.zeros(slots, dtype=np.uint8)
         header = Header(kind=Kind.REDUCE, src_id=worker, count=1, session=session)
         self._heads = [
-            np.frombuffer(_head(addresses, header, code), dtype=np.uint8)
-            for code in range(len(WIDTHS))
+            _head(addresses, header._replace(fragment=code), bytes(_LANE.itemsize * lanes))
+            for code, lanes in enumerate(WIDTHS)
         ]
 
     def write(self, number: int, rows: Int32s, codes: UInt8s) -> None:
@@ -132,10 +132,8 @@ class FragmentFrames:
         return asking.data
 
 
-def _head(addresses: Addresses, header: Header, width: int) -> bytes:
-    """Return the bytes of a frame before its lanes, without number, code and checksum."""
-    body = bytes(_LANE.itemsize * WIDTHS[width])
-    return addresses.frame(header._replace(fragment=width).pack(body))[:BODY_AT]
+def _head(addresses: Addresses, header: Header, body: bytes) -> UInt8s:
+    return np.frombuffer(addresses.frame(header.pack(body))[:BODY_AT], dtype=np.uint8)
 
 
 class _FastPath(Structure):
@@ -153,11 +151,6 @@ class ReducedBatch(NamedTuple):
     marked: int
     ignored: int
     left: list[int]
-
-
-def _left(indices: list[int]) -> ReducedBatch:
-    """Return that all frames need further processing."""
-    return ReducedBatch(np.zeros(0, dtype=np.int64), 0, 0, indices)
 
 
 class SumRing:
@@ -209,7 +202,8 @@ class SumRing:
     def take_plain(self, batch: FrameBatch) -> ReducedBatch:
         """Store the awaited sums of a batch; without native code all frames are left."""
         if self._native is None:
-            return _left(list(range(batch.first, batch.count)))
+            nothing = np.zeros(0, dtype=np.int64)
+            return ReducedBatch(nothing, 0, 0, list(range(batch.first, batch.count)))
         if batch is not self._batch:
             self._get_ready(batch)
         fast_path = self._fast_path

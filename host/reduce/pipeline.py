@@ -174,15 +174,10 @@ class FragmentPipeline:
         self._timers, self._congestion = timers, congestion
         self._span = max(1, len(sums.awaited) // 2)
         self.base = self.next = self.end = first
-        self._in_flight = 0
+        self.in_flight = 0  # fragments that were sent, and whose sums have not come
         self._unsent: deque[Reduction] = deque()
         self._unfinished: deque[Reduction] = deque()
         self._blocked = False
-
-    @property
-    def in_flight(self) -> int:
-        """How many fragments were sent whose sums have not come."""
-        return self._in_flight
 
     @property
     def first(self) -> Reduction:
@@ -201,7 +196,7 @@ class FragmentPipeline:
         self._blocked = False
         if self.next >= limit:
             return 0
-        allowed = self._congestion.allowance(self._in_flight, now)
+        allowed = self._congestion.allowance(self.in_flight, now)
         self._blocked = allowed < limit - self.next
         first, limit = self.next, min(limit, self.next + allowed)
         while self.next < limit:
@@ -217,14 +212,14 @@ class FragmentPipeline:
         if count:
             self._sums.await_sums(first, count)
             self._timers.sent(first, count, now)
-            self._in_flight += count
+            self.in_flight += count
             self._congestion.sent(count)
             self._frames.send(self._link, first, count)
         return count
 
     def wait(self) -> float | None:
         """Return the seconds until the rate lets the next fragment go; None: no need to wait."""
-        if not self._blocked or self._in_flight >= int(self._congestion.window):
+        if not self._blocked or self.in_flight >= int(self._congestion.window):
             return None
         return self._congestion.wait()
 
@@ -252,7 +247,7 @@ class FragmentPipeline:
 
         DifferentMarksError: the workers reduce different tensors, from `base` on.
         """
-        self._in_flight -= len(numbers)
+        self.in_flight -= len(numbers)
         self._timers.arrived(numbers, now)
         self._congestion.acknowledged(len(numbers))
         end = self._sums.first_awaited(self.base)

@@ -184,11 +184,6 @@ class ReduceStream:
         """Whether all submitted tensors are reduced."""
         return self._flow is None or self._flow.pipeline.base == self._flow.pipeline.end
 
-    @property
-    def window(self) -> float:
-        """How many fragments may be on their way; 0 before the start."""
-        return self._flow.congestion.window if self._flow else 0.0
-
     def submit(self, values: NDArray[Any], call: Call = SUM) -> Reduction:
         """Append a tensor to the stream, and return it; later steps reduce it.
 

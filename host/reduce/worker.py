@@ -64,8 +64,8 @@ def _reduce(task: AllReduceTask, events: EventWriter) -> None:
         # In a new session no fragment is older than the slots.
         stream.start(stream.query().slots)
         with Reducer(stream) as reducer:
-            rounds = _Rounds(task, reducer, events)
-            integers, floats = rounds.reduce(INTEGERS), rounds.reduce(FLOATS)
+            integers, _ = _rounds(task, INTEGERS, reducer, events)
+            floats, seconds = _rounds(task, FLOATS, reducer, events)
         traffic = link.traffic
         injected = {
             direction: asdict(counts) for direction, counts in injected_faults(link).items()
@@ -74,7 +74,7 @@ def _reduce(task: AllReduceTask, events: EventWriter) -> None:
         task.output.write_bytes(pack_arrays({"integers": integers, "floats": floats}))
     events.write(
         "finished",
-        seconds=rounds.seconds[FLOATS],
+        seconds=seconds,
         digest=hashlib.sha256(integers.tobytes() + floats.tobytes()).hexdigest(),
         counters=asdict(stream.counters),
         traffic=traffic._asdict(),
@@ -82,25 +82,17 @@ def _reduce(task: AllReduceTask, events: EventWriter) -> None:
     )
 
 
-class _Rounds:
-    """The all-reduces of a task, and their seconds by type, on average."""
-
-    def __init__(self, task: AllReduceTask, reducer: Reducer, events: EventWriter) -> None:
-        self._task, self._reducer, self._events = task, reducer, events
-        self._done = 0
-        self.seconds: dict[str, float] = {}
-
-    def reduce(self, kind: str) -> NDArray[Any]:
-        """Reduce all rounds of one type; return the last sums."""
-        task, passed = self._task, 0.0
-        for index in range(task.rounds):
-            values = tensor_of(
-                kind, seed=task.seed, worker=task.config.worker, index=index, elements=task.elements
-            )
-            started = time.perf_counter()
-            sums = self._reducer.submit(values).result()
-            passed += time.perf_counter() - started
-            self._done += 1
-            self._events.write("progress", done=self._done, steps=2 * task.rounds)
-        self.seconds[kind] = passed / task.rounds
-        return sums
+def _rounds(
+    task: AllReduceTask, kind: str, reducer: Reducer, events: EventWriter
+) -> tuple[NDArray[Any], float]:
+    """Reduce all rounds of one type; return the last sums and the mean seconds of a round."""
+    before, passed = task.rounds * (kind == FLOATS), 0.0
+    for index in range(task.rounds):
+        values = tensor_of(
+            kind, seed=task.seed, worker=task.config.worker, index=index, elements=task.elements
+        )
+        started = time.perf_counter()
+        sums = reducer.submit(values).result()
+        passed += time.perf_counter() - started
+        events.write("progress", done=before + index + 1, steps=2 * task.rounds)
+    return sums, passed / task.rounds

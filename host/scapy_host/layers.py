@@ -24,37 +24,13 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
 
 from switchgnn.host.innetwork.endpoint import Endpoint
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.addresses import DSCP_CONTROL, ECN_CAPABLE
-from switchgnn.host.wire.header import (
-    BARRIER_FIELDS,
-    BARRIER_KINDS,
-    BITS,
-    CHECKED_BYTES,
-    HEADER_FIELDS,
-    HEARTBEAT_KINDS,
-    LANE_KINDS,
-    LANES,
-    LAST_WIDTH,
-    NO_PLACE,
-    PLACES,
-    PROTOCOL,
-    SESSION_MASK,
-    SUM_BUNDLES,
-    VERSION,
-    WAITING_FIELDS,
-    Kind,
-    Unit,
-    allowed_bits,
-    fragment_number,
-    fragment_words,
-    lanes_of,
-    payload_bytes,
-    width_code,
-)
+from switchgnn.host.wire.header import Kind, Unit
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 
-(_BANK_WIDTH,) = fragment_words(LANES, LANES)
-_WHOLE = BITS[0]
+(_BANK_WIDTH,) = wire.fragment_words(wire.LANES, wire.LANES)
+_WHOLE = wire.BITS[0]
 # A packet of Scapy, or a part of one; Scapy has no types.
 Layers = Any
 # Of an IP packet; without a limit of ours Scapy takes 100 numbers at most.
@@ -63,12 +39,13 @@ _MOST_ROWS_BYTES = 1 << 16
 
 _ENUMS = {
     "Kind": {int(kind): kind.name for kind in Kind},
-    "Bits": {code: f"{bits} bits" for code, bits in enumerate(BITS)},
+    "Bits": {code: f"{bits} bits" for code, bits in enumerate(wire.BITS)},
     "Width": {
-        code: f"{lanes} lanes" for code, lanes in enumerate(map(lanes_of, range(LAST_WIDTH + 1)))
+        code: f"{lanes} lanes"
+        for code, lanes in enumerate(map(wire.lanes_of, range(wire.LAST_WIDTH + 1)))
     },
 }
-_DEFAULTS = {"Kind": int(Kind.FEATURE), "Version": VERSION, "Width": _BANK_WIDTH}
+_DEFAULTS = {"Kind": int(Kind.FEATURE), "Version": wire.VERSION, "Width": _BANK_WIDTH}
 
 
 def _scapy_field(name: str, bits: int) -> Any:  # noqa: ANN401
@@ -83,28 +60,28 @@ class SwitchGNN(Packet):
     """The SwitchGNN header: the paper's fields, then the extension."""
 
     name = "SwitchGNN"
-    fields_desc = [_scapy_field(*field) for field in HEADER_FIELDS]  # noqa: RUF012
+    fields_desc = [_scapy_field(*field) for field in wire.HEADER_FIELDS]  # noqa: RUF012
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
         """Fill in the checksum over header and body unless one was given."""
         if self.Checksum is None:
-            checksum = zlib.crc32(pay, zlib.crc32(pkt[:CHECKED_BYTES]))
-            pkt = pkt[:CHECKED_BYTES] + checksum.to_bytes(4, "big")
+            checksum = zlib.crc32(pay, zlib.crc32(pkt[: wire.CHECKED_BYTES]))
+            pkt = pkt[: wire.CHECKED_BYTES] + checksum.to_bytes(4, "big")
         return pkt + pay
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return the body that the kind calls for."""
-        if self.Kind == Kind.SUM and self.Dst_id >= SUM_BUNDLES:
+        if self.Kind == Kind.SUM and self.Dst_id >= wire.SUM_BUNDLES:
             return PlacesLayer
-        if self.Kind in LANE_KINDS:
+        if self.Kind in wire.LANE_KINDS:
             return self.body_of_lanes(payload)
-        if self.Kind in BARRIER_KINDS:
+        if self.Kind in wire.BARRIER_KINDS:
             return BarrierLayer
         return super().guess_payload_class(payload)
 
     def body_of_lanes(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return the layer of the numbers, by their bits."""
-        bits = BITS[self.Bits]
+        bits = wire.BITS[self.Bits]
         if bits == _WHOLE:
             return Fragment
         return NarrowFragment if bits else Packet.guess_payload_class(self, payload)
@@ -147,9 +124,9 @@ class PlacesLayer(Packet):
     fields_desc = [  # noqa: RUF012
         FieldListField(
             "places",
-            [NO_PLACE] * PLACES,  # type: ignore[list-item]
-            ShortField("place", NO_PLACE),
-            count_from=lambda _packet: PLACES,
+            [wire.NO_PLACE] * wire.PLACES,  # type: ignore[list-item]
+            ShortField("place", wire.NO_PLACE),
+            count_from=lambda _packet: wire.PLACES,
         )
     ]
 
@@ -170,10 +147,10 @@ class Fragment(Packet):
     fields_desc = [  # noqa: RUF012
         FieldListField(
             "lanes",
-            [0] * LANES,  # type: ignore[list-item]
+            [0] * wire.LANES,  # type: ignore[list-item]
             SignedIntField("lane", 0),
-            count_from=lambda packet: lanes_of(_header_of(packet).Width),
-            max_count=lanes_of(LAST_WIDTH),
+            count_from=lambda packet: wire.lanes_of(_header_of(packet).Width),
+            max_count=wire.lanes_of(wire.LAST_WIDTH),
         )
     ]
 
@@ -186,8 +163,8 @@ class _NarrowLanes(Field[list[int], bytes]):
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, list[int]]:  # noqa: ANN401
         """Return what follows the numbers, and the numbers."""
         lanes, bits = _shape(pkt)
-        size = payload_bytes(_header_of(pkt).Width, bits)
-        if len(s) < size or bits not in allowed_bits(lanes):
+        size = wire.payload_bytes(_header_of(pkt).Width, bits)
+        if len(s) < size or bits not in wire.allowed_bits(lanes):
             raise Scapy_Exception(f"{len(s)} bytes are no {lanes} numbers of {bits} bits.")
         body = np.frombuffer(s[:size], dtype=np.uint8)[np.newaxis]
         return s[size:], unpack_lanes(body, lanes, bits)[0].tolist()
@@ -206,7 +183,7 @@ def _header_of(pkt: Any) -> Any:  # noqa: ANN401
 
 def _shape(pkt: Any) -> tuple[int, int]:  # noqa: ANN401
     header = _header_of(pkt)
-    return lanes_of(header.Width), BITS[header.Bits]
+    return wire.lanes_of(header.Width), wire.BITS[header.Bits]
 
 
 class NarrowFragment(Packet):
@@ -220,11 +197,11 @@ class BarrierLayer(Packet):
     """Body of DONE, ADVANCE, WAITING and REDUCING."""
 
     name = "Barrier"
-    fields_desc = [BitField(name, 0, bits) for name, bits in BARRIER_FIELDS]  # noqa: RUF012
+    fields_desc = [BitField(name, 0, bits) for name, bits in wire.BARRIER_FIELDS]  # noqa: RUF012
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return what a WAITING or REDUCING has besides."""
-        if self.underlayer is not None and self.underlayer.Kind in HEARTBEAT_KINDS:
+        if self.underlayer is not None and self.underlayer.Kind in wire.HEARTBEAT_KINDS:
             return WaitingLayer
         return super().guess_payload_class(payload)
 
@@ -233,10 +210,10 @@ class WaitingLayer(Packet):
     """What follows the barrier's body in a WAITING or REDUCING."""
 
     name = "Waiting"
-    fields_desc = [BitField(name, 0, bits) for name, bits in WAITING_FIELDS]  # noqa: RUF012
+    fields_desc = [BitField(name, 0, bits) for name, bits in wire.WAITING_FIELDS]  # noqa: RUF012
 
 
-bind_layers(IP, SwitchGNN, proto=PROTOCOL)
+bind_layers(IP, SwitchGNN, proto=wire.PROTOCOL)
 
 
 def to_switch(
@@ -247,10 +224,11 @@ def to_switch(
     `unit`: what it is about; `fields`: those of the header that follow from neither.
     """
     here, there = end.addresses.worker, end.addresses.switch
-    dscp = 0 if kind in LANE_KINDS else DSCP_CONTROL
-    header = cast(Any, SwitchGNN)(Kind=int(kind), Session=end.session & SESSION_MASK, **fields)
+    dscp = 0 if kind in wire.LANE_KINDS else DSCP_CONTROL
+    header = cast(Any, SwitchGNN)(Kind=int(kind), Session=end.session & wire.SESSION_MASK, **fields)
     header.Round, header.Block_id = unit.round, unit.block
-    header.Fragment, header.Width = fragment_number(unit.fragment), width_code(unit.fragment)
+    word = unit.fragment
+    header.Fragment, header.Width = wire.fragment_number(word), wire.width_code(word)
     ip = IP(src=here.ip, dst=there.ip, tos=dscp << 2 | ECN_CAPABLE, id=0)
     packet: Layers = Ether(src=here.mac, dst=there.mac) / ip / header
     return packet if body is None else packet / body

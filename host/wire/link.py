@@ -250,7 +250,19 @@ class SocketLink(Link):
         return True
 
     def _new_arriving(self) -> Arriving:
-        return _arriving(self._socket, whole=self._arrive_whole)
+        """Return a receiver; native code cuts messages that arrive whole.
+
+        https://man7.org/linux/man-pages/man7/udp.7.html (UDP_GRO)
+        """
+        frames, descriptor = native_frames(), self._socket.fileno()
+        if frames is None:
+            return PlainArriving(self._socket, _AT_ONCE, LARGEST_FRAME)
+        if self._arrive_whole:
+            with contextlib.suppress(OSError):
+                self._socket.setsockopt(_SOL_UDP, _UDP_GRO, 1)
+                most = _MESSAGES_AT_ONCE, _LARGEST_MESSAGE
+                return NativeArriving(frames, descriptor, *most, cut=True)
+        return NativeArriving(frames, descriptor, _AT_ONCE, LARGEST_FRAME, cut=False)
 
     def _receive(self, seconds: float) -> bool:
         """Receive another batch; return whether anything has arrived."""
@@ -300,7 +312,10 @@ class InterfaceLink(SocketLink):
         _attach_protocol_filter(sock, protocols or (PROTOCOL,))
         try:
             sock.bind((interface, ETHERTYPE_IPV4))
-            self._urgent = _packet_sender(interface)
+            # It sends with priority, and receives nothing.
+            self._urgent = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self._urgent.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _INTERACTIVE)
+            self._urgent.bind((interface, 0))
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
@@ -394,30 +409,6 @@ def _megabits(text: str) -> float | None:
     except ValueError:
         return None
     return number if 0 < number < math.inf else None
-
-
-def _arriving(sock: socket.socket, *, whole: bool) -> Arriving:
-    """Return a receiver; if `whole`, of messages as they were sent, which native code cuts.
-
-    https://man7.org/linux/man-pages/man7/udp.7.html (UDP_GRO)
-    """
-    frames = native_frames()
-    if frames is None:
-        return PlainArriving(sock, _AT_ONCE, LARGEST_FRAME)
-    if whole:
-        with contextlib.suppress(OSError):
-            sock.setsockopt(_SOL_UDP, _UDP_GRO, 1)
-            fd = sock.fileno()
-            return NativeArriving(frames, fd, _MESSAGES_AT_ONCE, _LARGEST_MESSAGE, cut=True)
-    return NativeArriving(frames, sock.fileno(), _AT_ONCE, LARGEST_FRAME, cut=False)
-
-
-def _packet_sender(interface: str) -> socket.socket:
-    """Return a socket that sends frames with priority, and receives nothing."""
-    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _INTERACTIVE)
-    sock.bind((interface, 0))
-    return sock
 
 
 def _silence_kernel(protocol: int) -> socket.socket:

@@ -61,10 +61,6 @@ _SHARED = {
 }
 
 
-class NativeFramesError(HostError):
-    """The native code is required but not available."""
-
-
 def shared_fields(name: str) -> tuple[tuple[str, type], ...]:
     """Return the fields of a struct of native code for a Structure."""
     fields: list[tuple[str, type]] = []
@@ -137,7 +133,7 @@ def native_frames() -> NativeFrames | None:
         )
     except (CompilerError, OSError) as error:  # the file cannot be loaded
         if wanted == NATIVE:
-            raise NativeFramesError(f"{error}, or set {VARIABLE}={PYTHON}.") from error
+            raise HostError(f"{error}, or set {VARIABLE}={PYTHON}.") from error
         return None
 
 
