@@ -92,14 +92,8 @@ class ModelSwitch:
             slot.code = max(slot.code, header.feature_group)
         if len(slot.seen) < self.workers:
             return [] if fresh and not header.resend else self.not_yet(worker, number, header)
-        fields = {"round": header.round, "block_id": header.block_id, "fragment": header.fragment}
-        total = Header(
-            kind=Kind.REDUCED,
-            count=self.workers,
-            feature_group=slot.code,
-            session=SESSION,
-            **fields,
-        )
+        fields = {"count": self.workers, "feature_group": slot.code, "resend": False}
+        total = header._replace(kind=Kind.REDUCED, src_id=0, **fields)
         body = slot.lanes.astype(">u4").tobytes()
         return self.to_all(total, body) if fresh else [(worker, self.frame(worker, total, body))]
 
