@@ -43,7 +43,6 @@ def scaled_alike(size, workers, slots, bits=48):
 class Slot:
     number: int
     lanes: np.ndarray
-    width: int
     code: int = 0
     seen: set = field(default_factory=set)
 
@@ -80,7 +79,7 @@ class ModelSwitch:
         lanes = np.frombuffer(frame, dtype=">i4", offset=BODY_AT).astype(np.uint32)
         slot = self.slots.get(number % self.size)
         if slot is None or number > slot.number:
-            slot = Slot(number, np.zeros_like(lanes), header.fragment)
+            slot = Slot(number, np.zeros_like(lanes))
             self.slots[number % self.size] = slot
             self.newest = max(self.newest, number)
         if number != slot.number or len(lanes) != len(slot.lanes):

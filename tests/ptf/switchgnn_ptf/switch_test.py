@@ -310,12 +310,6 @@ class SwitchTest(BaseTest):
             if found != bytes(packet):
                 self.fail(f"Another frame came out of port {port}.\n{_compare(packet, found)}")
 
-    def expect_all(self, port: int, packets: list[Packet]) -> None:
-        """Check that exactly these frames come out of a port next, in any order."""
-        missing = sorted(bytes(packet) for packet in packets)
-        found = sorted(self.receive(port) for _ in packets)
-        self.assertEqual(missing, found)
-
     def send_feature(
         self, source: int, *, worker: int, numbers: int = LANES, **fields: Any
     ) -> tuple[Packet, Lanes]:
