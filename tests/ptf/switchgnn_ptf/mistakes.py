@@ -226,10 +226,10 @@ def forget_the_sign(compiled: Json) -> None:
 
 @noticed_by("narrow.NoSuchBits")
 def take_any_bits(compiled: Json) -> None:
-    """Let the parser take a packet whose bits its width cannot have as one without a body."""
-    for state in compiled["parsers"][0]["parse_states"]:
-        if state["name"] in ("parse_nothing", "parse_reduce"):
-            state["parser_ops"] = []
+    """Let Admission take packets whose bits their width cannot have."""
+    for comparison in operations(ingress(compiled)["conditionals"], ">"):
+        if "width" in json.dumps(comparison["left"]):
+            comparison.update(op=">=", right=_ZERO)
 
 
 def _empty(compiled: Json, action: str) -> None:
