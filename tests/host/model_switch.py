@@ -65,7 +65,6 @@ class ModelSwitch:
         session: int = SESSION,
     ):
         self.session = session
-        self.incarnations: dict[int, tuple[int, int]] = {}
         self.workers = workers
         self.plan = plan
         self.disturb = disturb
@@ -89,15 +88,8 @@ class ModelSwitch:
                 target = results[key[0], bank, int(switch_part.entry_slot[row, bank])]
                 expected = int(switch_part.entry_expected[row, bank])
                 self.fanout.setdefault(key, []).append((*target, expected))
-        self.seen: dict[tuple[int, int], Unit] = {}
-        self.sums: dict[tuple, tuple[int, np.ndarray]] = {}
-        self.chains = [Chain() for _ in range(4)]
-        self.opened = (0, 0, 0)
+        self.forget()
         self.any_turn = False
-        self.heartbeats = 0
-        self.accepted: dict[tuple, int] = {}
-        self.released: set[tuple] = set()
-        self.refused = 0
         self.lose_inside: set[tuple[int, int]] = set()
         self.destination = {
             (block, vertex): (worker, expected)
@@ -125,13 +117,13 @@ class ModelSwitch:
 
     def forget(self) -> None:
         """Restart, from within `disturb`, which has the lock."""
-        self.seen.clear()
-        self.sums.clear()
-        self.accepted.clear()
-        self.released.clear()
+        self.seen: dict[tuple[int, int], Unit] = {}
+        self.sums: dict[tuple, tuple[int, np.ndarray]] = {}
+        self.accepted: dict[tuple, int] = {}
+        self.released: set[tuple] = set()
         self.chains = [Chain() for _ in range(4)]
         self.opened = (0, 0, 0)
-        self.incarnations.clear()
+        self.incarnations: dict[int, tuple[int, int]] = {}
         self.any_turn = True
         self.heartbeats = 0
 
@@ -145,8 +137,8 @@ class ModelSwitch:
         unit = header.unit
         chain = self.chains[pool_of(unit.fragment)]
         if header.kind is not Kind.DONE and not self._has_its_turn(unit, chain.early):
-            self.refused += 1
-        elif header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
+            return
+        if header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
             if header.resend:
                 self._relay(header, frame)
             else:
@@ -179,7 +171,6 @@ class ModelSwitch:
 
     def _take_feature(self, worker, header, unit, frame) -> None:
         if header.count != self.count.get((header.block_id, header.src_id)):
-            self.refused += 1
             return
         key = header.src_id, pool_of(unit.fragment)
         last = self.seen.get(key, NONE)

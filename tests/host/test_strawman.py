@@ -16,13 +16,12 @@ from tests.host.innetwork.test_exchange import STEADY, Team, plan_of
 from tests.support.speed import pace_here
 
 
-def strawman_plan(graph, workers=3, slots=8, directions="forward"):
+def strawman_plan(graph, workers=3, slots=8):
     return build_plan(
         graph,
         workers=workers,
         slots=slots,
         program="ab" * 32,
-        directions=directions,
         blocks="strawman",
         order="random",
     )

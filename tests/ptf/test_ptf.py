@@ -37,7 +37,7 @@ def results(request: pytest.FixtureRequest, runner: Runner) -> dict[str, CaseRes
 @pytest.mark.parametrize("case", find_cases())
 def test_case(case: str, results: dict[str, CaseResult]) -> None:
     result = results[case]
-    if not result.passed:
+    if (result.failure, result.error) != (None, None):
         pytest.fail(result.failure or result.error or "", pytrace=False)
 
 

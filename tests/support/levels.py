@@ -47,7 +47,6 @@ WHOLE = (
     "host/direct/test_faults.py",
     "host/direct/test_streams.py",
     "host/innetwork/test_exchange.py",
-    "host/innetwork/test_partial_sums.py",
     "planner/graphs/test_shaped.py",
     "topologies/test_forkserver.py",
     "topologies/test_relay.py",

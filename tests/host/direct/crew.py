@@ -1,23 +1,20 @@
 """Workers as threads, on a network of queues that forwards by MAC address."""
 
 import queue
-import threading
 from collections import Counter
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from switchgnn.base.network import star_network
-from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import KIND_AT
 from switchgnn.planner import Direction, graph_from_edges
 from tests.host.addresses import QueueLink
-from tests.support.speed import pace_here, seconds_here
+from tests.support.fabrics import PATIENT, in_threads
+from tests.support.speed import pace_here
 
-JOIN_SECONDS = 60
-PATIENT = Pace(timeout=20.0)
 BOTH = (Direction.FORWARD, Direction.BACKWARD)
 
 
@@ -74,12 +71,7 @@ def together(work, workers):
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=run, args=(w,), daemon=True) for w in range(workers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(seconds_here(JOIN_SECONDS))
-        assert not thread.is_alive(), "a worker hangs"
+    in_threads(run, workers)
     if errors:
         raise errors[0]
     return results
@@ -145,18 +137,22 @@ def random_case(vertices, edges, workers, seed, *, directed):
     return graph, assignment
 
 
+def remote_edges(graph, assignment, direction):
+    """int64[V, V], sparse: which vertices are added to which others, of other workers."""
+    source, destination = graph.edges()
+    crosses = assignment[source] != assignment[destination]
+    shape = (graph.vertices, graph.vertices)
+    matrix = csr_matrix((crosses.astype(np.int64), (destination, source)), shape=shape)
+    return matrix.T.tocsr() if direction is Direction.BACKWARD else matrix
+
+
 def exact_sums(graph, assignment, features, direction=Direction.FORWARD):
     """float64 sums over remote neighbours, and a bound on what float32 may be off.
 
     A float32 sum of n numbers in any order, here in at most two steps, is off by at most
     (n + 1) · 2^-23 times the sum of their magnitudes.
     """
-    source, destination = graph.edges()
-    crosses = assignment[source] != assignment[destination]
-    shape = (graph.vertices, graph.vertices)
-    matrix = csr_matrix((crosses.astype(np.float64), (destination, source)), shape=shape)
-    if direction is Direction.BACKWARD:
-        matrix = matrix.T.tocsr()
+    matrix = remote_edges(graph, assignment, direction)
     doubles = features.astype(np.float64)
     sizes = np.asarray(matrix.sum(axis=1)) + 1
     return matrix @ doubles, sizes * 2.0**-23 * (matrix @ np.abs(doubles))

@@ -32,13 +32,13 @@ WORKERS = 3
 FAULTS = "loss=0.05,duplicate=0.05,reorder=0.05,corrupt=0.01"
 
 
-def walk(graph, width, steps, seed, share=0.3):
+def walk(graph, width, steps, seed):
     """Features of some epochs: in each one, some vertices change, a little or a lot."""
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((graph.vertices, width), dtype=np.float32)
     for _ in range(steps):
         yield features.copy()
-        moved = rng.random(graph.vertices) < share
+        moved = rng.random(graph.vertices) < 0.3
         size = rng.choice([0.01, 0.2, 1], (graph.vertices, 1)) * moved[:, None]
         features += (size * rng.standard_normal(features.shape)).astype(np.float32)
 

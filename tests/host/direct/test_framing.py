@@ -12,7 +12,6 @@ from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.base.errors import FramingError, SilentWorkerError
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules
-from switchgnn.host.direct.arrivals import Incoming
 from switchgnn.host.direct.frames import Envelopes, Outgoing, data_frames, send_order, unpack
 from switchgnn.host.direct.framing import LEAST_MTU, Framing, Runs
 from switchgnn.host.direct.sampling import Sampling
@@ -81,46 +80,6 @@ def test_the_bytes_of_the_rows_in_order(mtu, width, pairs, bits, seed):
                 fields = {"level": 0, "count": added, "fragment": fragment}
             check_frame(sent.pop((peer, number)), number, worker, peer, body, round=5, **fields)
     assert not sent
-
-
-@pytest.mark.whole
-@settings(deadline=None, max_examples=120)
-@given(
-    mtu=mtus,
-    width=st.integers(1, 70),
-    pairs=st.lists(st.integers(0, 9), min_size=1, max_size=4),
-    seed=st.integers(0, 99),
-)
-def test_a_row_is_here_when_all_its_frames_are(mtu, width, pairs, seed):
-    rng = np.random.default_rng(seed)
-    rows = [rng.standard_normal((size, width), dtype=np.float32) for size in pairs]
-    indptr = np.cumsum([0, *pairs])
-    incoming = Incoming(7, Runs(Framing(mtu), width, indptr))
-    frames = [
-        (peer, number, body)
-        for peer, own in enumerate(rows)
-        for number, body in enumerate(payloads_of(own, mtu))
-    ]
-    stride = 4 * (width if mtu is not None else -(-width // 32) * 32)
-    missing = {
-        (peer, row, byte) for peer, size in enumerate(pairs) for row in range(size)
-        for byte in range(0, stride, 4)
-    }  # fmt: skip
-    payload = 128 if mtu is None else (mtu - 46) // 4 * 4
-    for index in rng.permutation(len(frames)):
-        assert not incoming.done
-        peer, number, body = frames[index]
-        assert len(body) == incoming.body_bytes(peer, number)
-        incoming.put(peer, number, body)
-        for at in range(number * payload, number * payload + len(body), 4):
-            missing.discard((peer, at // stride, at % stride))
-        lacking = {(peer, row) for peer, row, _ in missing}
-        for peer, size in enumerate(pairs):
-            for row in range(size):
-                here = bool(incoming.arrays.whole[indptr[peer] + row])
-                assert here == ((peer, row) not in lacking)
-    assert incoming.done
-    assert np.array_equal(incoming.rows(np.arange(indptr[-1])), np.concatenate(rows))
 
 
 @pytest.mark.whole

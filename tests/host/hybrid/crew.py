@@ -5,31 +5,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.hybrid import HybridTransport, left_schedules
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.links.transport import WorkerEnd
 from switchgnn.host.wire.header import PROTOCOL
-from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.build import build_resolved
-from tests.host.direct.crew import stations, together
+from tests.host.direct.crew import BOTH, remote_edges, stations, together
 from tests.support.fabrics import PATIENT
 from tests.support.speed import pace_here
 
-BOTH = (Direction.FORWARD, Direction.BACKWARD)
-
 
 @contextmanager
-def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500", on_block=None):
+def crew(bed, *, faults="", pace=PATIENT, mtu="1500", on_block=None):
     """A transport for each worker of the bed's plan, on its installed session.
 
-    `left` has the schedules serve other destinations than the plan leaves; `on_block` is called
-    with each block that is done.
+    `on_block` is called with each block that is done.
     """
     plan = bed.plan
-    left = left or {direction: plan.left(direction) for direction in BOTH}
+    left = {direction: plan.left(direction) for direction in BOTH}
     schedules = left_schedules(bed.graph, plan.assignment, bed.workers, left)
     parsed = Faults.parse(faults)
     with ExitStack() as stack:
@@ -38,26 +33,21 @@ def crew(bed, *, faults="", pace=PATIENT, left=None, mtu="1500", on_block=None):
             link = stack.enter_context(bed.link(part.worker, PROTOCOL, DIRECT_PROTOCOL))
             if faults:
                 link = FaultyLink(link, parsed, part.worker)
-            end = end_of(bed, part, pace=pace_here(pace), mtu=mtu)
+            end = WorkerEnd(
+                worker=part.worker,
+                workers=bed.workers,
+                vertices=len(part.vertices),
+                pace=pace_here(pace),
+                link="",
+                addresses=bed.addresses(part.worker),
+                stations=stations(bed.workers),
+                plan=Path(),
+                session=bed.session,
+                mtu=mtu,
+            )
             options = {"on_block": on_block}
             made.append(HybridTransport(end, plan.manifest, part, schedule, link, **options))
         yield made
-
-
-def end_of(bed, part, *, pace, **changes):
-    """What a worker of the bed is made of."""
-    options = {
-        "worker": part.worker,
-        "workers": bed.workers,
-        "vertices": len(part.vertices),
-        "pace": pace,
-        "link": "",
-        "addresses": bed.addresses(part.worker),
-        "stations": stations(bed.workers),
-        "plan": Path(),
-        "session": bed.session,
-    }
-    return WorkerEnd(**{**options, **changes})
 
 
 def whole_numbers(bed, width, seed=0):
@@ -75,11 +65,7 @@ def run(bed, transports, calls):
         transports[worker].close()
         return results
 
-    return put_together(bed, calls, together(work, bed.workers))
-
-
-def put_together(bed, calls, per_worker):
-    found = []
+    found, per_worker = [], together(work, bed.workers)
     for index, (features, _) in enumerate(calls):
         fixed, sums = np.zeros(features.shape, dtype=np.int64), np.zeros_like(features)
         scales = {results[index].fixed_point.scale for results in per_worker}
@@ -93,23 +79,17 @@ def put_together(bed, calls, per_worker):
 
 def expected(bed, features, direction, left, scale):
     """What the switch must have summed, as integers, and what the hosts must have."""
-    source, destination = bed.graph.edges()
-    crosses = bed.plan.assignment[source] != bed.plan.assignment[destination]
-    ends = (destination[crosses], source[crosses])
-    shape = (bed.graph.vertices, bed.graph.vertices)
-    matrix = csr_matrix((np.ones(len(ends[0]), dtype=np.int64), ends), shape=shape)
-    matrix = matrix.T if direction is Direction.BACKWARD else matrix
+    matrix = remote_edges(bed.graph, bed.plan.assignment, direction)
     fixed = matrix @ np.rint(features.astype(np.float64) * scale).astype(np.int64)
     sums = matrix @ features.astype(np.float64)
     return np.where(left[:, None], 0, fixed), np.where(left[:, None], sums, 0)
 
 
-def wrong(bed, calls, found, left=None):
+def wrong(bed, calls, found):
     """How many sums of both parts differ from those over the whole graph."""
     differ = 0
     for (features, direction), (fixed, scale, sums) in zip(calls, found, strict=True):
-        chosen = bed.plan.left(direction) if left is None else left
-        right = expected(bed, features, direction, chosen, scale)
+        right = expected(bed, features, direction, bed.plan.left(direction), scale)
         differ += int((fixed != right[0]).sum() + (sums != right[1]).sum())
     return differ
 

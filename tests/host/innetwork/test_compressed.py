@@ -22,8 +22,8 @@ def graph():
     return one_way_graph()
 
 
-def team_of(graph, compression, *, epsilon=0.0, workers=3, send="cover", **options):
-    plan = plan_of(graph, workers, slots=options.pop("slots", 8), send=send, directions="both")
+def team_of(graph, compression, *, epsilon=0.0, send="cover", **options):
+    plan = plan_of(graph, 3, slots=options.pop("slots", 8), send=send, directions="both")
     team = Team(plan, pace=STEADY, **options)
     for exchange in team.exchanges:
         exchange.compress(compression)
@@ -33,48 +33,25 @@ def team_of(graph, compression, *, epsilon=0.0, workers=3, send="cover", **optio
 
 def run(team, features, direction=FORWARD, tensor_id=0):
     """Exchange a round; return the sums of all vertices, float64, and one worker's result."""
-
-    def work(worker):
-        rows = team.plan.workers[worker].vertices
-        return team.exchanges[worker].aggregate_fixed(features[rows], direction, tensor_id)
-
-    results = team.run(work)
+    directions = [direction] * len(team.exchanges)
+    integers, results = team.aggregate(features, directions=directions, tensor_id=tensor_id)
     assert not team.errors, team.errors
-    total = np.zeros(features.shape)
-    integers = np.zeros(features.shape, dtype=np.int64)
-    for worker, result in results.items():
-        rows = team.plan.workers[worker].vertices
-        total[rows], integers[rows] = result.decode(), result.values
-    return total, integers, results[0].fixed_point
+    scale = results[0].fixed_point
+    return scale.decode(integers), integers, scale
 
 
-def sums_of_sent(team, width, direction=FORWARD, tensor_id=0):
+def sums_of_sent(team, width):
     """The sums of what all workers remember of their sent rows, vertex by vertex of the graph."""
-    switch, workers = team.plan.switch, team.plan.workers
     sent = {}
-    for part, exchange in zip(workers, team.exchanges, strict=True):
-        for block, rows in exchange._caches[tensor_id, ExchangeKind(direction, width)].sent.items():
+    for part, exchange in zip(team.plan.workers, team.exchanges, strict=True):
+        for block, rows in exchange._caches[0, ExchangeKind(FORWARD, width)].sent.items():
             frames = slice(*part.send_indptr[block - 1 : block + 1])
             for source, row in zip(part.send_source[frames].tolist(), rows, strict=True):
                 sent[block, source] = row.astype(np.int64)
-    results = {
-        (block, bank, slot): vertex
-        for block, bank, slot, vertex in zip(
-            *(
-                getattr(switch, f"result_{name}").tolist()
-                for name in ("block", "bank", "slot", "vertex")
-            ),
-            strict=True,
-        )
-    }
-    total = np.zeros((team.graph_vertices, width), dtype=np.int64)
-    for entry, (block, source) in enumerate(
-        zip(switch.entry_block.tolist(), switch.entry_source.tolist(), strict=True)
-    ):
-        for bank in np.flatnonzero(switch.entry_expected[entry]).tolist():
-            vertex = results[block, bank, int(switch.entry_slot[entry, bank])]
-            if (block, source) in sent:
-                total[vertex] += sent[block, source]
+    total = np.zeros((len(team.plan.assignment), width), dtype=np.int64)
+    for key, targets in team.switch.fanout.items():
+        for vertex, _, _ in targets:
+            total[vertex] += sent.get(key, 0)
     return total
 
 
@@ -122,17 +99,13 @@ def test_without_a_threshold_a_cache_changes_nothing(graph, send, bits):
     generator, features = np.random.default_rng(1), random_features(graph, WIDTH)
     for _ in range(5):
         for direction in Direction:
-            _, integers, scale = run(team, features, direction)
-            fixed = np.rint(features.astype(np.float64) * scale.scale).astype(np.int64)
-            exact = reference_sums(graph, team.plan.assignment, fixed, direction)
-            assert np.array_equal(integers, exact)
+            assert_exact(graph, team, run(team, features, direction), features, direction)
         features = walk(generator, features)
 
 
 @pytest.mark.parametrize("rounds", [30, pytest.param(1000, marks=pytest.mark.whole)])
 def test_sums_are_those_of_what_was_sent_bit_for_bit(graph, rounds):
     team = team_of(graph, CACHED, epsilon=0.1, faults=TROUBLE)
-    team.graph_vertices = graph.vertices
     generator, features = np.random.default_rng(2), random_features(graph, 8)
     for index in range(rounds):
         total, integers, _ = run(team, features)
@@ -150,7 +123,6 @@ def test_sums_are_those_of_what_was_sent_bit_for_bit(graph, rounds):
 def test_skipped_rows_are_those_of_the_round_before(graph, send):
     """A partial sum is skipped only if all its vertices are, and backward nothing is."""
     team = team_of(graph, CACHED, send=send)
-    team.graph_vertices = graph.vertices
     to_skip = np.random.default_rng(6).random(graph.vertices) < 0.7
     for part, exchange in zip(team.plan.workers, team.exchanges, strict=True):
         exchange.skip(0, to_skip[part.vertices])
@@ -251,9 +223,7 @@ def test_sums_that_the_switch_has_lost_are_fetched_change_by_change(graph, monke
     served = watch_contributions(monkeypatch)
     for _ in range(2):
         features = walk(generator, features)
-        _, integers, scale = run(team, features)
-        fixed = np.rint(features.astype(np.float64) * scale.scale).astype(np.int64)
-        assert np.array_equal(integers, reference_sums(graph, team.plan.assignment, fixed, FORWARD))
+        assert_exact(graph, team, run(team, features), features, FORWARD)
     assert team.total()["sums_made"] > 0
     # Of partial sums the first row alone stands for all.
     assert {(1, True), (2, True), (2, False)} <= served

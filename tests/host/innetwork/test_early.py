@@ -8,12 +8,12 @@ import pytest
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.innetwork.fixed_point import HEADROOM, Foresight
 from switchgnn.host.wire.header import Kind, unpack_header
-from switchgnn.planner.base.direction import Direction
 from tests.host.innetwork.test_exchange import (
     QUICK,
     STEADY,
     Team,
     every_number_of_pools,
+    exact,
     expected,
     plan_of,
     random_features,
@@ -58,13 +58,6 @@ class Seen:
                 break
             features += (direction, kind, here) == ("up", Kind.FEATURE, number)
         return features
-
-
-def exact(team, graph, features, direction=Direction.FORWARD):
-    total, results = team.aggregate(features, directions=[direction] * WORKERS)
-    assert not team.errors, team.errors
-    assert np.array_equal(total, expected(team.plan, graph, features, results[0], direction))
-    return results[0].fixed_point
 
 
 def made(graph, rounds=2, *, pools=1, **options):

@@ -1,7 +1,7 @@
 """The exchange against a model switch: exact sums, and clear words when there are none."""
 
 import threading
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork import units
 from switchgnn.host.innetwork.errors import (
-    ExchangeTimeoutError,
     PlanMismatchError,
     RoundMismatchError,
 )
@@ -20,6 +19,7 @@ from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner import Direction, build_plan, graph_from_edges, reference_sums
 from tests.host.addresses import ADDRESSES, SESSION
 from tests.host.model_switch import ModelSwitch, undisturbed
+from tests.support.fabrics import added_up, in_threads
 from tests.support.markers import full
 from tests.support.seeds import seeds
 from tests.support.speed import pace_here, seconds_here
@@ -79,8 +79,7 @@ class Team:
 
     def total(self):
         """The workers' counters, added up."""
-        counters = [asdict(exchange.counters) for exchange in self.exchanges]
-        return {name: sum(counters[name] for counters in counters) for name in counters[0]}
+        return added_up(exchange.counters for exchange in self.exchanges)
 
     def run(self, work, absent=()):
         """Call ``work`` in a thread for each worker; keep the errors and return the results."""
@@ -88,21 +87,23 @@ class Team:
 
         def guarded(worker):
             try:
-                results[worker] = work(worker)
+                if worker not in absent:
+                    results[worker] = work(worker)
             except Exception as error:
                 self.errors[worker] = error
 
-        workers = [worker for worker in range(len(self.exchanges)) if worker not in absent]
-        threads = [threading.Thread(target=guarded, args=(worker,)) for worker in workers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(seconds_here(60))
-            assert not thread.is_alive()
+        in_threads(guarded, len(self.exchanges))
         return results
 
     def aggregate(
-        self, features, *, absent=(), directions=None, first=lambda _: None, operations=[SUM] * 8
+        self,
+        features,
+        *,
+        absent=(),
+        directions=None,
+        tensor_id=0,
+        first=lambda _: None,
+        operations=[SUM] * 8,
     ):
         """Exchange a round; each worker calls ``first`` before it."""
 
@@ -110,7 +111,7 @@ class Team:
             first(worker)
             rows = self.plan.workers[worker].vertices
             direction = directions[worker] if directions else Direction.FORWARD
-            own = {"operation": operations[worker]}
+            own = {"tensor_id": tensor_id, "operation": operations[worker]}
             return self.exchanges[worker].aggregate_fixed(features[rows], direction, **own)
 
         results = self.run(work, absent)
@@ -130,12 +131,17 @@ def random_features(graph, width, seed=0):
     return np.random.default_rng(seed).standard_normal((graph.vertices, width)).astype(np.float32)
 
 
+def exact(team, graph, features, direction=FORWARD):
+    """Exchange a round, check all sums, and return their scale."""
+    total, results = team.aggregate(features, directions=[direction] * len(team.exchanges))
+    assert not team.errors, team.errors
+    assert np.array_equal(total, expected(team.plan, graph, features, results[0], direction))
+    return results[0].fixed_point
+
+
 def check_rounds(team, graph, width, rounds=2):
     for index in range(rounds):
-        features = random_features(graph, width, index)
-        total, results = team.aggregate(features)
-        assert not team.errors, team.errors
-        assert np.array_equal(total, expected(team.plan, graph, features, results[0]))
+        exact(team, graph, random_features(graph, width, index))
 
 
 @pytest.mark.parametrize(
@@ -182,10 +188,7 @@ def test_rounds_in_both_directions_are_exact(faults, seed, send, pools):
     assert plan.manifest.direction(Direction.BACKWARD).first_block > 2
     team = Team(plan, faults=Faults.parse(f"{faults},seed={seed}") if faults else None)
     for index, direction in enumerate(TURNS[1:] if faults else TURNS):
-        features = random_features(graph, 33, index)
-        total, results = team.aggregate(features, directions=[direction] * 4)
-        assert not team.errors, team.errors
-        assert np.array_equal(total, expected(plan, graph, features, results[0], direction))
+        exact(team, graph, random_features(graph, 33, index), direction)
 
 
 @every_send
@@ -375,15 +378,6 @@ def test_an_owner_that_does_not_answer_is_named(graph):
     team.aggregate(random_features(graph, 4))
     assert f"Worker {owner} did not answer" in str(team.errors[1 - owner])
     assert "Round 1, block 1, fragment 0" in str(team.errors[1 - owner])
-
-
-def test_an_absent_worker_is_named(graph):
-    team = Team(plan_of(graph, 4), pace=QUICK)
-    team.aggregate(random_features(graph, 4), absent={2})
-    assert set(team.errors) == {0, 1, 3}
-    for error in team.errors.values():
-        assert isinstance(error, ExchangeTimeoutError)
-        assert "for worker 2" in str(error)
 
 
 def test_a_silent_switch_is_reported(graph):

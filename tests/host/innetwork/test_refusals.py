@@ -52,36 +52,33 @@ def test_features_of_a_worker_may_be_or_become_small(graph, all_times, own_times
         assert not team.errors
 
 
-def test_a_block_at_another_scale_is_noticed(graph):
-    """As a switch says that was restarted, and then believed a larger magnitude for the round."""
-    plan = plan_of(graph, 2)
+def misled(graph, workers, magnitude, *, blocks, culprit=0):
+    """A team after a round in which worker 0 is told another magnitude at these blocks."""
+    plan = plan_of(graph, workers)
+    body = BarrierBody(magnitude=magnitude, plan=plan.manifest.number, round=1).pack()
 
     def disturb(direction, worker, frame):
         header = unpack_header(frame)
-        if direction == "down" and header.kind is Kind.ADVANCE and header.block_id and worker == 0:
-            raised = BarrierBody(magnitude=0x7E000000, plan=plan.manifest.number, round=1)
-            return [ADDRESSES.frame(header.pack(raised.pack()))]
+        advances = direction == "down" and header.kind is Kind.ADVANCE
+        if advances and header.block_id in blocks and worker == 0:
+            return [ADDRESSES.frame(header._replace(dst_id=culprit).pack(body))]
         return [frame]
 
     team = Team(plan, pace=QUICK, disturb=disturb)
     team.aggregate(random_features(graph, 4))
+    return team
+
+
+def test_a_block_at_another_scale_is_noticed(graph):
+    """As a switch says that was restarted, and then believed a larger magnitude for the round."""
+    team = misled(graph, 2, 0x7E000000, blocks=[1])
     assert isinstance(team.errors[0], BarrierError)
     assert "different scales" in str(team.errors[0])
 
 
 def test_a_magnitude_whose_sums_overflow_has_its_worker_named(graph):
     """No switch hands one out that works: it knows how many are added up at most."""
-    plan = plan_of(graph, 3)
-
-    def disturb(direction, worker, frame):
-        header = unpack_header(frame)
-        if direction == "down" and header.kind is Kind.ADVANCE and worker == 0:
-            told = BarrierBody(magnitude=0x7F7FFFFF, plan=plan.manifest.number, round=1)
-            return [ADDRESSES.frame(header._replace(dst_id=2).pack(told.pack()))]
-        return [frame]
-
-    team = Team(plan, pace=QUICK, disturb=disturb)
-    team.aggregate(random_features(graph, 4))
+    team = misled(graph, 3, 0x7F7FFFFF, blocks=[0], culprit=2)
     assert isinstance(team.errors[0], MagnitudeError)
     assert "worker 2 reports features of up to 3.40282e+38" in str(team.errors[0])
     assert "overflows float32" in str(team.errors[0])

@@ -195,15 +195,6 @@ def test_a_batch_of_one_half_passes_without_a_copy():
         assert any(batch is room for room in link._rooms)
 
 
-def test_a_reader_hands_over_frames_at_once(scripted):
-    link, one, other = scripted
-    with both_receiving(link, one, other) as (_, reading, waiting):
-        link.arrive(second(1))
-        assert waiting.result(SECONDS) == [second(1)]
-        link.arrive(first(2))
-        assert reading.result(SECONDS) == [first(2)]
-
-
 @pytest.mark.parametrize("ending", ["time", "frames", "error", "close"])
 def test_a_follower_takes_over_in_the_same_wait(scripted, ending):
     link, one, other = scripted
@@ -428,18 +419,13 @@ def test_any_order_of_arrivals_and_reads(steps, keeps):
 FRAMES, AT_ONCE, UNDER_WAY = 1500, 20, 60
 
 
-def received(half, window, *, batches):
+def received(half, window):
     """Receive all frames as numbers; those that are held stay while the other thread receives."""
     numbers = []
     while len(numbers) < FRAMES:
-        if batches:
-            batch = half.receive_batch(SECONDS)
-            assert batch is not None
-            views = [batch.frame(index) for index in range(batch.first, batch.count)]
-        else:
-            view = half.receive(SECONDS)
-            assert view is not None
-            views = [view]
+        batch = half.receive_batch(SECONDS)
+        assert batch is not None
+        views = [batch.frame(index) for index in range(batch.first, batch.count)]
         copies = list(map(bytes, views))
         window.release(len(copies))
         if len(numbers) % 7 == 0:
@@ -458,10 +444,9 @@ def send_all(half, window, make):
         half.send_rows(rows, at, AT_ONCE)
 
 
-@pytest.mark.parametrize("batches", [True, False])
 @pytest.mark.parametrize("how", ["plain", "faulty", "recorded"])
 @pytest.mark.parametrize("code", ["native", "python"])
-def test_two_threads_on_one_socket(how, batches, code, monkeypatch, tmp_path):
+def test_two_threads_on_one_socket(how, code, monkeypatch, tmp_path):
     """Both send and receive at the same time, and the other end returns all frames."""
     if code == "python":
         monkeypatch.setattr(links, "native_frames", lambda: None)
@@ -473,7 +458,7 @@ def test_two_threads_on_one_socket(how, batches, code, monkeypatch, tmp_path):
             getting, sending = [], []
             for half, make in zip(halves, (first, second), strict=True):
                 window = threading.Semaphore(UNDER_WAY)
-                getting.append(run(received, half, window, batches=batches))
+                getting.append(run(received, half, window))
                 sending.append(run(send_all, half, window, make))
             for _ in range(2 * FRAMES):
                 each = far.receive(SECONDS)

@@ -43,7 +43,6 @@ def scaled_alike(size, workers, slots, bits=48):
 class Slot:
     number: int
     lanes: np.ndarray
-    width: int
     code: int = 0
     seen: set = field(default_factory=set)
 
@@ -80,7 +79,7 @@ class ModelSwitch:
         lanes = np.frombuffer(frame, dtype=">i4", offset=BODY_AT).astype(np.uint32)
         slot = self.slots.get(number % self.size)
         if slot is None or number > slot.number:
-            slot = Slot(number, np.zeros_like(lanes), header.fragment)
+            slot = Slot(number, np.zeros_like(lanes))
             self.slots[number % self.size] = slot
             self.newest = max(self.newest, number)
         if number != slot.number or len(lanes) != len(slot.lanes):
@@ -92,14 +91,8 @@ class ModelSwitch:
             slot.code = max(slot.code, header.feature_group)
         if len(slot.seen) < self.workers:
             return [] if fresh and not header.resend else self.not_yet(worker, number, header)
-        fields = {"round": header.round, "block_id": header.block_id, "fragment": header.fragment}
-        total = Header(
-            kind=Kind.REDUCED,
-            count=self.workers,
-            feature_group=slot.code,
-            session=SESSION,
-            **fields,
-        )
+        fields = {"count": self.workers, "feature_group": slot.code, "resend": False}
+        total = header._replace(kind=Kind.REDUCED, src_id=0, **fields)
         body = slot.lanes.astype(">u4").tobytes()
         return self.to_all(total, body) if fresh else [(worker, self.frame(worker, total, body))]
 

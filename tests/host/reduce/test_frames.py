@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.reduce.frames import LAST_NUMBER, FragmentFrames, SumRing
+from switchgnn.host.reduce.frames import FragmentFrames, SumRing
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, unpack_header
 from tests.host.addresses import Recorder, addresses_of
 
@@ -19,12 +19,11 @@ def write(frames, number, lanes, code):
     frames.write(number, rows, np.full(len(rows), code, dtype=np.uint8))
 
 
-def expected(number, width, code, *, resend=False):
+def expected(number, width, code):
     return Header(
         kind=Kind.REDUCE,
         src_id=WORKER,
         count=1,
-        resend=resend,
         fragment=width,
         feature_group=code,
         session=SESSION,
@@ -35,19 +34,6 @@ def expected(number, width, code, *, resend=False):
 
 def lanes_in(frame):
     return np.frombuffer(frame, dtype=">i4", offset=BODY_AT).tolist()
-
-
-@pytest.mark.parametrize("first", [8, 13, 0xFFFE, LAST_NUMBER - 4])
-def test_frames_carry_lanes_in_the_order_of_their_numbers(first):
-    frames, wire = fragment_frames(), Recorder()
-    values = np.random.default_rng(1).integers(-(2**31), 2**31, 5 * 256, dtype=np.int32)
-    codes = np.arange(200, 205, dtype=np.uint8)
-    frames.write(first, values.reshape(5, 256), codes)
-    frames.send(wire, first, 5)
-    for index, frame in enumerate(wire.frames):
-        assert unpack_header(frame) == expected(first + index, 31, 200 + index)
-        assert lanes_in(frame) == values[256 * index : 256 * index + 256].tolist()
-    assert len(wire.frames) == 5
 
 
 WIDTHS = [(1, 0), (8, 0), (9, 1), (16, 1), (17, 2), (33, 4), (128, 15), (129, 16), (255, 31)]
@@ -67,16 +53,6 @@ def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, wid
     narrow = lanes_in(wire.frames[1])
     assert narrow == [*range(256, 256 + rest), *[0] * (8 * (width + 1) - rest)]
     assert len(wire.frames[1]) == BODY_AT + 32 * (width + 1)
-
-
-def test_a_question_is_the_same_fragment_with_resend():
-    frames = fragment_frames()
-    write(frames, 8, np.arange(256), 9)
-    write(frames, 9, np.arange(44), 8)
-    for number, width, code in ((8, 31, 9), (9, 5, 8)):
-        asking = frames.question(number)
-        assert unpack_header(asking) == expected(number, width, code, resend=True)
-        assert lanes_in(asking)[:44] == [*range(44)]
 
 
 def test_sums_are_held_until_their_slot_is_used_again():

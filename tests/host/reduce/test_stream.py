@@ -62,12 +62,16 @@ class Bench:
             for stream, tensor in zip(self.streams, tensors, strict=True)
         ]
 
+    def submit_integers(self, size):
+        values = tensors(np.random.default_rng(1), len(self.streams), size, integers)
+        return self.submit(values), values
+
     def total(self, name):
         return sum(getattr(stream.counters, name) for stream in self.streams)
 
 
-def bench(workers, slots=SLOTS, *, switch=ModelSwitch, weather=None, seed=0, pace=PACE, **options):
-    network = Network(switch(workers, slots), weather, seed)
+def bench(workers, slots=SLOTS, *, weather=None, seed=0, pace=PACE, **options):
+    network = Network(ModelSwitch(workers, slots), weather, seed)
     more = {"pace": pace, "clock": network.clock, **options}
     return Bench(network, started_streams(network.link, workers, **more))
 
@@ -96,7 +100,7 @@ def assert_integer_sums(reductions, values, **_):
         assert np.array_equal(reduction.result, expected)
 
 
-def assert_float_sums(reductions, values, divisor=1, bits=48, slots=SLOTS):
+def assert_float_sums(reductions, values, bits=48, slots=SLOTS):
     """Within the bound of each scale, and the rounding to float32."""
     workers, first = len(values), reductions[0].result
     for reduction in reductions:
@@ -106,8 +110,8 @@ def assert_float_sums(reductions, values, divisor=1, bits=48, slots=SLOTS):
         parts = np.array([each[part] for each in values], dtype=np.float64)
         largest = np.abs(parts).max()
         exponent = -126 if largest == 0 else max(-126, int(np.ceil(np.log2(largest))))
-        bound = largest_error(workers, exponent, bits) / divisor
-        exact = parts.sum(axis=0) / divisor
+        bound = largest_error(workers, exponent, bits)
+        exact = parts.sum(axis=0)
         error = np.abs(first[part].astype(np.float64) - exact)
         rounding = np.abs(exact) * 2.0**-24 + 2.0**-150
         assert (error <= (float(bound) + rounding) * (1 + 2.0**-20)).all()
@@ -222,8 +226,7 @@ def test_a_lost_sum_is_still_in_the_switch_when_others_go_on():
         return True
 
     table.network.lose = lose
-    values = tensors(np.random.default_rng(1), 2, 4 * GROUP, integers)
-    reductions = table.submit(values)
+    reductions, values = table.submit_integers(4 * GROUP)
     table.run(seconds=0.9)
     assert_integer_sums(reductions, values)
     assert len(lost) == 3
@@ -353,7 +356,7 @@ def test_frames_of_other_kinds_are_ignored():
 
 def test_the_next_stream_begins_after_the_newest_fragment():
     table = bench(2)
-    table.submit(tensors(np.random.default_rng(1), 2, 3 * GROUP, integers))
+    table.submit_integers(3 * GROUP)
     table.run()
     # One ahead and 24 with data, from 8 on.
     opening = table.streams[0].query()
@@ -366,13 +369,12 @@ def test_numbers_use_all_40_bits():
     for first in (2**32 - SLOTS, 2**40 - 8 * SLOTS):
         for stream in table.streams:
             stream.start(first)
-        values = tensors(np.random.default_rng(1), 2, 6 * GROUP, integers)
-        reductions = table.submit(values)
+        reductions, values = table.submit_integers(6 * GROUP)
         table.run()
         assert_integer_sums(reductions, values)
     assert table.streams[0].query().newest == 2**40 - 2 * SLOTS
     with pytest.raises(RoundMismatchError):
-        table.submit(tensors(np.random.default_rng(1), 2, 6 * GROUP, integers))
+        table.submit_integers(6 * GROUP)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -412,8 +414,7 @@ def seconds_after_loss(table, loser, fragments):
 def test_a_sum_that_only_others_have_is_asked_for(loser):
     """One worker loses all sums of one fragment, and then the switch forgets it."""
     table = bench(3)
-    values = tensors(np.random.default_rng(1), 3, 2 * GROUP, integers)
-    reductions = table.submit(values)
+    reductions, values = table.submit_integers(2 * GROUP)
     assert 0.5 < seconds_after_loss(table, loser, [SLOTS + 2]) < 3.0
     assert_integer_sums(reductions, values)
     assert table.streams[loser].counters.asked >= 1
@@ -422,8 +423,7 @@ def test_a_sum_that_only_others_have_is_asked_for(loser):
 
 def test_many_sums_that_only_others_have_do_not_take_a_second_each():
     table = bench(3, 64)
-    values = tensors(np.random.default_rng(1), 3, 40 * 256, integers)
-    reductions = table.submit(values)
+    reductions, values = table.submit_integers(40 * 256)
     here = range(66, 86)
     assert seconds_after_loss(table, 2, here) < 5.0
     assert_integer_sums(reductions, values)
@@ -432,7 +432,7 @@ def test_many_sums_that_only_others_have_do_not_take_a_second_each():
 
 def test_a_worker_that_ends_is_named_within_the_patience():
     table = bench(4)
-    table.submit(tensors(np.random.default_rng(1), 4, 2 * GROUP, integers))
+    table.submit_integers(2 * GROUP)
     for _ in range(3):
         table.step()
     table.network.cut = {2}
@@ -485,7 +485,7 @@ def test_heavy_loss_is_repaired_without_long_pauses():
     """Sums that wait for repetitions of others do not count as long round trips."""
     for seed in range(3):
         table = bench(5, weather=Weather(loss=0.1), seed=seed)
-        table.submit(tensors(np.random.default_rng(1), 5, 15 * GROUP, integers))
+        table.submit_integers(15 * GROUP)
         table.run(seconds=2.0)
 
 

@@ -25,6 +25,7 @@ from switchgnn.host.wire.header import (
     places_bytes,
     unpack_header,
 )
+from switchgnn.host.wire.narrow import pack_lanes
 from switchgnn.host.wire.native import write_checksums
 from tests.host.addresses import ADDRESSES
 
@@ -83,18 +84,6 @@ def lanes_for(word: int, bits: int = 32):
     return st.lists(lane, min_size=lanes, max_size=lanes)
 
 
-def narrow_body(lanes, bits):
-    """Numbers of 8 or 16 bits as the page draws them."""
-    parts = 32 // bits
-    padded = [*lanes, *[0] * (-len(lanes) % (8 * parts))]
-    body = bytearray(4 * len(padded) // parts)
-    for number, each in enumerate(padded):
-        group, part = divmod(number // 8, parts)
-        at = 32 * group + 4 * (number % 8) + part * bits // 8
-        body[at : at + bits // 8] = (each + 2 ** (bits - 1)).to_bytes(bits // 8, "big")
-    return bytes(body)
-
-
 def body_of(header: Header, data) -> tuple[bytes, object]:
     kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
@@ -102,7 +91,8 @@ def body_of(header: Header, data) -> tuple[bytes, object]:
             return b"", None
         lanes = data.draw(lanes_for(header.fragment, header.bits))
         if header.bits < 32:
-            return narrow_body(lanes, header.bits), NarrowFragment(lanes=lanes)
+            body = pack_lanes(np.array([lanes], dtype=np.int32), header.bits).tobytes()
+            return body, NarrowFragment(lanes=lanes)
         return np.array(lanes, dtype=">i4").tobytes(), Fragment(lanes=lanes)
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
         return b"", None

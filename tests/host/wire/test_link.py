@@ -44,14 +44,9 @@ def some_rows(count, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, SIZE), dtype=np.uint8)
 
 
-def received(end, count, *, batches=True):
+def received(end, count):
     frames = []
     while len(frames) < count:
-        if not batches:
-            frame = end.receive(SECONDS)
-            assert frame is not None
-            frames.append(bytes(frame))
-            continue
         batch = end.receive_batch(SECONDS)
         assert batch is not None
         frames += [bytes(batch.frame(index)) for index in range(batch.first, batch.count)]

@@ -67,7 +67,7 @@ class SlotDependsOnBlockAndVertex(RecoveryTest):
         self.entries.add_fanout(block=1, source=103, slots={5: (7, 2)})
         self.add_destination(901, worker=0, slot=7, bank=5, expected=2)
         with self.counted(Outcome.AGGREGATED, 4, completed={0: 1}):
-            first = [self.send_feature(s, worker=own) for s, own in PAIR.items()]
+            first = self.send_features(PAIR)
             self.expect_sum(900, first)
             self.send_feature(103, worker=1)
             self.send_feature(101, worker=0, block=2)

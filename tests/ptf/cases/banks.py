@@ -20,8 +20,7 @@ class CompletionInTheMiddle(SwitchTest):
     """A sum leaves from a middle bank, and the loop resumes after it."""
 
     def runTest(self) -> None:
-        for source, worker in {101: 0, 102: 1, 103: 2}.items():
-            self.add_source(source, worker=worker)
+        self.add_owners({101: 0, 102: 1, 103: 2})
         # 103 is no neighbour of bank 1's destination.
         for source, banks in {101: (0, 1, 2), 102: (0, 1, 2), 103: (0, 2)}.items():
             slots = {bank: (5, 2 if bank == 1 else 3) for bank in banks}
@@ -53,7 +52,7 @@ class StaleBankDoesNotStopTheWay(SwitchTest):
         self.check_sum(900, {103: 2}, bank=1, block=2)
         events = {"completed": {0: 1, 2: 1}, "stale": {1: 2}}
         with self.counted(Outcome.AGGREGATED, 2, passes={3: 1, 1: 1, 2: 1}, **events):
-            sent = [self.send_feature(source, worker=own) for source, own in SOURCES.items()]
+            sent = self.send_features(SOURCES)
             self.expect_sum(910, sent, worker=0)
             self.expect_sum(912, sent, worker=2)
 
@@ -93,8 +92,7 @@ class AMaximumDoesNotGrowTwice(SwitchTest):
     """A feature that meets itself in a slot is counted again, but changes no number."""
 
     def runTest(self) -> None:
-        for source, worker in SOURCES.items():
-            self.add_source(source, worker=worker)
+        self.add_owners(SOURCES)
         for source, hops in ((101, 2), (102, 1)):
             for hop in range(hops):
                 entry = {"hop": hop, "last_hop": hop == hops - 1}

@@ -9,7 +9,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     NEXT_ROUND,
     PLAN,
     STRANGER_PORT,
-    WORKERS,
     barrier_answer,
     done,
     port_of,
@@ -44,21 +43,6 @@ class RepeatedDoneIsCountedOnce(BarrierTest):
         self.ask(0, Kind.WAITING, workers=0b101, block=1)
         self.ask(2, Kind.WAITING, workers=0b101, block=1)
         self.complete(1, block=1)
-
-
-class LateDoneForAnEarlierBlock(BarrierTest):
-    """A late `done` for an earlier block is answered; the current one loses nothing."""
-
-    def runTest(self) -> None:
-        self.open()
-        self.collect(0, 1, block=1)
-        self.complete(2, block=1)
-        self.collect(0, block=2)
-        self.ask(1, Kind.ADVANCE, workers=MEMBERS, block=1)
-        self.ask(2, Kind.ADVANCE, workers=MEMBERS, block=0)
-        self.ask(0, Kind.WAITING, workers=0b001, block=2)
-        self.collect(1, block=2)
-        self.complete(2, block=2)
 
 
 class ForeignBitIsRefused(BarrierTest):
@@ -113,10 +97,7 @@ class IncarnationTest(BarrierTest):
 
     def setUp(self) -> None:
         super().setUp()
-        for worker in WORKERS:
-            self.report(worker, block=0, incarnation=5)
-        for to in map(port_of, WORKERS):
-            self.receive(to)
+        self.open(incarnation=5)
 
 
 class AnotherProcessIsRefused(IncarnationTest):
@@ -330,11 +311,7 @@ class LeafReportsTheHeartbeatsOfItsWorkers(LeafTest):
     """Also while one of them is busy: its last `done` goes up, and with it all heartbeats."""
 
     def runTest(self) -> None:
-        with self.counted(Outcome.DONE_COLLECTED, 3):
-            for worker in (0, 1, 2):
-                asked = done(worker, block=0)
-                self.send(port_of(worker), asked)
-            self.expect(ABOVE, relayed(resigned(asked, Src_id=LEAF, Dst_id=0), to=ABOVE))
+        self.report_all(block=0)
         for worker in (0, 1):
             with self.counted(Outcome.DONE_COLLECTED):
                 asked = done(worker, block=1, heartbeat=1 << worker)
@@ -343,19 +320,17 @@ class LeafReportsTheHeartbeatsOfItsWorkers(LeafTest):
         with self.counted(Outcome.DONE_REPEATED):
             self.send(2, asked)
             self.expect(2, barrier_answer(Kind.WAITING, asked, to=2, **known))
-        for heartbeat, heartbeats in ((0b100, 0b111), (0, 0b011)):
-            busy = done(2, block=0, heartbeat=heartbeat)
+        for worker, heartbeat, heartbeats in (
+            (2, 0b100, 0b111),
+            (2, 0, 0b011),
+            (0, 0, 0b010),
+            (1, 0, 0),
+        ):
+            busy = done(worker, block=0, heartbeat=heartbeat)
             with self.counted(Outcome.DONE_REPEATED):
-                self.send(3, busy)
+                self.send(port_of(worker), busy)
                 reported = resigned(busy, Src_id=LEAF, Dst_id=0)
                 reported["Barrier"].workers = heartbeats
-                self.expect(ABOVE, relayed(reported, to=ABOVE))
-        with self.counted(Outcome.DONE_REPEATED, 2):
-            for worker in (0, 1):
-                rests = done(worker, block=0)
-                self.send(port_of(worker), rests)
-                reported = resigned(rests, Src_id=LEAF, Dst_id=0)
-                reported["Barrier"].workers = 0b10 if worker == 0 else 0
                 self.expect(ABOVE, relayed(reported, to=ABOVE))
 
 

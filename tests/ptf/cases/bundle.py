@@ -56,16 +56,8 @@ class BundleTest(SwitchTest):
                     hop=place,
                     last_hop=place == len(firsts) - 1,
                 )
-            self.add_destination(
-                *(900 + place,),
-                worker=2,
-                slot=5,
-                bank=bank,
-                block=block,
-                expected=2,
-                place=place,
-                sums=len(firsts),
-            )
+            slot = {"slot": 5, "bank": bank, "block": block, "place": place}
+            self.add_destination(900 + place, worker=2, expected=2, sums=len(firsts), **slot)
 
     def bundles(self, block: int, rows: int, width: int) -> tuple[list[Packet], list[Lanes]]:
         """Return the packets of both workers, and their rows."""
@@ -76,6 +68,19 @@ class BundleTest(SwitchTest):
             content.append(numbers.reshape(rows, width))
         return sent, content
 
+    def check_sums(self, block: int, rows: int, width: int, most: int = BANKS) -> None:
+        """Begin a session, and let the rows for some sums meet, which leave in their bundles."""
+        firsts = self.begin(rows, width)[:most]
+        self.meet(block, firsts, rows)
+        (one, other), (left, right) = self.bundles(block, rows, width)
+        total = [left[p % rows] + right[(-1 - p) % rows] for p in range(len(firsts))]
+        with self.counted(Outcome.AGGREGATED, 2, completed=dict.fromkeys(firsts, 1)):
+            self.send(1, one)
+            self.send(2, other)
+            for begin in range(0, len(firsts), rows):
+                some = dict(enumerate(total[begin : begin + rows], begin))
+                self.expect(3, bundle_to(3, some, of=rows, completed_by=other))
+
     def shapes(self) -> tuple[tuple[int, int], ...]:
         """Return the shapes that this switch takes."""
         return OF_BMV2 if test_param_get("setting") == "bmv2" else SHAPES
@@ -85,37 +90,19 @@ class RowsMeet(BundleTest):
     """Each slot gets the row of its entry, and sums leave in full bundles as they complete."""
 
     def runTest(self) -> None:
-        for source, worker in zip(BUNDLES.values(), BUNDLES, strict=True):
+        for worker, source in BUNDLES.items():
             self.add_source(source, worker=worker)
-        for block, (rows, width) in enumerate(self.shapes(), 1):
-            firsts = self.begin(rows, width)
-            self.meet(block, firsts, rows)
-            (one, other), (left, right) = self.bundles(block, rows, width)
-            total = [left[p % rows] + right[(-1 - p) % rows] for p in range(len(firsts))]
-            with self.counted(Outcome.AGGREGATED, 2, completed=dict.fromkeys(firsts, 1)):
-                self.send(1, one)
-                self.send(2, other)
-                for begin in range(0, len(firsts), rows):
-                    some = dict(enumerate(total[begin : begin + rows], begin))
-                    self.expect(3, bundle_to(3, some, of=rows, completed_by=other))
+        for block, shape in enumerate(self.shapes(), 1):
+            self.check_sums(block, *shape)
 
 
 class TheLastBundleIsNotFull(BundleTest):
     """It leaves with the last sum of the worker; what is not in it is zeros and has no place."""
 
     def runTest(self) -> None:
-        rows, width = 4, 10
         for worker, source in BUNDLES.items():
             self.add_source(source, worker=worker)
-        firsts = self.begin(rows, width)[:6]
-        self.meet(1, firsts, rows)
-        (one, other), (left, right) = self.bundles(1, rows, width)
-        total = [left[p % rows] + right[(-1 - p) % rows] for p in range(len(firsts))]
-        with self.counted(Outcome.AGGREGATED, 2, completed=dict.fromkeys(firsts, 1)):
-            self.send(1, one)
-            self.send(2, other)
-            self.expect(3, bundle_to(3, dict(enumerate(total[:4])), of=rows, completed_by=other))
-            self.expect(3, bundle_to(3, dict(enumerate(total[4:], 4)), of=rows, completed_by=other))
+        self.check_sums(1, 4, 10, most=6)
 
 
 class ASumOnTheShelfIsRecalledAlone(BundleTest):
@@ -126,15 +113,8 @@ class ASumOnTheShelfIsRecalledAlone(BundleTest):
         self.add_source(FIRST_BUNDLE, worker=0)
         firsts = self.begin(rows, width)
         for place, bank in enumerate(firsts[:2]):
-            self.add_destination(
-                *(900 + place,),
-                worker=2,
-                slot=5,
-                bank=bank,
-                expected=1 + place,
-                place=place,
-                sums=2,
-            )
+            slot = {"slot": 5, "bank": bank, "place": place}
+            self.add_destination(900 + place, worker=2, expected=1 + place, sums=2, **slot)
         slots = {firsts[0]: (5, 1), firsts[1]: (5, 2)}
         self.entries.add_fanout(block=1, source=FIRST_BUNDLE, slots=slots, rows={firsts[0]: 3})
         numbers = random_lanes(1, rows * width)

@@ -31,25 +31,19 @@ def damaged(packet: Packet) -> list[bytes]:
 
 
 class EveryByteOfAFeatureIsChecked(SwitchTest):
-    """One wrong bit in any byte of header, checksum or lanes; then the right frame counts."""
+    """And of a RECALL and a FETCH: one wrong bit in any byte of header, checksum or lanes.
+
+    There is no answer, and nothing is released; then the right frame counts.
+    """
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
-        frames = damaged(feature(101, random_lanes(1), port=1))
-        with self.counted(Outcome.MALFORMED, len(frames), passes={}):
-            self.send(1, *frames)
-        self.check_sum(900, SOURCES)
-
-
-class EveryByteOfABarePacketIsChecked(SwitchTest):
-    """One wrong bit in any byte of a RECALL or a FETCH: no answer, and nothing is released."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        for packet in (recall(900, port=3), fetch(101, 900, port=3)):
-            frames = damaged(packet)
-            with self.counted(Outcome.MALFORMED, len(frames), passes={}):
-                self.send(3, *frames)
+        whole = {1: [feature(101, random_lanes(1), port=1)]}
+        whole[3] = [recall(900, port=3), fetch(101, 900, port=3)]
+        for port, packets in whole.items():
+            for frames in map(damaged, packets):
+                with self.counted(Outcome.MALFORMED, len(frames), passes={}):
+                    self.send(port, *frames)
         self.check_sum(900, SOURCES)
 
 

@@ -51,9 +51,7 @@ class EveryBankIsFound(RecoveryTest):
             self.add_sum(900 + bank, SOURCES, bank=bank, block=1 + bank, known=known)
         for bank in range(BANKS):
             with self.counted(Outcome.AGGREGATED, 2, completed={bank: 1}):
-                sent = [
-                    self.send_feature(s, worker=own, block=1 + bank) for s, own in SOURCES.items()
-                ]
+                sent = self.send_features(SOURCES, block=1 + bank)
                 self.expect_sum(900 + bank, sent)
             self.check_recalled(900 + bank, sent, bank=bank, block=1 + bank)
             for fetched in (101, 102):

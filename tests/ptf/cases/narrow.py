@@ -26,7 +26,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     Lanes,
     ack_of,
     feature,
-    fewest_bits,
     random_lanes,
     reduce_,
     relayed,
@@ -128,9 +127,6 @@ class TheFewestBitsThatHoldTheSum(NarrowTest):
     def runTest(self) -> None:
         edges = [value for bits in (8, 16) for value in (2 ** (bits - 1), -(2 ** (bits - 1)) - 1)]
         values = [near for edge in edges for near in (edge, edge - np.sign(edge))]
-        self.assertEqual(
-            [fewest_bits(with_one(value, 0)) for value in values], [16, 8, 16, 8, 32, 16, 32, 16]
-        )
         round_ = 0
         for value in (*values, 1, -1, 2**31 - 1, -(2**31)):
             for at in (0, 7, 8, 16, 31):

@@ -91,15 +91,6 @@ class FetchBeforeAllOthers(SumTest):
         self.check_missing(900, count=RELEASED, events=GIVEN_BACK, round_=3)
 
 
-class FetchOfACompleteSum(SumTest):
-    """A sum that crossed the fetch is not sent again."""
-
-    def runTest(self) -> None:
-        self.complete(*SOURCES)
-        self.check_fetch(103, 900, owner=2)
-        self.check_missing(900, count=RELEASED, events=GIVEN_BACK)
-
-
 class FetchOfAnOlderTag(SumTest):
     """It is relayed, as its owner may still have the feature; the newer sum is not released."""
 
@@ -114,7 +105,11 @@ class FetchReleasesOneSlotOnly(RecoveryTest):
     """A source's other sums go on, in the pass that finds one of its slots released."""
 
     def runTest(self) -> None:
-        _add_two_sums(self)
+        for source in (101, 102):
+            self.add_source(source, worker=source - 101)
+            self.entries.add_fanout(block=1, source=source, slots={0: (7, 2), 3: (7, 2)})
+        for vertex, bank in ((900, 0), (901, 3)):
+            self.add_destination(vertex, worker=2, slot=7, bank=bank, expected=2)
         self.check_fetch(102, 900, owner=1)
         with self.counted(Outcome.AGGREGATED, 2, completed={3: 1}, released={0: 2}):
             sent = [self.send_feature(101, worker=0), self.send_feature(102, worker=1, Echo=1)]
@@ -150,12 +145,3 @@ class ResentIsNotRemembered(SumTest):
             self.expect(1, ack_of(packet, accepted=1))
         self.check_resent(900, owner=2, fragment=0, round_=0, Echo=1)
         self.complete(102, 103, before=sent)
-
-
-def _add_two_sums(test: RecoveryTest) -> None:
-    """Let sources 101 and 102 meet in slot 7 of bank 0 and of bank 3."""
-    for source in (101, 102):
-        test.add_source(source, worker=source - 101)
-        test.entries.add_fanout(block=1, source=source, slots={0: (7, 2), 3: (7, 2)})
-    for vertex, bank in ((900, 0), (901, 3)):
-        test.add_destination(vertex, worker=2, slot=7, bank=bank, expected=2)

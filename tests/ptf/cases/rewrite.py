@@ -4,9 +4,15 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from switchgnn.controller import Outcome
-from switchgnn.host.scapy_host.layers import SwitchGNN
-from switchgnn.host.wire.header import Kind
-from tests.ptf.switchgnn_ptf.packets import ack_of, feature, random_lanes, resigned, sum_of, sum_to
+from switchgnn.controller.controls.loop import FIRST_LOOP_PORT, LOOP_LANES, result_group
+from tests.ptf.switchgnn_ptf.packets import (
+    STRANGER_PORT,
+    ack_of,
+    feature,
+    random_lanes,
+    resigned,
+    sum_to,
+)
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 SOURCES = {101: 0, 102: 1}
@@ -34,14 +40,16 @@ class PortWithoutEntryKeepsAddresses(SwitchTest):
     """Without an entry the sender's addresses stay; the rest is done all the same."""
 
     def runTest(self) -> None:
-        self.add_sum(900, {101: 0})
-        self.entries.remove_rewrite(port=3)
+        self.add_sum(900, {101: 0}, worker=STRANGER_PORT - 1)
+        lane = 101 % LOOP_LANES
+        ports = [STRANGER_PORT, FIRST_LOOP_PORT + lane]
+        self.entries.add_group(result_group(STRANGER_PORT - 1) + lane, ports)
         with self.counted(Outcome.AGGREGATED):
             packet, lanes = self.send_feature(101, worker=0)
-            expected = sum_to(3, 900, lanes, count=1, completed_by=packet)
+            expected = sum_to(STRANGER_PORT, 900, lanes, count=1, completed_by=packet)
             for layer in (Ether, IP):
                 expected[layer].src, expected[layer].dst = packet[layer].src, packet[layer].dst
-            self.expect(3, resigned(expected))
+            self.expect(STRANGER_PORT, resigned(expected))
 
 
 class SumNamesItsDestination(SwitchTest):
@@ -53,10 +61,5 @@ class SumNamesItsDestination(SwitchTest):
             sent = [self.send_feature(101, worker=0)]
             fields = {"Echo": 1, "Feature_group": 7, "Level": 1}
             sent.append(self.send_feature(102, worker=1, Dst_id=12345, **fields))
-            total = sum_of(lanes for _, lanes in sent)
-            packet = sum_to(3, 900, total, count=2, completed_by=sent[-1][0])
-            header = packet[SwitchGNN]
-            self.assertEqual((header.Kind, header.Src_id, header.Dst_id), (Kind.SUM, 0, 900))
-            self.assertEqual((header.Count, header.Echo), (2, 0))
-            self.expect(3, packet)
+            self.expect_sum(900, sent)
             self.expect(2, ack_of(sent[-1][0], accepted=1))

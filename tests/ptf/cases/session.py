@@ -1,15 +1,19 @@
 """session.p4: the install, the tier among several switches, the workers of the ports."""
 
-from scapy.packet import Packet
-
 from switchgnn.base.network import mac_number
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import SESSION_MASK, Kind
-from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, LeafTest, LeavesTest
+from tests.ptf.switchgnn_ptf.bases import (
+    ABOVE,
+    ELSEWHERE,
+    LEAF,
+    LeafTest,
+    LeavesTest,
+    answer_from_above,
+    report,
+)
 from tests.ptf.switchgnn_ptf.packets import (
-    NETWORK,
-    WORKERS,
     barrier_answer,
     done,
     feature,
@@ -21,7 +25,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     recall,
     relayed,
     resigned,
-    station,
 )
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 
@@ -108,20 +111,6 @@ class DoneOfAnotherSessionIsToldTheRightOne(SwitchTest):
             self.expect(1, barrier_answer(Kind.WAITING, asked, to=1, workers=0b001, magnitude=3))
 
 
-def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
-    """Return the DONE of the leaf that ``asked`` leads to."""
-    packet = relayed(resigned(asked, Src_id=LEAF, Dst_id=largest), to=ABOVE)
-    packet["SwitchGNN"].payload.magnitude = magnitude
-    return packet
-
-
-def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
-    """Return the word of a spine."""
-    packet = barrier_answer(kind, asked, to=ABOVE, **body)
-    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
-    return packet
-
-
 class LeafReportsWhenItsWorkersAreDone(LeafTest):
     """To the spine, in its own name, with the maximum; no answer goes down yet."""
 
@@ -142,11 +131,7 @@ class LeafReportsAgainWhenAsked(LeafTest):
 
     def runTest(self) -> None:
         for block in (0, 1):
-            with self.counted(Outcome.DONE_COLLECTED, 3):
-                for worker in WORKERS:
-                    asked = done(worker, block=block)
-                    self.send(port_of(worker), asked)
-                self.expect(ABOVE, report(asked))
+            self.report_all(block=block)
         for block in (1, 0):
             again = done(1, block=block)
             with self.counted(Outcome.DONE_REPEATED):

@@ -62,8 +62,7 @@ class NeighboursAreLeftAlone(WidthTest):
     """Slots of the same number in all groups of banks keep their own sums."""
 
     def runTest(self) -> None:
-        for source, own in SOURCES.items():
-            self.add_source(source, worker=own)
+        self.add_owners(SOURCES)
         for block, lanes in enumerate(FRAME_BYTES, 1):
             self.meet(SOURCES, dict.fromkeys(range(0, BANKS, banks_of(lanes)), 5), block=block)
         for block, lanes in enumerate(FRAME_BYTES, 1):
@@ -74,10 +73,7 @@ class NeighboursAreLeftAlone(WidthTest):
             if len(firsts) == 1:
                 passes = {1: 2}
             with self.counted(Outcome.AGGREGATED, 2, passes=passes, completed=completed):
-                sent = [
-                    self.send_feature(source, worker=own, numbers=lanes, block=block)
-                    for source, own in SOURCES.items()
-                ]
+                sent = self.send_features(SOURCES, numbers=lanes, block=block)
                 for bank in firsts:
                     self.expect_sum(900 + bank, sent)
 
@@ -86,8 +82,7 @@ class SeveralHopsOfAWideFrame(WidthTest):
     """A frame that goes around is as wide in all its passes."""
 
     def runTest(self) -> None:
-        for source, own in SOURCES.items():
-            self.add_source(source, worker=own)
+        self.add_owners(SOURCES)
         for lanes in WIDE:
             block = WIDTHS[lanes]
             for source in SOURCES:
@@ -103,10 +98,7 @@ class SeveralHopsOfAWideFrame(WidthTest):
                 self.add_destination(900 + hop, worker=2, slot=5 + hop, block=block)
             self.begin(lanes)
             with self.counted(Outcome.AGGREGATED, 2, passes={1: 4}, completed={0: 2}):
-                sent = [
-                    self.send_feature(source, worker=own, numbers=lanes, block=block)
-                    for source, own in SOURCES.items()
-                ]
+                sent = self.send_features(SOURCES, numbers=lanes, block=block)
                 for hop in (0, 1):
                     self.expect_sum(900 + hop, sent)
 
@@ -159,12 +151,7 @@ class WidthIsPartOfTheTurn(BarrierTest):
     def runTest(self) -> None:
         self.serve(session=self.session + 1, lanes=64)
         self.add_sum(900, SOURCES)
-        for worker in (0, 1):
-            with self.counted(Outcome.DONE_COLLECTED):
-                self.report(worker, block=0, lanes=32)
-        with self.counted(Outcome.DONE_COLLECTED):
-            last = self.report(2, block=0, lanes=32)
-            self.expect_advance(last)
+        self.open(lanes=32)
         with self.counted(Outcome.WRONG_TAG, passes={}):
             self.send(1, feature(101, random_lanes(1, 64), port=1))
         self.check_sum(900, SOURCES)

@@ -7,8 +7,7 @@ from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import LAST_FRAGMENT, NOBODY, Kind, Refusal
-from tests.ptf.cases.session import answer_from_above, report
-from tests.ptf.switchgnn_ptf.bases import ABOVE, BarrierTest, LeafTest
+from tests.ptf.switchgnn_ptf.bases import ABOVE, BarrierTest, LeafTest, answer_from_above
 from tests.ptf.switchgnn_ptf.packets import (
     NEXT_ROUND,
     done,
@@ -249,8 +248,8 @@ class ARestartForgetsWhatWasEarly(EarlyTest):
         check_too_early(self, *TOO_EARLY)
 
 
-class LeafTurnTest(LeafTest):
-    """Cases in which a spine completes the barrier."""
+class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTest):
+    """It reports the announcement, and admits early features with the ADVANCE."""
 
     def hear(self, word: Packet) -> None:
         """Let an answer of the spine pass to all workers."""
@@ -259,15 +258,11 @@ class LeafTurnTest(LeafTest):
             for worker in (0, 1, 2):
                 self.expect(port_of(worker), relayed(word, to=port_of(worker)))
 
-
-class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
-    """It reports the announcement, and admits early features with the ADVANCE."""
-
     def runTest(self) -> None:
         self.add_part(SOURCES)
         self.serve(any_tag=0)
         self.pass_barrier(block=0, following=(1, 0))
-        asked = self.collect(block=1, following=(1, 0), early=True)
+        asked = self.report_all(block=1, following=(1, 0), early=True)
         for heard in (
             None,
             answer_from_above(Kind.WAITING, asked, workers=1),
@@ -279,7 +274,7 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
                 self.send(1, feature(101, random_lanes(1), port=1, **EARLY))
         self.hear(answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS))
         self.check_early()
-        opening = self.collect(block=0, round_=2, following=(2, 0))
+        opening = self.report_all(block=0, round_=2, following=(2, 0))
         self.check_refused(EARLY)
         self.hear(answer_from_above(Kind.ADVANCE, opening, workers=MEMBERS, round_=2))
         with self.counted(Outcome.WRONG_TAG, passes={}):
@@ -304,16 +299,7 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTurnTest):
             self.send(2, packet)
             self.receive(2)
 
-    def collect(self, *, round_: int = 1, **fields: Any) -> Packet:
-        """Let all workers of the leaf report; return what it reports."""
-        with self.counted(Outcome.DONE_COLLECTED, 3):
-            for worker in (0, 1, 2):
-                asked = done(worker, round_=round_, **fields)
-                self.send(port_of(worker), asked)
-            self.expect(ABOVE, report(asked))
-        return asked
-
     def pass_barrier(self, **fields: Any) -> None:
         """Let all workers of the leaf report, and the spine say that all are done."""
-        asked = self.collect(**fields)
+        asked = self.report_all(**fields)
         self.hear(answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS))

@@ -218,6 +218,15 @@ class LeafTest(SwitchTest):
             self.entries.add_group(result_group(3) + lane, [ABOVE, FIRST_LOOP_PORT + lane])
         self.entries.flush()
 
+    def report_all(self, **fields: Any) -> Packet:
+        """Let all workers report DONE, and expect what the leaf reports; return the last one's."""
+        with self.counted(Outcome.DONE_COLLECTED, len(WORKERS)):
+            for worker in WORKERS:
+                asked = done(worker, **fields)
+                self.send(port_of(worker), asked)
+            self.expect(ABOVE, report(asked))
+        return asked
+
     def add_part(self, sources: dict[int, int], *, worker: int | None = 2) -> None:
         """Let sources of 900 meet in a slot whose sum goes up; ``worker`` None: another leaf's."""
         for source, owner in sources.items():
@@ -268,6 +277,20 @@ class LeavesTest(SwitchTest):
         self.entries.add_group(ALL_WORKERS_GROUP, [1, 2])
         self.entries.set("tier", "set_tier", above=0, number=0, elsewhere=0, leaves=1)
         self.entries.set_session(session=self.session, plan=PLAN, members=0b1111)
+
+
+def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
+    """Return the DONE of the leaf that ``asked`` leads to."""
+    packet = relayed(resigned(asked, Src_id=LEAF, Dst_id=largest), to=ABOVE)
+    packet["SwitchGNN"].payload.magnitude = magnitude
+    return packet
+
+
+def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
+    """Return the word of a spine."""
+    packet = barrier_answer(kind, asked, to=ABOVE, **body)
+    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
+    return packet
 
 
 def from_above(kind: Kind, vertex: int, **fields: Any) -> Packet:

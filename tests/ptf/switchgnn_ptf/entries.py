@@ -140,12 +140,6 @@ class Entries:
             worker_ip=int(IPv4Address(station.ip)),
         )
 
-    def remove_rewrite(self, *, port: int) -> None:
-        """Take one entry away before its time."""
-        for update in [u for u in self._undo if self._is_rewrite(u, port)]:
-            self._undo.remove(update)
-            self._pending.append(update)
-
     def add_group(self, number: int, ports: Iterable[int]) -> None:
         """Add a multicast group; a port that is named twice gets two copies."""
         self._pending.append(_group(INSERT, number, ports))
@@ -158,13 +152,6 @@ class Entries:
     def _set_session(self, entry: SessionEntry) -> None:
         session = Session(self._layout)
         self._pending.append(default_update(session.table, session.encode(entry)))
-
-    def _is_rewrite(self, update: p4r.Update, port: int) -> bool:
-        entry = update.entity.table_entry
-        return (
-            entry.table_id == self._layout.table("rewrite").id
-            and int.from_bytes(entry.match[0].exact.value, "big") == port
-        )
 
 
 def _group(kind: "p4r.Update.Type.ValueType", number: int, ports: Iterable[int]) -> p4r.Update:

@@ -5,6 +5,7 @@ Each function changes the compiled program (p4c's JSON, parsed) in place.
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from switchgnn.p4src import Program
@@ -123,18 +124,6 @@ def forget_the_level(compiled: Json) -> None:
     ]
 
 
-@noticed_by("loop.RecallOfTheIncomplete")
-def ask_no_leaf(compiled: Json) -> None:
-    """Let a spine answer the asker, but ask no leaf."""
-    _action(compiled, "SwitchIngress.answer.recall_parts")["primitives"] = []
-
-
-@noticed_by("loop.MissingBringsThePartAgain")
-def keep_the_part(compiled: Json) -> None:
-    """Let a MISSING from above not bring the part again."""
-    _action(compiled, "SwitchIngress.answer.send_part")["primitives"] = []
-
-
 @noticed_by("session.LeafReportsWhenItsWorkersAreDone")
 def report_as_a_worker(compiled: Json) -> None:
     """Let a leaf pass the last DONE up as it is, in the name of its worker."""
@@ -142,18 +131,6 @@ def report_as_a_worker(compiled: Json) -> None:
         to = step["parameters"][0]
         if to["value"] == ["switchgnn", "src_id"]:
             step["parameters"][1] = to
-
-
-@noticed_by("window.LaterPacketsAreRefused")
-def let_any_tag_in(compiled: Json) -> None:
-    """Let TagWindow and Barrier accept tags outside the window."""
-    accept(compiled, "0x17")
-
-
-@noticed_by("window.WorkersMustAgreeOnWhatIsNext")
-def agree_with_all(compiled: Json) -> None:
-    """Let Barrier accept any next block in a DONE."""
-    accept(compiled, "0x18")
 
 
 @noticed_by("barrier.OnlyItsOwn")
@@ -231,12 +208,6 @@ def forget_exponents(compiled: Json) -> None:
     _leave_out(compiled, "SwitchIngress.reduce.look", "SwitchIngress.reduce.exponents")
 
 
-@noticed_by("reduce.LeafOfReduce")
-def reduce_as_a_worker(compiled: Json) -> None:
-    """Let a leaf's sum go up as the contribution of the worker that completed it."""
-    _action(compiled, "SwitchEgress.rewrite.make_reduce")["primitives"] = []
-
-
 @noticed_by("narrow.WideAndNarrowMeetInOneSlot")
 def keep_the_bias(compiled: Json) -> None:
     """Let Widen add the numbers of 8 and 16 bits with their bias."""
@@ -255,10 +226,31 @@ def forget_the_sign(compiled: Json) -> None:
 
 @noticed_by("narrow.NoSuchBits")
 def take_any_bits(compiled: Json) -> None:
-    """Let the parser take a packet whose bits its width cannot have as one without a body."""
-    for state in compiled["parsers"][0]["parse_states"]:
-        if state["name"] in ("parse_nothing", "parse_reduce"):
-            state["parser_ops"] = []
+    """Let Admission take packets whose bits their width cannot have."""
+    for comparison in operations(ingress(compiled)["conditionals"], ">"):
+        if "width" in json.dumps(comparison["left"]):
+            comparison.update(op=">=", right=_ZERO)
+
+
+def _empty(compiled: Json, action: str) -> None:
+    _action(compiled, action)["primitives"] = []
+
+
+# Refusals that the switch ignores: outcomes, and who must notice.
+for _name, _outcome, _case in (
+    ("let_any_tag_in", "0x17", "window.LaterPacketsAreRefused"),
+    ("agree_with_all", "0x18", "window.WorkersMustAgreeOnWhatIsNext"),
+    ("believe_any_process", "0x15", "barrier.AnotherProcessIsRefused"),
+):
+    MISTAKES[_name], NOTICED_BY[_name] = partial(accept, outcome=_outcome), _case
+
+# Actions that do nothing.
+for _name, _action_name, _case in (
+    ("ask_no_leaf", "SwitchIngress.answer.recall_parts", "loop.RecallOfTheIncomplete"),
+    ("keep_the_part", "SwitchIngress.answer.send_part", "loop.MissingBringsThePartAgain"),
+    ("reduce_as_a_worker", "SwitchEgress.rewrite.make_reduce", "reduce.LeafOfReduce"),
+):
+    MISTAKES[_name], NOTICED_BY[_name] = partial(_empty, action=_action_name), _case
 
 
 def with_mistake(program: Program, name: str) -> Program:
@@ -287,9 +279,3 @@ def _tags_of_window(compiled: Json) -> Iterator[dict[str, Json]]:
         if action["name"] == "SwitchIngress.barrier.move_window":
             steps = [step for step in action["primitives"] if step["op"] == "register_write"]
             yield {step["parameters"][0]["value"].split(".")[-1]: step for step in steps}
-
-
-@noticed_by("barrier.AnotherProcessIsRefused")
-def believe_any_process(compiled: Json) -> None:
-    """Ignore the refusal of another process."""
-    accept(compiled, "0x15")

@@ -22,6 +22,7 @@ from switchgnn.host.wire.header import (
     Kind,
     Refusal,
 )
+from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 
 Lanes = NDArray[np.int32]
 
@@ -169,26 +170,10 @@ def sum_to(
     strawman tells.
     """
     last = completed_by[SwitchGNN]
-    bits = fewest_bits(lanes) if last.Bits else 32
-    switchgnn = SwitchGNN(
-        Bits=BITS[bits],
-        Kind=Kind.SUM,
-        Src_id=sources,
-        Dst_id=vertex,
-        Block_id=last.Block_id,
-        Count=count,
-        Fragment=last.Fragment,
-        Pool=last.Pool,
-        Width=last.Width,
-        Round=last.Round,
-        Is_Fetch=last.Is_Fetch,
-        Resend=last.Resend,
-        Level=last.Level,
-        Feature_group=last.Feature_group,
-        **header,
-    )
-    if "Session" in last.fields:
-        switchgnn.Session = last.Session
+    bits = int(bits_needed(lanes[np.newaxis])[0]) if last.Bits else 32
+    ids = {"Src_id": sources, "Dst_id": vertex, "Count": count}
+    fields = {"Kind": int(Kind.SUM), "Bits": BITS[bits], "Echo": 0, "ECN": 0, **header}
+    switchgnn = _answer(completed_by, **ids, **fields)
     return _from_switch(port, switchgnn) / switchgnn / _fragment(lanes, bits)
 
 
@@ -216,10 +201,8 @@ def bundle_to(
 
 def ack_of(packet: Packet, *, accepted: int) -> Packet:
     """Return the ACK for a FEATURE with Echo, after ``accepted`` ones of its group."""
-    answer = packet[SwitchGNN].copy()
-    answer.remove_payload()
-    answer.Kind, answer.Is_ACK, answer.Count = int(Kind.ACK), 1, accepted
-    answer.Bits, answer.Checksum = BITS[32], None
+    fields = {"Kind": int(Kind.ACK), "Is_ACK": 1, "Count": accepted, "Bits": BITS[32]}
+    answer = _answer(packet, **fields)
     return _from_switch(_sender_port(packet), answer) / answer
 
 
@@ -234,8 +217,7 @@ def recall(
 
 def missing(asked: Packet, *, count: int) -> Packet:
     """Return the MISSING that the sender of a RECALL must get."""
-    answer = asked[SwitchGNN].copy()
-    answer.Kind, answer.Count, answer.Checksum = int(Kind.MISSING), count, None
+    answer = _answer(asked, Kind=int(Kind.MISSING), Count=count)
     return _from_switch(_sender_port(asked), answer) / answer
 
 
@@ -281,14 +263,10 @@ def reduced(
     return _from_switch(to, switchgnn) / switchgnn / _fragment(lanes)
 
 
-def reducing(
-    worker: int, number: int, *, lanes: int = 256, heartbeat: int = 0, workers: int = 0
-) -> Packet:
-    """Return a worker's question who has contributed to a fragment of ``lanes`` numbers."""
-    width = WIDTHS[lanes]
-    switchgnn = SwitchGNN(
-        Kind=Kind.REDUCING, Src_id=worker, Width=width, **_fragment_number(number)
-    )
+def reducing(worker: int, number: int, *, heartbeat: int = 0, workers: int = 0) -> Packet:
+    """Return a worker's question who has contributed to a fragment."""
+    tag = _fragment_number(number)
+    switchgnn = SwitchGNN(Kind=Kind.REDUCING, Src_id=worker, Width=WIDTHS[256], **tag)
     body = Barrier(workers=workers) / Waiting(heartbeats=heartbeat << worker)
     return _from_worker(port_of(worker)) / switchgnn / body
 
@@ -297,12 +275,8 @@ def contributors(
     asked: Packet, *, to: int, workers: int, newest: int, heartbeats: int = 0, **header: int
 ) -> Packet:
     """Return who has contributed to a fragment, as the worker at port ``to`` must get it."""
-    answer = asked[SwitchGNN].copy()
-    answer.remove_payload()
-    answer.Kind, answer.Count, answer.Feature_group = int(Kind.REDUCING), REDUCE_SLOTS, 0
-    answer.Checksum = None
-    for name, value in header.items():
-        setattr(answer, name, value)
+    fields = {"Kind": int(Kind.REDUCING), "Count": REDUCE_SLOTS, "Feature_group": 0, **header}
+    answer = _answer(asked, **fields)
     body = Barrier(
         magnitude=newest >> 32, plan=PLAN, round=newest & 0xFFFFFFFF, workers=workers
     ) / Waiting(heartbeats=heartbeats)
@@ -332,17 +306,13 @@ def barrier_answer(
     magnitude: int = 0,
     round_: int = 1,
     plan: int = PLAN,
-    ecn: int = 0,
     largest: int = 0,
     refusal: Refusal = Refusal.NONE,
     heartbeats: int = 0,
 ) -> Packet:
     """Return the ADVANCE or WAITING that the worker at port ``to`` must get."""
-    header = asked[SwitchGNN].copy()
-    header.remove_payload()
-    header.Kind, header.Checksum, header.ECN = int(kind), None, ecn
-    header.Dst_id, header.Count, header.Feature_group = largest, int(refusal), 0
-    header.Echo = 0
+    fields = {"Kind": int(kind), "Dst_id": largest, "Count": int(refusal)}
+    header = _answer(asked, ECN=0, Echo=0, Feature_group=0, **fields)
     body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
     if kind is Kind.WAITING:
         body = body / Waiting(heartbeats=heartbeats)
@@ -374,36 +344,17 @@ def resigned(packet: Packet, **changes: int) -> Packet:
     return copy
 
 
+def _answer(asked: Packet, **changes: int) -> Packet:
+    """Return the header of an answer to a packet, which has the other fields of that packet."""
+    header = resigned(asked, **changes)[SwitchGNN]
+    header.remove_payload()
+    return header
+
+
 def _fragment(lanes: Lanes, bits: int = 32) -> Packet:
     if bits == 32:
         return Fragment(lanes=[int(lane) for lane in lanes])
-    return Raw(narrow_body(lanes, bits))
-
-
-def fewest_bits(lanes: Lanes) -> int:
-    """Return the fewest bits that hold all lanes, and make the body shorter, or none."""
-    if not lanes.any():
-        return 0
-    for bits, least in ((8, 24), (16, 16)):
-        low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-        if len(lanes) >= least and all(low <= lane <= high for lane in lanes):
-            return bits
-    return 32
-
-
-def narrow_body(lanes: Lanes, bits: int) -> bytes:
-    """Return lanes of 16 or 8 bits as ``docs/protocol.md`` describes them; of 0 bits nothing."""
-    body = b""
-    together = 8 * 32 // bits if bits else 1  # lanes in a group of words
-    for begin in range(0, len(lanes) if bits else 0, together):
-        numbers = [int(lane) for lane in lanes[begin : begin + together]]
-        numbers += [0] * (together - len(numbers))
-        for place in range(8):
-            word = 0
-            for number in numbers[place::8]:
-                word = word << bits | number + 2 ** (bits - 1)
-            body += word.to_bytes(4, "big")
-    return body
+    return Raw(pack_lanes(lanes[np.newaxis], bits).tobytes())
 
 
 def _from_worker(port: int) -> Packet:

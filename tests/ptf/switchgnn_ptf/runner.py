@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from switchgnn.topologies import Backend, Target, socket_address
 from switchgnn.topologies.free_ports import free_udp_addresses
@@ -47,33 +48,12 @@ def _is_case(node: ast.ClassDef) -> bool:
     return any(isinstance(part, ast.FunctionDef) and part.name == "runTest" for part in node.body)
 
 
-@dataclass(frozen=True)
-class CaseResult:
-    """The result of one case.
-
-    Attributes:
-        case: ``module.Class``.
-        failure: the failed assertion, or None.
-        error: any other exception, or None.
-        seconds: how long it took.
-    """
+class CaseResult(NamedTuple):
+    """The result of one case: the failed assertion, any other exception, or neither."""
 
     case: str
     failure: str | None
     error: str | None
-    seconds: float
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing went wrong."""
-        return self.failure is None and self.error is None
-
-
-def read_results(path: Path) -> dict[str, CaseResult]:
-    """Return the results by case."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    results = [CaseResult(**json.loads(line)) for line in lines]
-    return {result.case: result for result in results}
 
 
 _numbers = itertools.count()
@@ -201,8 +181,11 @@ class Runner:
         folder.mkdir()
         wanted = list(cases)
         end = self._run_ptf(wanted, folder, mistake)
-        found = read_results(folder / "results.jsonl")
-        return {case: found.get(case) or _lost(case, end, folder) for case in wanted}
+        path = folder / "results.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        found = {result.case: result for result in (CaseResult(**json.loads(e)) for e in lines)}
+        text = f"PTF ended without a result; see {folder}. Its last words:\n{end}"
+        return {case: found.get(case) or CaseResult(case, None, text) for case in wanted}
 
     def _run_ptf(self, cases: list[str], folder: Path, mistake: str) -> str:
         parameters = {
@@ -235,8 +218,3 @@ class Runner:
                 env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
             )
         return (folder / "ptf.txt").read_text()[-3000:]
-
-
-def _lost(case: str, end: str, folder: Path) -> CaseResult:
-    text = f"PTF ended without a result for {case}; see {folder}. Its last words:\n{end}"
-    return CaseResult(case, failure=None, error=text, seconds=0.0)

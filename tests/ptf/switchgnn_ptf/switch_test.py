@@ -12,7 +12,6 @@ import functools
 import itertools
 import json
 import logging
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +43,7 @@ from switchgnn.controller.controls.loop import (
 from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import LANES, SESSION_MASK
 from switchgnn.p4src import Program, load_program, load_strawman
-from tests.ptf.switchgnn_ptf.entries import LARGEST_FLOAT, Entries
+from tests.ptf.switchgnn_ptf.entries import Entries
 from tests.ptf.switchgnn_ptf.mistakes import with_mistake
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
@@ -170,7 +169,6 @@ class SwitchTest(BaseTest):
     def run(self, result: Any = None) -> None:
         """Run the case and record its result."""
         failures, errors = len(result.failures), len(result.errors)
-        start = time.monotonic()
         super().run(result)
         path = testutils.test_param_get("results")
         if path:
@@ -178,7 +176,6 @@ class SwitchTest(BaseTest):
                 "case": str(self),
                 "failure": result.failures[-1][1] if len(result.failures) > failures else None,
                 "error": result.errors[-1][1] if len(result.errors) > errors else None,
-                "seconds": time.monotonic() - start,
             }
             with Path(path).open("a") as file:
                 file.write(json.dumps(outcome) + "\n")
@@ -200,36 +197,23 @@ class SwitchTest(BaseTest):
 
     # Set-up
 
-    def serve(
-        self,
-        *,
-        session: int | None = None,
-        plan: int = PLAN,
-        magnitude_limit: int = LARGEST_FLOAT,
-        lanes: int = LANES,
-        rows: int = 1,
-        any_tag: int = 1,
-        pools: int = 1,
-        pool_slots: int = 0,
-    ) -> None:
-        """Make the switch serve a plan, under a new session number if one is given."""
+    def serve(self, *, session: int | None = None, plan: int = PLAN, **options: int) -> None:
+        """Make the switch serve a plan, under a new session number if one is given.
+
+        ``options``: see ``Entries.set_session``.
+        """
         self.session = self.session if session is None else session
-        self.entries.set_session(
-            session=self.session,
-            plan=plan,
-            members=MEMBERS,
-            magnitude_limit=magnitude_limit,
-            lanes=lanes,
-            rows=rows,
-            any_tag=any_tag,
-            pools=pools,
-            pool_slots=pool_slots,
-        )
+        self.entries.set_session(session=self.session, plan=plan, members=MEMBERS, **options)
 
     def add_source(self, vertex: int, *, worker: int) -> None:
         """Make a vertex known as the worker's."""
         entry = {"port": port_of(worker), "index": next(self._indices)}
         self.entries.add("source", "set_source", src_id=vertex, **entry)
+
+    def add_owners(self, owners: Mapping[int, int]) -> None:
+        """Make vertices known, each as its worker's."""
+        for vertex, worker in owners.items():
+            self.add_source(vertex, worker=worker)
 
     def add_destination(
         self,
@@ -326,12 +310,6 @@ class SwitchTest(BaseTest):
             if found != bytes(packet):
                 self.fail(f"Another frame came out of port {port}.\n{_compare(packet, found)}")
 
-    def expect_all(self, port: int, packets: list[Packet]) -> None:
-        """Check that exactly these frames come out of a port next, in any order."""
-        missing = sorted(bytes(packet) for packet in packets)
-        found = sorted(self.receive(port) for _ in packets)
-        self.assertEqual(missing, found)
-
     def send_feature(
         self, source: int, *, worker: int, numbers: int = LANES, **fields: Any
     ) -> tuple[Packet, Lanes]:
@@ -341,6 +319,12 @@ class SwitchTest(BaseTest):
         packet = feature(source, lanes, port=port_of(worker), **fields)
         self.send(port_of(worker), packet)
         return packet, lanes
+
+    def send_features(
+        self, sources: Mapping[int, int], **fields: Any
+    ) -> list[tuple[Packet, Lanes]]:
+        """Send a feature of each source from its worker."""
+        return [self.send_feature(source, worker=own, **fields) for source, own in sources.items()]
 
     def send_lanes(
         self, source: int, lanes: Lanes, bits: int, *, worker: int, **fields: Any
@@ -366,8 +350,7 @@ class SwitchTest(BaseTest):
 
     def send_sum(self, vertex: int, sources: Mapping[int, int], **fields: Any) -> None:
         """Send a feature of each source and expect their exact sum, for worker 2."""
-        sent = [self.send_feature(source, worker=own, **fields) for source, own in sources.items()]
-        self.expect_sum(vertex, sent)
+        self.expect_sum(vertex, self.send_features(sources, **fields))
 
     def expect_sum(self, vertex: int, sent: list[tuple[Packet, Lanes]], *, worker: int = 2) -> None:
         """Expect the sum of what ``send_feature`` returned, completed by the last."""
