@@ -7,8 +7,7 @@ Where the format of plans changes on purpose, or a library that cuts graphs does
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,8 +20,6 @@ import pytest
 from switchgnn.planner import Graph, Plan, PlannerError, graph_from_edges, load_graph, write_plan
 from switchgnn.planner.blocks.destination import _library, _started
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 
@@ -39,7 +36,6 @@ PARTITIONS = [
 ]
 BLOCKS = ["mlgp", "destination", "destination-cover", "hypergraph", "hypergraph-cover", "strawman"]
 ORDERS = ["gamr", "bfs", "random"]
-LEAVES_AND_SPINES = ((1, 1), (2, 1), (3, 2))
 
 
 def plan_cases() -> dict[str, dict[str, str]]:
@@ -60,24 +56,6 @@ def plan_cases() -> dict[str, dict[str, str]]:
             for name in ORDERS
         ]
     return {", ".join(f"{key} {value}" for key, value in case.items()): case for case in asked}
-
-
-def switch_cases() -> dict[str, tuple[dict[str, str], int, int]]:
-    """Say which plans are split for leaves and spines, and the numbers of these."""
-    plans = [
-        {"graph": graph, "preset": preset, "directions": "both"}
-        for graph in ("karate", "directed")
-        for preset in ("paper", "best")
-    ]
-    return {
-        f"graph {case['graph']}, preset {case['preset']}, {leaves} leaves, {spines} spines": (
-            case,
-            leaves,
-            spines,
-        )
-        for case in plans
-        for leaves, spines in LEAVES_AND_SPINES
-    }
 
 
 def plan_of(case: dict[str, str], workers: int = 4) -> Plan:
@@ -113,27 +91,6 @@ def plan_digests(plan: Plan) -> dict[str, str]:
                 others.update(file.read_bytes())
         manifest = (target / "plan.json").read_bytes()
     return {"plan.json": hashlib.sha256(manifest).hexdigest(), "others": others.hexdigest()}
-
-
-def switches_digest(plan: Plan, leaves: int, spines: int) -> str:
-    """Give one digest over what all leaves and spines have to know, in the order of the fields."""
-    parts = split_for_leaf_spine(plan, even_leaf_spine(plan.manifest.workers, leaves, spines))
-    digest = hashlib.sha256()
-    for part in (*parts.leaves, *parts.spines):
-        for value in _values(part):
-            array = np.ascontiguousarray(value)
-            digest.update(f"{array.dtype.str} {array.shape}\n".encode())
-            digest.update(array.data)
-    return digest.hexdigest()
-
-
-def _values(part: object) -> Iterator[object]:
-    for field in fields(part):
-        value = getattr(part, field.name)
-        if is_dataclass(value):
-            yield from _values(value)
-        else:
-            yield value
 
 
 def versions() -> dict[str, str]:
@@ -186,14 +143,10 @@ def record() -> dict[str, object]:
         "versions": versions(),
         "probes": probes(),
         "plans": {name: plan_digests(plan_of(case)) for name, case in plan_cases().items()},
-        "switches": {
-            name: switches_digest(plan_of(case), leaves, spines)
-            for name, (case, leaves, spines) in switch_cases().items()
-        },
     }
 
 
-PLANS, SWITCHES = plan_cases(), switch_cases()
+PLANS = plan_cases()
 
 
 def skip_unless_it_answers_as_then(*libraries):
@@ -216,19 +169,6 @@ def libraries_of(case):
 def test_a_plan_is_what_it_was(name):
     skip_unless_it_answers_as_then(*libraries_of(PLANS[name]))
     assert plan_digests(plan_of(PLANS[name])) == RECORD["plans"][name]
-
-
-@pytest.mark.parametrize("name", SWITCHES)
-def test_the_parts_of_leaves_and_spines_are_what_they_were(name):
-    case, leaves, spines = SWITCHES[name]
-    skip_unless_it_answers_as_then(*libraries_of(case))
-    plan = plan_of(case)
-    assert switches_digest(plan, leaves, spines) == RECORD["switches"][name]
-
-
-def test_the_record_has_all_plans_and_no_others():
-    assert set(RECORD["plans"]) == set(PLANS)
-    assert set(RECORD["switches"]) == set(SWITCHES)
 
 
 if __name__ == "__main__":

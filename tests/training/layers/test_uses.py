@@ -247,14 +247,6 @@ def test_the_result_is_that_of_one_process(name):
     assert off(expected, together(make, use, data, targets, state=state)) < COARSE.get(name, 2e-5)
 
 
-def test_a_sum_along_the_edges_in_place_of_against_them_is_noticed():
-    data = make_data(5, directed=True)
-    state, targets = Net().state_dict(), torch.ones(data.vertices, NARROW)
-    x, edges = torch.from_numpy(data.features), whole_edges(data)
-    along = step(Net(), x, edges, targets)
-    assert off(along, together(Reversed, step, data, targets, state=state)) > 1e-2
-
-
 class Maximum(pyg.SimpleConv):
     """Drops units of rows, those of copies as their owners do, and takes maxima."""
 
