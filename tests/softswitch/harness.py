@@ -98,7 +98,6 @@ class NativeRig:
         if clock is not None:
             self.engine.switch.call("switch_tick", clock)
         self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
-        self.forwarder = NativeForwarder(self.engine)
         self.captured = Captured(self.engine)
 
     @property
@@ -122,17 +121,6 @@ class NativeRig:
         self.engine.receive(port, frame)
         self.engine.run_again(limit)
         return self.captured()
-
-
-class NativeForwarder:
-    def __init__(self, engine):
-        self.receive = engine.receive
-        self.run_again = engine.run_again
-        self._engine = engine
-
-    @property
-    def busy(self):
-        return self._engine.run_again(0)
 
 
 RIGS = {"python": Rig, "native": NativeRig}
