@@ -93,17 +93,11 @@ class NativeRig:
         self.program = given.lowered
         native = load_native(given)
         self.engine = NativeEngine(native, queues or QueueSettings())
-        self._sent = []
         self.state = self.engine.state
         if clock is not None:
             self.engine.switch.call("switch_tick", clock)
         self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
         self.captured = Captured(self.engine)
-
-    @property
-    def sent(self):
-        self._sent += self.captured()
-        return self._sent
 
     @property
     def counts(self):
@@ -113,8 +107,7 @@ class NativeRig:
         self.engine.receive(port, frame)
         while self.engine.run_again(100):
             pass
-        self._sent = self.captured()
-        return list(self._sent)
+        return self.captured()
 
     def step(self, port, frame, limit):
         """Run with limited recirculations."""
