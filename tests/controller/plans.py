@@ -82,20 +82,14 @@ def write_ring(folder, program):
     return plan
 
 
-def holds(client, layout):
-    """Return all that a switch holds, or None when it runs no program."""
-    if client.get_pipeline_cookie() is None:
-        return None
-    return read_state(client, layout)
-
-
 def same(layout, one, other):
     return change_between(layout, one, other).counts.total == 0
 
 
 def observed(address, layout):
+    """Return all that a switch holds, or None when it runs no program."""
     with P4RuntimeClient(address, primary=False, deadline=seconds_here(3)) as client:
-        return holds(client, layout)
+        return None if client.get_pipeline_cookie() is None else read_state(client, layout)
 
 
 def install(plan, switches, network, *, program, new_session=False, progress=None, **settings):

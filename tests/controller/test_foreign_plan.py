@@ -7,13 +7,9 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import reason_to_distrust
 from switchgnn.commands.controller import app
 from switchgnn.controller.base.plan import load_plan
-from switchgnn.controller.check import check_plan as check_fit
-from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
-from switchgnn.controller.install import desired_state
 from switchgnn.planner import PlannerError, build_plan, write_plan
 from switchgnn.planner.check.foreign import trusted_plan
 from tests.controller.plans import write_ring
@@ -21,7 +17,6 @@ from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import one_sentence, random_graph
 
-TIMES = 41 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 5
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
 
 
@@ -133,35 +128,6 @@ def test_a_link_that_is_turned_behind_the_check_leads_nowhere_else(folder, tmp_p
 def plan(program):
     graph = random_graph(60, 300, 3, directed=True)
     return build_plan(graph, workers=4, slots=20, program=program.digest, directions="both")
-
-
-def taken(folder, program, layout, network, *, check):
-    """Whether `controller install` would begin to write to a switch."""
-    try:
-        loaded = load_plan(trusted_plan(folder, lambda _: None, check=check))
-        check_fit(loaded, program, layout, network)
-        desired_state(loaded, layout, network, DEFAULT_ECN_THRESHOLD)
-    except SwitchGNNError:
-        return False
-    return True
-
-
-def test_altered_plans_are_refused(plan, program, layout, network, tmp_path):
-    """Their digests are right; without the check most of them would be installed."""
-    write_plan(plan, tmp_path / "right")
-    assert taken(tmp_path / "right", program, layout, network, check=True)
-    number, before, after = 0, 0, []
-    for name, alter in ALTERATIONS.items():
-        for seed in range(TIMES):
-            content = content_of(plan)
-            alter(content, random.Random(seed))
-            write_content(content, tmp_path / "altered")
-            number += 1
-            before += taken(tmp_path / "altered", program, layout, network, check=False)
-            if taken(tmp_path / "altered", program, layout, network, check=True):
-                after.append((name, seed))
-    assert before > number / 2
-    assert after == []
 
 
 def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake):

@@ -74,11 +74,6 @@ def test_the_embedded_switch_takes_the_options():
     assert service["Type"] == ["notify"]
 
 
-def test_options_that_are_not_there_are_noticed():
-    with pytest.raises(Exception, match="--no-such-option"):
-        switch_options(["--grpc", "unix:a", "--no-such-option"])
-
-
 def test_bmv2_gets_what_the_fabrics_give_it():
     """But for the port of Thrift, and certificates."""
     words = started(BMV2)

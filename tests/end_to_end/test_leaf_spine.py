@@ -12,7 +12,6 @@ from tests.support.markers import COMBINATIONS, on_python, some_of
 ROW_BYTES, NARROWEST_FRAME_BYTES = 188 + 92, 92
 IN_BUNDLES = ("--strategy", "best", "--rows", 4, "--lanes", 16)
 COVER = (*PAPER, "--send", "cover", "--lanes", 32)
-EMBEDDED = ("embedded", "loopback")
 
 
 @pytest.mark.parametrize(
@@ -112,12 +111,6 @@ def test_maxima_and_minima(combination, operation):
         report = run_json(combination, *said, *how)
         assert report["exact"] is True
         assert report["operation"] == operation
-
-
-def test_one_leaf_sends_nothing_up():
-    report = run_json(EMBEDDED, *LEAF_SPINE, "--leaves", 1, "--graph", "karate", "--slots", 16)
-    assert report["exact"] is True
-    assert report["leaf_spine"]["partial_sums"] == report["leaf_spine"]["planned_partial_sums"] == 0
 
 
 def test_training_over_leaves_and_spines():

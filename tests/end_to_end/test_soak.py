@@ -7,14 +7,12 @@ import sys
 
 import pytest
 
-from switchgnn.host.links.faults import FaultRates, Faults, worker_link
 from tests.end_to_end.conftest import (
     BOTH_ENDS,
     LOOPBACK,
     MOSTLY_LOOPBACK,
     all_end,
 )
-from tests.soak import draw_words
 from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATION_ON_PYTHON, words_of
 from tests.support.processes import descendants
@@ -63,36 +61,3 @@ def test_the_summary_comes_when_it_is_interrupted():
     assert "1 runs, 0 of which failed." in told
     all_end(children)
     take_kept_logs()
-
-
-def options_of(words):
-    return dict(zip(words[::2], words[1::2], strict=True))
-
-
-def test_runs_differ_and_follow_from_the_seed():
-    words = [draw_words(5, number) for number in range(200)]
-    assert words == [draw_words(5, number) for number in range(200)]
-    assert words != [draw_words(6, number) for number in range(200)]
-    runs = [options_of(each) for each in words]
-    assert {run["--workers"] for run in runs} == {"2", "3", "4", "5"}
-    assert {run["--send"] for run in runs} == {"multicast", "cover"}
-    assert {run["--graph"].partition(":")[0] for run in runs} == {"karate", "digits", "random"}
-    most = vars(FaultRates(loss=0.2, duplicate=0.05, reorder=0.05, corrupt=0.01))
-    for run in runs:
-        faults = Faults.parse(run["--faults"])
-        for worker in range(int(run["--workers"])):
-            for way in ("up", "down"):
-                rates = vars(faults.of(worker_link(worker), way))
-                assert all(rates[name] <= most[name] for name in most)
-
-
-def test_each_leaf_has_a_worker_and_cables_have_faults():
-    runs = [options_of(draw_words(5, number, (4, 2))) for number in range(200)]
-    assert {run["--workers"] for run in runs} == {"4", "5", "6", "7"}
-    named = set()
-    for run in runs:
-        assert (run["--leaves"], run["--spines"]) == ("4", "2")
-        faults = Faults.parse(run["--faults"])
-        named |= {link for link, _ in faults.rates if link and link.startswith("l")}
-        assert faults.on_cables
-    assert named == {f"l{leaf}s{spine}" for leaf in range(4) for spine in range(2)}

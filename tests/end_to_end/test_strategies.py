@@ -1,12 +1,10 @@
-"""Plans of every strategy through a real switch: every sum to the bit, every byte as planned."""
+"""Plans of every strategy through a real switch: every sum to the bit."""
 
 from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
-from switchgnn.controller import P4RuntimeClient, read_counters
-from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT, FEATURE_FRAME_BYTES
 from switchgnn.planner import Direction
 from switchgnn.planner.blocks.destination import has_mtkahypar
 from switchgnn.planner.build import build_resolved
@@ -15,16 +13,11 @@ from tests.end_to_end.conftest import VERTICES, WORKERS
 from tests.support.fabrics import PATIENT, Team
 from tests.support.markers import TARGETS, some_of
 
-# Two whole fragments: all frames have one size, those that are sent again as well.
+# Two whole fragments.
 SLOTS, WIDTH = 12, 64
-FRAGMENTS = 2
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 TURNS = [BACKWARD, FORWARD]
 FEW = PlanContext(WORKERS, SLOTS)
-AGAIN = (
-    *("features_resent", "probes", "recalls", "fetches", "features_served"),
-    *("barriers_repeated", "notices"),
-)
 # Packets and passes weigh the same: some partial sums are worth it for the switch alone.
 SCARCE = PlanContext(WORKERS, SLOTS, link_rate=1e6, recirculation_rate=2e6)
 
@@ -79,14 +72,9 @@ def exchange(made, turns=TURNS):
     made.install()
     with ExitStack() as stack:
         team = Team(made, stack, pace=PATIENT)
-        client = stack.enter_context(P4RuntimeClient(made.address, primary=False))
-        before = read_counters(client).named()
         results = team.exchange(features, turns)
         assert not team.errors, team.errors
-        counted = {
-            name: number - before[name] for name, number in read_counters(client).named().items()
-        }
-    return features, results, team, counted
+    return features, results
 
 
 # BMv2 has other tables only: the presets show that it takes them.
@@ -95,38 +83,9 @@ def exchange(made, turns=TURNS):
     some_of(lambda target, case: target == 0 or case < len(PRESETS), TARGETS, CASES),
     indirect=["made"],
 )
-def test_sums_and_bytes(made, adjacency, asked, context):
+def test_sums(made, adjacency, asked, context):
     made.plan = plan_for(made, asked, context)
-    features, results, team, counted = exchange(made)
+    features, results = exchange(made)
     for turn, each, result in zip(TURNS, features, results, strict=True):
         matrix = adjacency.T if turn is FORWARD else adjacency
         assert wrong_elements(made.plan, matrix, each, result) == 0
-    check_packets(made, team, counted)
-
-
-def check_packets(made, team, counted):
-    """Packets, contributions and bytes are those of the plan, without repetitions."""
-    manifest = made.plan.manifest
-    records = [manifest.direction(turn) for turn in TURNS]
-    said = [record.prediction for record in records]
-    barriers = sum(1 + FRAGMENTS * len(record.block_numbers) for record in records)
-    # On a busy machine a timer may repeat a request.
-    total = team.total()
-    quiet = not any(total[name] for name in AGAIN)
-    for worker, (link, own) in enumerate(zip(team.links, team.exchanges, strict=True)):
-        counters = own.counters
-        assert counters.features_sent == FRAGMENTS * sum(each.packets_up[worker] for each in said)
-        sums = FRAGMENTS * sum(each.packets_down[worker] for each in said)
-        assert counters.sums_received + counters.sums_made == sums
-        again = counters.features_resent + counters.probes + counters.features_served
-        asked = counters.recalls + counters.fetches + counters.notices
-        assert link.traffic.bytes_up == (
-            FEATURE_FRAME_BYTES * (counters.features_sent + again)
-            + BARRIER_FRAME_BYTES * (barriers + counters.barriers_repeated)
-            + BODY_AT * asked
-        )
-        down = sum(own.expected_traffic(WIDTH, turn).bytes_down for turn in TURNS)
-        assert link.traffic.bytes_down == down or not quiet
-    if quiet:
-        assert counted["contributions"] == FRAGMENTS * sum(each.contributions for each in said)
-        assert counted["passes"] >= FRAGMENTS * sum(each.passes for each in said)

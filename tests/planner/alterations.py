@@ -7,19 +7,20 @@ random number generator, and changes it.
 import numpy as np
 
 
-def contributions(switch):
-    """(entry, bank) of every addition."""
-    return np.argwhere(switch["entry_expected"] > 0)
+def any_contribution(content, chosen):
+    """(entry, bank) of an addition."""
+    return chosen.choice(np.argwhere(content["switch"]["entry_expected"] > 0).tolist())
 
 
-def drop(switch, entry, bank):
+def drop(content, chosen):
+    switch, (entry, bank) = content["switch"], any_contribution(content, chosen)
     switch["entry_expected"][entry, bank] = 0
     switch["entry_slot"][entry, bank] = 0
 
 
-def double(content, entry, bank):
+def double(content, chosen):
     """A pass more for one source; the counts of slot, result and worker are raised to match."""
-    switch = content["switch"]
+    switch, (entry, bank) = content["switch"], any_contribution(content, chosen)
     block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
     raise_count(content, block, bank, slot)
     last = entry + int(np.argmax(switch["entry_last"][entry:]))
@@ -53,7 +54,7 @@ def raise_count(content, block, bank, slot, by=1):
 def exchangeable(switch):
     """Pairs of (entry, bank) of two sources and two destinations with the same count."""
     found = []
-    additions = contributions(switch).tolist()
+    additions = np.argwhere(switch["entry_expected"] > 0).tolist()
     for at, (entry, bank) in enumerate(additions):
         for other, same in additions[:at]:
             alike = all(
@@ -70,93 +71,77 @@ def exchangeable(switch):
     return found
 
 
-def exchange(switch, one, other, bank):
+def exchange(content, chosen):
     """Let two sources exchange a destination, so that every count stays right."""
+    switch = content["switch"]
+    one, other, bank = chosen.choice(exchangeable(switch))
     column = switch["entry_slot"][:, bank]
     column[[one, other]] = column[[other, one]]
 
 
-def swap_owners(content):
+def swap_owners(content, _):
     one = np.flatnonzero(content["assignment"] == 0)[0]
     other = np.flatnonzero(content["assignment"] == 1)[0]
     content["assignment"][[one, other]] = 1, 0
 
 
-def change_packets(content, worker, *, twice):
+def change_packets(*, twice):
     """Let a worker send its first packet twice, or not at all."""
-    part = content["workers"][worker]
-    for name in ("send_source", "send_destination", "send_row"):
-        rows = part[name]
-        part[name] = np.insert(rows, 0, rows[0]) if twice else rows[1:]
-    part["send_row_indptr"] = np.arange(len(part["send_row"]) + 1)
-    block = int(np.flatnonzero(np.diff(part["send_indptr"]))[0])
-    part["send_indptr"][block + 1 :] += 1 if twice else -1
+
+    def change(content, chosen):
+        part = chosen.choice(content["workers"])
+        for name in ("send_source", "send_destination", "send_row"):
+            rows = part[name]
+            part[name] = np.insert(rows, 0, rows[0]) if twice else rows[1:]
+        part["send_row_indptr"] = np.arange(len(part["send_row"]) + 1)
+        block = int(np.flatnonzero(np.diff(part["send_indptr"]))[0])
+        part["send_indptr"][block + 1 :] += 1 if twice else -1
+
+    return change
 
 
-def share_slot(switch):
+def share_slot(content, _):
+    switch = content["switch"]
     bank, slot = switch["result_bank"], switch["result_slot"]
     same = (np.diff(switch["result_block"]) == 0) & (np.diff(bank) == 0)
     slot[np.argmax(same) + 1] = slot[np.argmax(same)]
 
 
-def change_number(array, at):
-    """Add one, or negate a truth value."""
-    array[at] = not array[at] if array.dtype == bool else array[at] + array.dtype.type(1)
-
-
-def _any_contribution(content, chosen):
-    return chosen.choice(contributions(content["switch"]).tolist())
-
-
-def _dropped(content, chosen):
-    drop(content["switch"], *_any_contribution(content, chosen))
-
-
-def _doubled(content, chosen):
-    double(content, *_any_contribution(content, chosen))
-
-
-def _moved(content, chosen):
-    exchange(content["switch"], *chosen.choice(exchangeable(content["switch"])))
-
-
-def _miscounted(content, chosen):
-    switch = content["switch"]
-    entry, bank = _any_contribution(content, chosen)
+def miscount(content, chosen):
+    switch, (entry, bank) = content["switch"], any_contribution(content, chosen)
     block, slot = switch["entry_block"][entry], switch["entry_slot"][entry, bank]
     by = chosen.choice((-1, 1)) if switch["entry_expected"][entry, bank] > 1 else 1
     raise_count(content, block, bank, slot, by)
 
 
-def _number(where):
+def change_number(where):
+    """Add one to a number, or negate a truth value."""
+
     def change(content, chosen):
         arrays = content["switch"] if where == "switch" else chosen.choice(content["workers"])
         array = arrays[chosen.choice([name for name, array in arrays.items() if array.size])]
-        change_number(array, np.unravel_index(chosen.randrange(array.size), array.shape))
+        at = np.unravel_index(chosen.randrange(array.size), array.shape)
+        array[at] = not array[at] if array.dtype == bool else array[at] + array.dtype.type(1)
 
     return change
 
 
-def _predicted(content, chosen):
+def predict(content, chosen):
     said = content["manifest"]["directions"]["forward"]["prediction"]
     said[chosen.choice(("boundary_edges", "contributions", "entries"))] += 1
 
 
 # By what they do; each can be done again and again, elsewhere.
 ALTERATIONS = {
-    "a contribution dropped": _dropped,
-    "a contribution doubled": _doubled,
-    "a contribution moved": _moved,
-    "a count wrong everywhere": _miscounted,
-    "a number of the switch changed": _number("switch"),
-    "a number of a worker changed": _number("workers"),
-    "owners swapped": lambda content, _: swap_owners(content),
-    "a packet left out": lambda content, chosen: change_packets(
-        content, chosen.randrange(4), twice=False
-    ),
-    "a packet sent twice": lambda content, chosen: change_packets(
-        content, chosen.randrange(4), twice=True
-    ),
-    "a slot shared": lambda content, _: share_slot(content["switch"]),
-    "a prediction changed": _predicted,
+    "a contribution dropped": drop,
+    "a contribution doubled": double,
+    "a contribution moved": exchange,
+    "a count wrong everywhere": miscount,
+    "a number of the switch changed": change_number("switch"),
+    "a number of a worker changed": change_number("workers"),
+    "owners swapped": swap_owners,
+    "a packet left out": change_packets(twice=False),
+    "a packet sent twice": change_packets(twice=True),
+    "a slot shared": share_slot,
+    "a prediction changed": predict,
 }

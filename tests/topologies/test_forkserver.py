@@ -89,10 +89,9 @@ PARENT = """
 import sys
 from contextlib import suppress
 from pathlib import Path
-from bench.testbeds.forkserver import NewForkserver
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.forkserver import Forkserver
-with {kind} as forkserver:
+with Forkserver() as forkserver:
     command = [sys.executable, "-m", "planted_program", {what!r}]
     log = Path({folder!r}, "log")
     options = {{"pipe": True, "environment": {{"COLOUR": "red"}}, "forkserver": forkserver}}
@@ -107,10 +106,9 @@ with {kind} as forkserver:
     forkserver.stop()
     print("stopped")
 """
-KINDS = ["NewForkserver(['planted_program'], {})", "Forkserver()"]
 
 
-def parent(tmp_path, kind, what):
+def parent(tmp_path, what):
     """A process of its own that makes a forkserver: no thread of pytest is forked."""
     (tmp_path / "planted_program.py").write_text(PROGRAM)
     path = f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}"
@@ -118,7 +116,7 @@ def parent(tmp_path, kind, what):
         [
             sys.executable,
             "-c",
-            PARENT.format(kind=kind, what=what, folder=str(tmp_path), seconds=seconds_here(60)),
+            PARENT.format(what=what, folder=str(tmp_path), seconds=seconds_here(60)),
         ],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
@@ -126,10 +124,9 @@ def parent(tmp_path, kind, what):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=["new", "forked"])
 @pytest.mark.parametrize("what", ["echo", "fail", "stay"])
-def test_a_forkserver_of_either_kind_serves_stops_and_ends(tmp_path, kind, what):
-    with parent(tmp_path, kind, what) as process:
+def test_a_forkserver_serves_stops_and_ends(tmp_path, what):
+    with parent(tmp_path, what) as process:
         pid = int(process.stdout.readline())
         if what == "stay":
             assert is_alive(pid)

@@ -5,10 +5,6 @@ import re
 import sys
 
 import pytest
-
-pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
-
 import torch
 
 import switchgnn.torch as torch_sg

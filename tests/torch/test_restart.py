@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
-
-import switchgnn.torch as sg  # noqa: E402
-from switchgnn.training import load_dataset  # noqa: E402
-from tests.support.speed import seconds_here  # noqa: E402
-from tests.torch.machines import SECONDS, one_machine  # noqa: E402
-from tests.training.plain_loop import train_plainly  # noqa: E402
+import switchgnn.torch as sg
+from switchgnn.training import load_dataset
+from tests.support.speed import seconds_here
+from tests.torch.machines import SECONDS, one_machine
+from tests.training.plain_loop import train_plainly
 
 EPOCHS, WORKERS, KILLED_AT = 12, 2, 4
 

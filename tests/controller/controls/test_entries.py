@@ -20,6 +20,8 @@ from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_strawman
+from switchgnn.planner import build_plan, graph_from_edges
+from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from tests.controller.plans import install, make_plan
 
 PLAN = make_plan(workers=3)
@@ -67,60 +69,31 @@ def test_destinations_have_their_slot_and_port(layout, network):
         }
 
 
-def with_partial_sums(workers=128):
-    """Partial sums of the first and the last worker for the first result, of one for the second."""
-    plan = make_plan(workers=workers)
-    names = [name for name in vars(plan.switch) if name.startswith("result_")]
-    results = {name: getattr(plan.switch, name) for name in names}
-    keys = [results[f"result_{name}"] for name in ("slot", "bank", "block")]
-    switch = replace(plan.switch, **{n: each[np.lexsort(keys)] for n, each in results.items()})
-    senders = [(0, 0), (0, workers - 1), (1, 5)]
-    count = len(senders)
-    blocks, banks, slots = (
-        getattr(switch, f"result_{name}")[[result for result, _ in senders]]
-        for name in ("block", "bank", "slot")
-    )
-    entry_slot, expected = np.zeros((2, count, 8), dtype=np.uint32)
-    entry_slot[np.arange(count), banks] = slots
-    expected[np.arange(count), banks] = 2
-    ids = np.array([2**31 + worker for _, worker in senders], dtype=np.uint32)
-    order = np.argsort(ids)
-    more = {
-        "entry_block": blocks,
-        "entry_source": ids,
-        "entry_hop": np.zeros(count),
-        "entry_last": np.ones(count),
-        "entry_slot": entry_slot,
-        "entry_expected": expected,
-        "entry_row": np.zeros((count, expected.shape[1])),
-        "entry_count": np.full(count, 2),
-        "source_vertex": ids[order],
-        "source_worker": np.array([worker for _, worker in senders])[order],
-    }
-    columns = {name: np.concatenate([getattr(switch, name), more[name]]) for name in more}
-    typed = {name: column.astype(getattr(switch, name).dtype) for name, column in columns.items()}
-    return replace(plan, switch=replace(switch, **typed))
+@pytest.fixture(scope="module")
+def covered(program):
+    """Workers 0 and 127 send partial sums for vertex 20, and 127 one for 23; 148 is a feature."""
+    source = np.array([*range(20), *range(10, 15), 148])
+    destination = np.repeat([20, 23, 22], [20, 5, 1])
+    graph = graph_from_edges(source, destination, name="covered", vertices=149, directed=True)
+    owners = np.array([*np.repeat([0, 127, 5], [10, 10, 1]), *range(128)])
+    options = {"workers": 128, "slots": 64, "send": "cover", "assignment": owners}
+    plan = build_plan(graph, program=program.digest, **options)
+    return SwitchPlan(plan.manifest, plan.switch)
 
 
-def test_destinations_know_who_sends_them_partial_sums(layout):
+def test_destinations_know_who_sends_them_partial_sums(layout, covered):
     """A bit for each worker, up to the 128th."""
-    partial, plan = Partial(layout), with_partial_sums()
-    rows, switch = partial.rows(plan), plan.switch
-    expected = [
-        {"block_id": switch.result_block[row], "dst_id": switch.result_vertex[row], "senders": who}
-        for row, who in enumerate((f"{1 << 127 | 1:x}", "20"))
-    ]
-    assert partial.records(rows) == expected
-    assert partial.count(plan) == 2
+    partial = Partial(layout)
+    senders = {each["dst_id"]: each["senders"] for each in partial.records(partial.rows(covered))}
+    assert senders == {20: f"{1 << 127 | 1:x}", 23: f"{1 << 127:x}"}
+    assert partial.count(covered) == 2
     assert partial.count(PLAN) == len(partial.rows(PLAN)) == 0
 
 
-def test_partial_sums_need_no_fanout(layout):
-    fanout, plan = Fanout(layout), with_partial_sums()
-    assert len(plan.switch.entry_block) == len(PLAN.switch.entry_block) + 3
-    rows = fanout.rows(plan)
-    assert fanout.count(plan) == len(rows)
-    assert fanout.records(rows) == fanout.records(fanout.rows(PLAN))
+def test_partial_sums_need_no_fanout(layout, covered):
+    fanout, plain = Fanout(layout), covered.switch.entry_source < FIRST_RESERVED_ID
+    rows = fanout.rows(covered)
+    assert fanout.count(covered) == len(rows) == plain.sum() < len(plain)
 
 
 def test_fanout_entries_hold_flags_and_slots(layout):

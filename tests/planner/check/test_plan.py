@@ -59,15 +59,6 @@ def checked(plan, graph):
     return found
 
 
-@given(split_graphs(), st.integers(2, 45), st.sampled_from(["forward", "both"]), settings=FEWER)
-def test_what_the_planner_makes_is_right(split, slots, directions):
-    graph, workers, assignment = split
-    plan = plan_of(graph, workers, slots, assignment=assignment, directions=directions)
-    found = checked(plan, graph)
-    assert found.packets == sum(len(part.send_source) for part in plan.workers)
-    assert found.blocks == plan.manifest.blocks
-
-
 @given(
     split_graphs(),
     st.integers(16, 90),

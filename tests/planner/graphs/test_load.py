@@ -199,11 +199,6 @@ def test_columns_beside_unknown_names_are_refused(tmp_path, text, column):
     assert pairs(load_graph(spec, edge_weights=False, directed=True)) == [(0, 1), (1, 2)]
 
 
-def test_the_order_of_named_ends(tmp_path):
-    for text in ("dst,src\n1,0\n2,1\n", "node_2 node_1\n1 0\n2 1\n", "to;from\nb;a\nc;b\n"):
-        assert pairs(load_graph(write(tmp_path, text), directed=True)) == [(0, 1), (1, 2)]
-
-
 def weights_of(graph):
     return dict(zip(pairs(graph), graph.weights.tolist(), strict=True))
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -255,11 +254,6 @@ HEAVY = {"vertices": 8, "parts": 7, "seed": 0, "weights": np.array([100, *[1] * 
 
 def test_metis_prints_nothing(capfd):
     """Of itself it prints that it cannot bisect nothing; what others print is not lost."""
-    with pytest.MonkeyPatch.context() as without:
-        without.setattr(metis, "_silenced", nullcontext)
-        partition_vertices(np.zeros(7, int), np.arange(1, 8), **HEAVY)
-        ctypes.CDLL(None).fflush(None)
-    assert "Cannot bisect" in capfd.readouterr().out
     os.write(1, b"before ")
     partition_vertices(np.zeros(7, int), np.arange(1, 8), **HEAVY)
     os.write(1, b"after")

@@ -1,8 +1,5 @@
 """Compilation, its cache, and the memory of a native engine."""
 
-import platform
-import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,10 +10,8 @@ from switchgnn.softswitch import Backend, UnsupportedProgramError
 from switchgnn.softswitch.lowering import loader as given_program
 from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native import build, engine
-from switchgnn.softswitch.native.engine import compile_ahead, native_library
+from switchgnn.softswitch.native.engine import compile_ahead
 from tests.softswitch.harness import NativeRig, config_bytes
-from tests.support.markers import needs_compiler
-from tests.support.processes import run_program
 from tests.test_structure import read_tree
 
 PACKAGE = "switchgnn.softswitch"
@@ -119,37 +114,3 @@ def test_arrays_have_their_own_memory(registers):
         assert register.cells[0] == 1
         if len(register.cells) > 1:
             assert register.cells[-1] == (1 << register.width) - 1
-
-
-# Of 64-bit words, on vectors of 16 to 64 bytes.
-ADD = re.compile(r"\bv?paddq\s.*%([xyz])mm")
-WIDTHS = {"x": 128, "y": 256, "z": 512}
-LANES, BANKS = 1024, 8
-# The end of a loop over a slot, which compilers keep for some processors.
-LOOP = re.compile(r"add\s+\$0x(\w+),(%\w+)\n.*cmp\s+\$0x(\w+),\2\n.*$")
-JUMP = re.compile(r"\bj\w+\s")
-
-
-def bits_added(code):
-    """Bits added by vector instructions, times their loops."""
-    bits = 0
-    for add in ADD.finditer(code):
-        loop = LOOP.search(JUMP.split(code[add.start() :], maxsplit=1)[0])
-        times = int(loop[3], 16) // int(loop[1], 16) if loop else 1
-        bits += times * WIDTHS[add[1]]
-    return bits
-
-
-@pytest.mark.whole
-@needs_compiler
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the names of x86's instructions")
-@pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump, which comes with g++")
-def test_the_lanes_of_a_slot_are_added_at_once():
-    """By `add_by_words`; sums with carries use `adc`."""
-    library = native_library(GivenProgram(load_program().json))
-    told = run_program(["objdump", "-d", "--no-show-raw-insn", "-C", library], check=True).stdout
-    # Compilers may split it into hot and cold parts.
-    parts = told.split("<Program::ingress(")[1:]
-    ingress = "".join(part.partition("\n\n")[0] for part in parts)
-    assert ingress
-    assert bits_added(ingress) >= BANKS * LANES

@@ -9,21 +9,19 @@ from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import AllreduceOptions, _DistributedBackendOptions
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-
-import numpy as np  # noqa: E402
-import torch.distributed as dist  # noqa: E402
-from torch._C._distributed_c10d import AllreduceOptions, _DistributedBackendOptions  # noqa: E402
-
-from switchgnn.host.base.errors import HostError  # noqa: E402
-from switchgnn.host.reduce.reduction import Call  # noqa: E402
-from switchgnn.training.base.errors import AllReduceError  # noqa: E402
-from switchgnn.training.exchange.process_group import SwitchAllReduce, SwitchProcessGroup  # noqa: E402
-from tests.support.speed import seconds_here  # noqa: E402
-from tests.training.gathering import in_threads  # noqa: E402
-from tests.training.reducing import Pile  # noqa: E402
+from switchgnn.host.base.errors import HostError
+from switchgnn.host.reduce.reduction import Call
+from switchgnn.training.base.errors import AllReduceError
+from switchgnn.training.exchange.process_group import SwitchAllReduce, SwitchProcessGroup
+from tests.support.speed import seconds_here
+from tests.training.gathering import in_threads
+from tests.training.reducing import Pile
 
 WORKERS = 3
 SUM, AVG, MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX

@@ -7,10 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
-
 import torch
 import torch_geometric.nn as pyg
 from torch import nn

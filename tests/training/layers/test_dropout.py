@@ -1,13 +1,11 @@
 """Dropout by vertex: fair, and the same however the vertices are split."""
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-
-from torch import nn  # noqa: E402
-
-from switchgnn.training.layers import dropout  # noqa: E402
-from switchgnn.training.layers.dropout import (  # noqa: E402
+from switchgnn.training.layers import dropout
+from switchgnn.training.layers.dropout import (
     Draws,
     VertexDropout,
     begin_epoch,

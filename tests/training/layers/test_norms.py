@@ -5,10 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
-
 import torch
 import torch_geometric.nn as pyg
 from torch import nn
