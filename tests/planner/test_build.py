@@ -1,6 +1,8 @@
 """Whole plans, judged by the edges of the graph and by running them."""
 
+import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +28,8 @@ from switchgnn.planner.plan import parts as parts_module
 from switchgnn.planner.sending import packets
 from switchgnn.planner.sending.order import SendOrder
 from switchgnn.planner.strategies import SEND_STRATEGIES
+from tests.planner.alterations import ALTERATIONS
+from tests.planner.forgery import content_of
 from tests.planner.helpers import (
     given,
     plan_of,
@@ -33,8 +37,9 @@ from tests.planner.helpers import (
     random_graph,
     reports,
     split_graphs,
+    tuples,
 )
-from tests.planner.switch_model import PARTIAL_SUMS, check, replay
+from tests.planner.switch_model import PARTIAL_SUMS, ReplayError, check, replay
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 STRAWMAN = {"blocks": "strawman", "order": "random"}
@@ -58,6 +63,23 @@ def sent(plan):
                 yield part, block, int(part.send_source[at]), part.send_row[low:high]
 
 
+def served(plan):
+    """(block, u, v) for every row u that a packet of the workers brings to the slot of v."""
+    switch, targets = plan.switch, {}
+    slots = tuples(switch.result_block, switch.result_bank, switch.result_slot)
+    result = dict(zip(slots, switch.result_vertex.tolist(), strict=True))
+    for row, bank in zip(*np.nonzero(switch.entry_expected), strict=True):
+        block, slot = int(switch.entry_block[row]), int(switch.entry_slot[row, bank])
+        packet = (block, int(switch.entry_source[row]))
+        targets.setdefault(packet, []).append(result[block, int(bank), slot])
+    edges = []
+    for part, block, source, rows in sent(plan):
+        for v in targets.pop((block, source)):
+            edges += [(block, u, v) for u in part.vertices[rows].tolist()]
+    assert not targets, "entries that nobody sends to"
+    return edges
+
+
 def crossing(graph, assignment, direction):
     """The boundary edges, straight from the CSR arrays of the graph."""
     edges = [
@@ -78,9 +100,15 @@ def test_every_edge_is_served_once_in_one_block_by_one_packet(send, split, slots
         patch.setattr("switchgnn.planner.build.SEND_STRATEGIES", known)
         options = {"send": send, "directions": "both", "assignment": assignment, "seed": seed}
         plan = plan_of(graph, workers, slots, **options)
-    check_plan(plan, graph)
+    edges = served(plan)
     features = random_features(graph, seed)
+    check_blocks(plan, *(crossing(graph, assignment, direction) for direction in Direction))
+    check_counts(plan)
     for direction in Direction:
+        expected = crossing(graph, assignment, direction)
+        blocks = plan.manifest.direction(direction).block_numbers
+        assert sorted((u, v) for block, u, v in edges if block in blocks) == expected
+        check_prediction(plan, direction, expected, send)
         sums = reference_sums(graph, assignment, features, direction)
         check(plan, features, sums, seed, direction)
 
@@ -115,6 +143,80 @@ def test_bundles_bring_every_row_where_it_belongs(send, split, slots, seed, rows
         assert told.contributions == single.contributions
 
 
+def check_blocks(plan, edges, reverse):
+    """The blocks of the directions follow one another, or are the same where the edges are."""
+    manifest = plan.manifest
+    first, second = manifest.direction(FORWARD), manifest.direction(BACKWARD)
+    assert first.first_block == 1
+    if edges == reverse:
+        assert first == second
+    else:
+        assert second.first_block == first.last_block + 1
+    assert second.last_block == manifest.blocks
+    assert set(plan.switch.entry_block.tolist()) == set(range(1, manifest.blocks + 1))
+    neighbours = [0, *np.bincount([v for _, v in edges]), *np.bincount([u for u, _ in edges])]
+    assert manifest.max_fan_in == max(1, *neighbours)
+    found = []
+    for part in plan.workers:
+        assert np.array_equal(part.vertices, np.flatnonzero(plan.assignment == part.worker))
+        assert np.array_equal(part.vertices[part.receive_row], part.receive_vertex)
+        awaited = np.repeat(part.receive_vertex, part.receive_count)
+        found += tuples(part.neighbour_vertex, awaited)
+    assert sorted(found) == sorted(edges if edges == reverse else edges + reverse)
+
+
+def check_counts(plan):
+    """Slots await the Counts of their packets; ids are their worker's; receivers agree."""
+    switch = plan.switch
+    counts = {}
+    owner = dict(tuples(switch.source_vertex, switch.source_worker))
+    for part, block, source, rows in sent(plan):
+        counts[block, source] = len(rows)
+        assert len(set(rows.tolist())) == len(rows)
+        assert owner[source] == part.worker
+        assert (source >= PARTIAL_SUMS) == (len(rows) > 1)
+    slots = Counter()
+    for row, bank in zip(*np.nonzero(switch.entry_expected), strict=True):
+        block = int(switch.entry_block[row])
+        count = counts[block, int(switch.entry_source[row])]
+        assert switch.entry_count[row] == count
+        slots[block, int(bank), int(switch.entry_slot[row, bank])] += count
+    for row, bank in zip(*np.nonzero(switch.entry_expected), strict=True):
+        key = int(switch.entry_block[row]), int(bank), int(switch.entry_slot[row, bank])
+        assert switch.entry_expected[row, bank] == slots[key]
+    results = tuples(switch.result_block, switch.result_bank, switch.result_slot)
+    assert switch.result_expected.tolist() == [slots[key] for key in results]
+    for part in plan.workers:
+        assert np.array_equal(np.diff(part.neighbour_indptr), part.receive_count)
+        assert np.array_equal(part.neighbour_worker, plan.assignment[part.neighbour_vertex])
+        # Whatever may have to be fetched is known to the switch as its owner's.
+        for vertex, worker in tuples(part.neighbour_vertex, part.neighbour_worker):
+            assert owner[vertex] == worker
+            assert vertex in plan.workers[worker].vertices
+
+
+def check_prediction(plan, direction, edges, send):
+    owner, record = plan.assignment, plan.manifest.direction(direction)
+    said = record.prediction
+    assert said.boundary_edges == len(edges)
+    assert said.boundary_vertices == len({end for edge in edges for end in edge})
+    up = Counter(part.worker for part, block, *_ in sent(plan) if block in record.block_numbers)
+    copies = {(u, owner[v]) for u, v in edges}
+    for worker, part in enumerate(plan.workers):
+        low, high = part.receive_indptr[[record.first_block - 1, record.last_block]]
+        received = part.receive_vertex[low:high].tolist()
+        assert said.packets_up[worker] == up[worker]
+        assert said.packets_down[worker] == len(received)
+        assert set(received) == {v for _, v in edges if owner[v] == worker}
+        assert said.host_packets_up[worker] == sum(owner[u] == worker for u, _ in copies)
+        assert said.host_packets_down[worker] == sum(to == worker for _, to in copies)
+    inside = np.isin(plan.switch.entry_block, record.block_numbers)
+    assert said.contributions == np.count_nonzero(plan.switch.entry_expected[inside])
+    assert said.contributions == len(edges) or send != "multicast"
+    assert said.passes == inside.sum()
+    assert said.entries == np.sum(plan.switch.entry_source[inside] < PARTIAL_SUMS)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -146,6 +248,33 @@ def test_the_reference_is_the_sum_over_remote_in_neighbours():
     for u, v in crossing(graph, assignment, FORWARD):
         expected[v] += features[u]
     assert np.allclose(reference_sums(graph, assignment, features), expected)
+
+
+@pytest.mark.parametrize("send", ["multicast", "cover"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a contribution dropped",
+        "a contribution doubled",
+        "a contribution moved",
+        "a count wrong everywhere",
+        "a packet left out",
+        "a packet sent twice",
+        "a slot shared",
+    ],
+)
+def test_the_judge_finds(send, name):
+    graph = random_graph(60, 300, 3, directed=True)
+    plan = plan_of(graph, 4, 20, send=send)
+    content, features = content_of(plan), random_features(graph)
+    expected = reference_sums(graph, plan.assignment, features)
+    check(plan, features, expected)
+    ALTERATIONS[name](content, random.Random(name))
+    parts = zip(plan.workers, content["workers"], strict=True)
+    workers = tuple(replace(part, **arrays) for part, arrays in parts)
+    wrong = replace(plan, switch=replace(plan.switch, **content["switch"]), workers=workers)
+    with pytest.raises(ReplayError):
+        check(wrong, features, expected)
 
 
 def test_one_worker_needs_no_exchange():

@@ -7,17 +7,22 @@ Where the format of plans changes on purpose, or a library that cuts graphs does
 
 import hashlib
 import json
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pymetis
 import pytest
 
-from switchgnn.planner import Graph, Plan, graph_from_edges, load_graph, write_plan
+from switchgnn.planner import Graph, Plan, PlannerError, graph_from_edges, load_graph, write_plan
+from switchgnn.planner.blocks.destination import _library, _started
 from switchgnn.planner.build import build_resolved
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 
@@ -34,6 +39,7 @@ PARTITIONS = [
 ]
 BLOCKS = ["mlgp", "destination", "destination-cover", "hypergraph", "hypergraph-cover", "strawman"]
 ORDERS = ["gamr", "bfs", "random"]
+LEAVES_AND_SPINES = ((1, 1), (2, 1), (3, 2))
 
 
 def plan_cases() -> dict[str, dict[str, str]]:
@@ -54,6 +60,24 @@ def plan_cases() -> dict[str, dict[str, str]]:
             for name in ORDERS
         ]
     return {", ".join(f"{key} {value}" for key, value in case.items()): case for case in asked}
+
+
+def switch_cases() -> dict[str, tuple[dict[str, str], int, int]]:
+    """Say which plans are split for leaves and spines, and the numbers of these."""
+    plans = [
+        {"graph": graph, "preset": preset, "directions": "both"}
+        for graph in ("karate", "directed")
+        for preset in ("paper", "best")
+    ]
+    return {
+        f"graph {case['graph']}, preset {case['preset']}, {leaves} leaves, {spines} spines": (
+            case,
+            leaves,
+            spines,
+        )
+        for case in plans
+        for leaves, spines in LEAVES_AND_SPINES
+    }
 
 
 def plan_of(case: dict[str, str], workers: int = 4) -> Plan:
@@ -91,47 +115,120 @@ def plan_digests(plan: Plan) -> dict[str, str]:
     return {"plan.json": hashlib.sha256(manifest).hexdigest(), "others": others.hexdigest()}
 
 
+def switches_digest(plan: Plan, leaves: int, spines: int) -> str:
+    """Give one digest over what all leaves and spines have to know, in the order of the fields."""
+    parts = split_for_leaf_spine(plan, even_leaf_spine(plan.manifest.workers, leaves, spines))
+    digest = hashlib.sha256()
+    for part in (*parts.leaves, *parts.spines):
+        for value in _values(part):
+            array = np.ascontiguousarray(value)
+            digest.update(f"{array.dtype.str} {array.shape}\n".encode())
+            digest.update(array.data)
+    return digest.hexdigest()
+
+
+def _values(part: object) -> Iterator[object]:
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if is_dataclass(value):
+            yield from _values(value)
+        else:
+            yield value
+
+
 def versions() -> dict[str, str]:
     """Say with which versions a record is made."""
     return {name: version(name) for name in LIBRARIES}
 
 
-def record() -> dict[str, object]:
+@cache
+def probes() -> dict[str, str]:
+    """Ask the libraries alone, without our code: another answer makes other plans."""
     return {
-        "versions": versions(),
-        "plans": {name: plan_digests(plan_of(case)) for name, case in plan_cases().items()},
+        "metis": _digest(_metis_parts()),
+        "mtkahypar": _digest(_mtkahypar_parts()),
+        "numpy": _digest(np.random.default_rng(5).permutation(1000).tolist()),
     }
 
 
-PLANS = plan_cases()
+def _metis_parts() -> list[int]:
+    import networkx  # noqa: PLC0415 - slow to import
+
+    club = networkx.karate_club_graph()
+    adjacency = [np.array(sorted(club[v])) for v in range(len(club))]
+    options = pymetis.Options()
+    options.seed = 5
+    _, parts = pymetis.part_graph(4, adjacency=adjacency, options=options)
+    return list(parts)
 
 
-def installed(library):
+def _mtkahypar_parts() -> list[int]:
     try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
+        library = _library()
+    except PlannerError:
+        return []
+    library.set_seed(5)
+    context = _started().context_from_preset(library.PresetType.DETERMINISTIC_QUALITY)
+    context.logging = False
+    context.set_partitioning_parameters(4, 0.03, library.Objective.KM1)
+    nets = [[v, (v * v + 1) % 97, (v * 5 + 2) % 97] for v in range(97)]
+    nets = [sorted(set(net)) for net in nets if len(set(net)) > 1]
+    hypergraph = _started().create_hypergraph(context, 97, len(nets), nets)
+    return list(hypergraph.partition(context).get_partition())
 
 
-def skip_unless_recorded_with(*libraries):
-    """Other versions of what cuts graphs make other plans."""
+def _digest(numbers: list[int]) -> str:
+    return hashlib.sha256(json.dumps([int(number) for number in numbers]).encode()).hexdigest()
+
+
+def record() -> dict[str, object]:
+    return {
+        "versions": versions(),
+        "probes": probes(),
+        "plans": {name: plan_digests(plan_of(case)) for name, case in plan_cases().items()},
+        "switches": {
+            name: switches_digest(plan_of(case), leaves, spines)
+            for name, (case, leaves, spines) in switch_cases().items()
+        },
+    }
+
+
+PLANS, SWITCHES = plan_cases(), switch_cases()
+
+
+def skip_unless_it_answers_as_then(*libraries):
     for library in libraries:
-        recorded = RECORD["versions"][library]
-        if installed(library) != recorded:
-            pytest.skip(f"the plans were recorded with {library} {recorded}")
+        if probes()[library] != RECORD["probes"][library]:
+            pytest.skip(
+                f"{library} gives other answers than when the plans were recorded with "
+                f"{RECORD['versions']}; now there are {versions()}"
+            )
 
 
 def libraries_of(case):
     asked = " ".join(case.values())
     if "best" in asked or "hypergraph" in asked:
         yield "mtkahypar"
-    yield "pymetis"
+    yield from ("metis", "numpy")
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_is_what_it_was(name):
-    skip_unless_recorded_with(*libraries_of(PLANS[name]))
+    skip_unless_it_answers_as_then(*libraries_of(PLANS[name]))
     assert plan_digests(plan_of(PLANS[name])) == RECORD["plans"][name]
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_the_parts_of_leaves_and_spines_are_what_they_were(name):
+    case, leaves, spines = SWITCHES[name]
+    skip_unless_it_answers_as_then(*libraries_of(case))
+    plan = plan_of(case)
+    assert switches_digest(plan, leaves, spines) == RECORD["switches"][name]
+
+
+def test_the_record_has_all_plans_and_no_others():
+    assert set(RECORD["plans"]) == set(PLANS)
+    assert set(RECORD["switches"]) == set(SWITCHES)
 
 
 if __name__ == "__main__":

@@ -93,11 +93,18 @@ class NativeRig:
         self.program = given.lowered
         native = load_native(given)
         self.engine = NativeEngine(native, queues or QueueSettings())
+        self._sent = []
         self.state = self.engine.state
         if clock is not None:
             self.engine.switch.call("switch_tick", clock)
         self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
+        self.forwarder = NativeForwarder(self.engine)
         self.captured = Captured(self.engine)
+
+    @property
+    def sent(self):
+        self._sent += self.captured()
+        return self._sent
 
     @property
     def counts(self):
@@ -107,13 +114,25 @@ class NativeRig:
         self.engine.receive(port, frame)
         while self.engine.run_again(100):
             pass
-        return self.captured()
+        self._sent = self.captured()
+        return list(self._sent)
 
     def step(self, port, frame, limit):
         """Run with limited recirculations."""
         self.engine.receive(port, frame)
         self.engine.run_again(limit)
         return self.captured()
+
+
+class NativeForwarder:
+    def __init__(self, engine):
+        self.receive = engine.receive
+        self.run_again = engine.run_again
+        self._engine = engine
+
+    @property
+    def busy(self):
+        return self._engine.run_again(0)
 
 
 RIGS = {"python": Rig, "native": NativeRig}

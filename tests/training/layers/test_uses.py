@@ -1,15 +1,21 @@
 """What people do with models, on several workers: the result of one process.
 
-`docs/models.md` lists these uses in one table.
+`docs/models.md` lists these uses in one table, which the last test compares with the names here.
 """
 
 import copy
 import io
 import warnings
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+
+import numpy as np
 import torch
 import torch_geometric.nn as pyg
 from torch import nn
@@ -29,6 +35,7 @@ from tests.training.layers.test_norms import WORKERS, assigned
 from tests.training.test_wrap import workers_run
 
 HIDDEN = 6
+MODELS = Path(__file__).parents[3] / "docs" / "models.md"
 
 
 class Net(nn.Module):
@@ -240,6 +247,14 @@ def test_the_result_is_that_of_one_process(name):
     assert off(expected, together(make, use, data, targets, state=state)) < COARSE.get(name, 2e-5)
 
 
+def test_a_sum_along_the_edges_in_place_of_against_them_is_noticed():
+    data = make_data(5, directed=True)
+    state, targets = Net().state_dict(), torch.ones(data.vertices, NARROW)
+    x, edges = torch.from_numpy(data.features), whole_edges(data)
+    along = step(Net(), x, edges, targets)
+    assert off(along, together(Reversed, step, data, targets, state=state)) > 1e-2
+
+
 class Maximum(pyg.SimpleConv):
     """Drops units of rows, those of copies as their owners do, and takes maxima."""
 
@@ -395,3 +410,40 @@ def test_what_cannot_be_wrapped_or_reduced_is_refused(words):
         return True
 
     assert workers_run(make_data(5, directed=False), work) == [True] * WORKERS
+
+
+# By how the lines of docs/models.md begin: the cases above, or the tests, that hold what they say.
+HELD = {
+    "recompute": ("recomputation", "test_recomputation_draws_the_same_units"),
+    "take second": ("second derivatives",),
+    "reverse": ("edges reversed", "flow from target to source", "DirGNNConv"),
+    "reorder": ("edges in another order", "test_what_a_layer_cannot_be_called_with_is_refused"),
+    "copy": ("a copy", "a moving average"),
+    "save": ("a saved model",),
+    "prune": ("pruned", "weight norm", "hooks"),
+    "train in": ("float64", "bfloat16", "float16", "autocast"),
+    "compile": ("test_a_compiled_model_calls_the_layers",),
+    "drop units (": ("test_dropout_is_the_same_on_any_number_of_workers",),
+    "drop units with": ("test_functional_dropout_is_as_likely",),
+    "look up": (
+        "test_a_table_of_learnt_rows_is_looked_up_by_id",
+        "test_what_cannot_be_wrapped_or_reduced_is_refused",
+    ),
+    "set weights": ("test_other_weights_are_named_on_all_workers",),
+    "leave sizes": ("test_what_cannot_be_wrapped",),
+    "make different calls": ("test_all_workers_end_within_seconds_and_name_both_sides",),
+    "predict links": ("test_rows_and_two_derivatives",),
+}
+
+
+def test_the_document_lists_what_is_tested():
+    text = MODELS.read_text(encoding="utf-8").split("### What people do with models")[1]
+    lines = [line for line in text.split("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == len(HELD)
+    for line, words in zip(lines, HELD, strict=True):
+        assert line.startswith(f"| {words}")
+    tests = "".join(
+        file.read_text(encoding="utf-8") for file in Path(__file__).parents[2].rglob("test_*.py")
+    )
+    for each in chain(*HELD.values()):
+        assert each in SAME or f"def {each}" in tests
