@@ -39,8 +39,8 @@ class Recording:
         self._path = path
         self._writing = threading.Lock()
         with writing(path):
-            # Unbuffered, so that nothing is lost if the process is killed.
-            self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "ab", buffering=0)
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            self._end = os.fstat(self._file).st_size
 
     def add(self, frames: Iterable[bytes | memoryview]) -> None:
         """Add frames that pass now."""
@@ -50,11 +50,22 @@ class Recording:
             pieces.append(_FRAME_HEADER.pack(seconds, part, len(frame), len(frame)))
             pieces.append(frame)
         with self._writing, writing(self._path):
-            self._file.write(b"".join(pieces))
+            self._write(b"".join(pieces))
+
+    def _write(self, content: bytes) -> None:
+        # Unbuffered, so that nothing is lost if the process is killed.
+        done = 0
+        try:
+            while done < len(content):
+                done += os.write(self._file, content[done:] if done else content)
+        except OSError:
+            os.ftruncate(self._file, self._end)
+            raise
+        self._end += done
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        os.close(self._file)
 
 
 class RecordingLink(WrappedLink):
