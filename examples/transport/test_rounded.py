@@ -16,7 +16,7 @@ class Recorded:
     def __init__(self):
         self.rows = []
 
-    def aggregate(self, rows, direction, _tensor_id):
+    def aggregate(self, rows, direction, *_):
         self.rows.append((rows, direction))
         return rows
 

@@ -86,7 +86,7 @@ def tree(tmp_path):
 
 
 def test_every_recipe_ends_with_a_check():
-    assert len(recipes()) == 5
+    assert len(recipes()) == 7
     for recipe in recipes():
         (steps,) = recipe.values
         assert {kind for kind, _ in steps} >= {"bash"}
