@@ -1,8 +1,7 @@
 """Training where PyTorch has CUDA: no process forks after it has initialised the driver.
 
-Importing PyTorch Geometric initialises the driver where there is one, and forked processes could
-not use it. A stand-in for both needs no GPU: it takes that import for the initialisation, and notes
-each fork with what came before it.
+A stand-in needs no GPU: it takes the import of PyTorch Geometric, which initialises the driver, for
+the initialisation, and notes each fork with what came before it.
 """
 
 import os

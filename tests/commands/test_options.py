@@ -238,7 +238,7 @@ def completed(*words):
 
 
 def test_training_has_one_set_of_defaults():
-    """Whoever trains without options, from a command line or in Python, trains the same."""
+    """A command line and Python have the same ones."""
     asked = TrainingOptions()
     shape = asked.shape()
     assert asked.options(shape, 0) == TrainOptions(input_dropout=shape.dropout)

@@ -1,9 +1,8 @@
 """The paper's star and ring (section 3.2.2) and G3's bins, by their own formulas.
 
-The paper's model moves k = 1 packet in and out per step. So one worker has all sources and
-another all destinations, links take a step per packet and have no delay. A sum that is complete
-when its last packet has entered leaves in the step that follows, where the model lets it leave in
-the same one: what the model calls z takes z + 1 steps on two links.
+The paper's model moves k = 1 packet in and out per step. So one worker has all sources and another
+all destinations, and links take a step per packet without delay. A sum leaves in the step after its
+last packet, where the model has it leave in the same one: its z is z + 1 steps on two links.
 """
 
 import heapq

@@ -166,12 +166,9 @@ def test_links_carry_what_the_plan_says_where_leaves_complete(plan, leaves):
 
 
 def passes_of(leaf, plan, order):
-    """The passes of one fragment, when packets come to a leaf one by one in that order.
+    """The passes of one fragment at a leaf, whose packets come one by one in that order.
 
-    Args:
-        leaf: its part, of which only the tables are looked at.
-        plan: what the packets are of.
-        order: (worker, index among all packets).
+    `order`: (worker, index among all packets).
     """
     switch, passes = leaf.switch, 0
     sent = [source for part in plan.workers for source in part.send_source.tolist()]

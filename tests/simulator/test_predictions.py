@@ -28,8 +28,7 @@ from tests.support.markers import covering
 
 DIGITS, SOCIAL, RANDOM = "digits", "yelp-like:0.002:0", "random:2000:20000:1"
 MANY_BLOCKS, ONE_BLOCK = 64, 100_000
-# The share by which predictions may differ: of plans, with units in flight together, and where
-# hosts send. Switches mark some frames of long packets, which narrows windows.
+# How far predictions may be off. Switches mark frames of long packets, which narrows windows.
 SHARE, IN_POOLS, OF_HOSTS, OF_LONG_PACKETS = 0.1, 0.12, 0.15, 0.22
 
 

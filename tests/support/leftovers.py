@@ -1,12 +1,8 @@
 """After every test: processes and files that it left end, and the test fails and names them.
 
-While a fixture of a module is up that has made something, tests are not looked at: they may restart
-what is its own. What they leave is looked for when the fixture has ended. What lasts as long as the
-tests is made within :func:`lasting`, or by a fixture of the session.
-
-Other people's runs and other processes of tests share the machine, so only the descendants of this
-process count (it is their subreaper, so that they stay so when their parent dies), and the files in
-a folder that no other process of tests has. Interfaces and networks end with their last process.
+What a module's fixture makes may stay until the fixture ends; what is made within :func:`lasting`,
+or by a fixture of the session, as long as the tests. Only descendants of this process count, which
+is their subreaper, and files in its own folder: others share the machine.
 """
 
 import ctypes

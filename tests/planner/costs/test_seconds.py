@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from switchgnn.host.direct.frames import send_order
 from switchgnn.host.direct.framing import Framing
 from switchgnn.planner import Direction
+from switchgnn.planner.costs import seconds as module
 from switchgnn.planner.costs.seconds import (
     NetworkModel,
     exchange_seconds,
@@ -191,6 +193,14 @@ def test_frames_are_those_of_hosts(width, mtu):
     framing = Framing(mtu)
     assert np.array_equal(frames, framing.frames(rows, width))
     assert np.array_equal(sizes, framing.frame_bytes(rows, width))
+    order = module._SendOrder.of(frames)
+    for worker, begin in enumerate(order.begin.tolist()):
+        indptr = np.append(0, np.cumsum(frames[worker]))
+        theirs = send_order(worker, indptr, np.arange(int(indptr[-1])))
+        end = begin + len(theirs.peer)
+        assert np.array_equal(order.receiver[begin:end], theirs.peer)
+        confirmed = np.flatnonzero(np.diff(order.complete)[begin:end]) + 1
+        assert np.array_equal(confirmed, theirs.run_start[1:])
 
 
 customers = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(0, 9)))
