@@ -27,7 +27,7 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
 
     table destination {
         key = {
-            hdr.switchgnn.block_id: exact @name("block_id");
+            meta.loop.block:        exact @name("block_id");
             hdr.switchgnn.dst_id:   exact @name("dst_id");
         }
         actions = {
@@ -46,10 +46,10 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
 
 // The port of a source vertex.
 control Source(in headers_t hdr, inout metadata_t meta) {
-    // index: of the source in the register of Dedup.
+    // index: of the source among those of the job.
     action set_source(port_t port, bit<32> index) {
         meta.source_port = port;
-        meta.source_index = index;
+        meta.source_index = meta.own.first_source + index;
     }
 
     action unknown_vertex() {
@@ -58,6 +58,7 @@ control Source(in headers_t hdr, inout metadata_t meta) {
 
     table source {
         key = {
+            meta.own.job:         exact @name("job");
             hdr.switchgnn.src_id: exact @name("src_id");
         }
         actions = {
@@ -84,7 +85,7 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
 
     table partial {
         key = {
-            hdr.switchgnn.block_id: exact @name("block_id");
+            meta.loop.block:        exact @name("block_id");
             hdr.switchgnn.dst_id:   exact @name("dst_id");
         }
         actions = {
@@ -208,7 +209,7 @@ control Access(inout headers_t hdr,
             if (owner_port != meta.loop.port) {
                 meta.outcome = WRONG_PORT;
             } else if (hdr.switchgnn.kind == kind_t.FETCH) {
-                releases.count((bit<32>) meta.worker);
+                releases.count(meta.own.worker);
             } else if (hdr.switchgnn.kind == kind_t.FEATURE
                        && IS_PARTIAL(hdr.switchgnn.src_id)) {
                 partial.apply(hdr, meta);

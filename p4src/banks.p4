@@ -14,9 +14,9 @@
 // of contributions. The first contribution under a newer tag overwrites, so no slot is ever
 // cleared (invariant 4); one under an older tag changes nothing (invariant 3).
 #define DECLARE_BANK(b) \
-    @name(NAME(bank##b.state)) register<bit<96>>(SLOTS_PER_BANK + REDUCE_SLOTS) state##b; \
+    @name(NAME(bank##b.state)) register<bit<96>>(SLOTS_PER_BANK + ALL_REDUCE_SLOTS) state##b; \
     @name(NAME(bank##b.events)) counter(SLOT_EVENTS, CounterType.packets) events##b; \
-    @name(NAME(lanes##b.value)) register<lanes_t>(SLOTS_PER_BANK + REDUCE_SLOTS) value##b;
+    @name(NAME(lanes##b.value)) register<lanes_t>(SLOTS_PER_BANK + ALL_REDUCE_SLOTS) value##b;
 
 #define ADDEND_IF(c) \
     if (chunk == c && hdr.chunk##c.isValid()) { \
@@ -122,8 +122,8 @@
 control Banks(in headers_t hdr, inout metadata_t meta) {
     EACH_BANK(DECLARE_BANK)
 
-    // Cell n: passes that made n contributions.
-    counter(BANKS + 1, CounterType.packets) passes;
+    // Of each job cell n: passes that made n contributions.
+    counter(JOB_CELLS << PASS_BITS, CounterType.packets) passes;
 
     bit<32> index;
     bit<96> content;
@@ -134,7 +134,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     action add_to_slots() {
         EACH_BANK(ADD_TO)
         if (meta.adds == 1) {
-            passes.count(meta.contributions);
+            passes.count(meta.loop.first_passes + meta.contributions);
         }
     }
 

@@ -16,12 +16,12 @@
 // A restarted switch does not know its window, nor does a spine that no barrier passes. The
 // controller sets `any_tag` there: until a barrier is complete, every tag is accepted. A leaf accepts
 // them until the session ends, and the spine judges: a late copy of an old `done` brings an old ADVANCE.
-// Must be applied on the first pass only, after Session and Worker.
+// Must be applied on the first pass only, after Job and Session.
 control TagWindow(in headers_t hdr, inout metadata_t meta)
             (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
     apply {
-        barrier_tag.read(meta.barrier_tag, (bit<32>) hdr.switchgnn.pool);
-        feature_tag.read(meta.feature_tag, (bit<32>) hdr.switchgnn.pool);
+        barrier_tag.read(meta.barrier_tag, meta.own.pool);
+        feature_tag.read(meta.feature_tag, meta.own.pool);
         meta.window_known = SESSION_OF(meta.barrier_tag) == meta.session
             && (meta.any_tag == 0 || meta.above_port == 0) ? 1w1 : 1w0;
         if (meta.window_known == 0) {
@@ -41,7 +41,7 @@ control TagWindow(in headers_t hdr, inout metadata_t meta)
 // switch has seen its sources under these tags. So each process sends a random number, its
 // incarnation, in every `done`, and a new one may only join at the start of a later round than the
 // latest of the one before, which its last `done` may have announced (Echo).
-// Must be applied to a `done` of a worker, after Session and Worker, not to one of a leaf.
+// Must be applied to a `done` of a worker, after Job and Session, not to one of a leaf.
 control Incarnation(in headers_t hdr, inout metadata_t meta) {
     // session ++ round ++ number, of the latest round of the worker.
     register<bit<80>>(MAX_WORKERS) incarnation;
@@ -51,12 +51,12 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         until = ROUND_OF(meta.tag) + (round_t) hdr.switchgnn.echo;
-        incarnation.read(known, (bit<32>) meta.worker);
+        incarnation.read(known, meta.own.worker);
         if (SESSION_OF(known) == meta.session && known[31:0] != hdr.switchgnn.dst_id
                 && (hdr.switchgnn.block_id != 0 || ROUND_OF(meta.tag) <= ROUND_OF(known))) {
             meta.outcome = WRONG_INCARNATION;
         } else if (until > ROUND_OF(known)) {
-            incarnation.write((bit<32>) meta.worker, until ++ hdr.switchgnn.dst_id);
+            incarnation.write(meta.own.worker, until ++ hdr.switchgnn.dst_id);
         }
     }
 }
@@ -68,24 +68,24 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
 // maxima would use different scales. Every `done` of a later block carries the magnitude that
 // its worker knows. A switch that was restarted during the start of a round learns it from
 // there; otherwise it must be the same. A leaf asks the switch above, which knows all workers.
-// Must be applied to an admitted `done`, after Session and Worker.
+// Must be applied to an admitted `done`, after Job and Session.
 control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
-    register<round_t>(1) newest_round;
-    register<bit<64>>(1) largest;  // magnitude ++ worker
+    register<round_t>(JOB_CELLS) newest_round;
+    register<bit<64>>(JOB_CELLS) largest;  // magnitude ++ worker
 
     action learn() {
         meta.newest_round = ROUND_OF(meta.tag);
         meta.largest = hdr.barrier.magnitude ++ meta.reporter;
-        newest_round.write(0, meta.newest_round);
-        largest.write(0, meta.largest);
+        newest_round.write(meta.own.cell, meta.newest_round);
+        largest.write(meta.own.cell, meta.largest);
     }
 
     apply {
         // A leaf names the worker with the largest magnitude.
         meta.reporter = meta.leaves_below == 1
             ? hdr.switchgnn.dst_id : (bit<32>) meta.worker;
-        newest_round.read(meta.newest_round, 0);
-        largest.read(meta.largest, 0);
+        newest_round.read(meta.newest_round, meta.own.cell);
+        largest.read(meta.largest, meta.own.cell);
         if (hdr.barrier.magnitude > meta.magnitude_limit) {
             meta.outcome = WRONG_MAGNITUDE;
         } else if (ROUND_OF(meta.tag) > meta.newest_round) {
@@ -105,15 +105,15 @@ control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
 
 // Signs of life. Each worker flips a bit, its heartbeat, and sends it in every `done`. The switch
 // sends the latest bits to waiting workers: one whose bit changes is alive, however slow it is.
-// Must be applied to an admitted `done`, after Worker.
+// Must be applied to an admitted `done`, after Job.
 control Heartbeat(in headers_t hdr, inout metadata_t meta) {
-    register<worker_set_t>(1) heartbeats;
+    register<worker_set_t>(JOB_CELLS) heartbeats;
 
     action keep() {
-        heartbeats.read(meta.heartbeats, 0);
+        heartbeats.read(meta.heartbeats, meta.own.cell);
         meta.heartbeats = (meta.heartbeats & ~meta.worker_bit)
             | (hdr.barrier.workers & meta.worker_bit);
-        heartbeats.write(0, meta.heartbeats);
+        heartbeats.write(meta.own.cell, meta.heartbeats);
     }
 
     apply {
@@ -142,12 +142,12 @@ control Barrier(inout headers_t hdr,
     Heartbeat()   heartbeat;
 
     // By pool.
-    register<tag_t>(MAX_POOLS) collected_tag;
-    register<worker_set_t>(MAX_POOLS) collected;
+    register<tag_t>(JOB_CELLS * MAX_POOLS) collected_tag;
+    register<worker_set_t>(JOB_CELLS * MAX_POOLS) collected;
     // What comes next ++ the first worker to choose it.
-    register<bit<65>>(MAX_POOLS) following;
+    register<bit<65>>(JOB_CELLS * MAX_POOLS) following;
     // The latest round that all have opened in a pool: its magnitude no longer grows in any.
-    register<round_t>(1) opened_round;
+    register<round_t>(JOB_CELLS) opened_round;
 
     bit<32> pool;
     tag_t tag;
@@ -210,11 +210,11 @@ control Barrier(inout headers_t hdr,
     }
 
     action look() {
-        pool = (bit<32>) hdr.switchgnn.pool;
+        pool = meta.own.pool;
         collected_tag.read(tag, pool);
         collected.read(held, pool);
         following.read(first, pool);
-        opened_round.read(opened, 0);
+        opened_round.read(opened, meta.own.cell);
         before = tag == meta.tag ? held : 0;
         next = hdr.switchgnn.echo ++ hdr.switchgnn.count ++ hdr.switchgnn.feature_group;
     }
@@ -236,7 +236,7 @@ control Barrier(inout headers_t hdr,
         following_tag = meta.tag[79:56]
             ++ (meta.tag[55:32] + (next[32:32] == 1 || next[31:16] == 0 ? 24w1 : 24w0))
             ++ next[15:7] ++ next[31:16] ++ next[6:0];
-        opened_round.write(0, ROUND_OF(meta.tag));
+        opened_round.write(meta.own.cell, ROUND_OF(meta.tag));
         barrier_tag.write(pool, next[32:32] == 1 ? START_OF(following_tag) : following_tag);
         feature_tag.write(pool, following_tag);
     }
@@ -246,11 +246,13 @@ control Barrier(inout headers_t hdr,
         compare();
         if (meta.from_above == 1) {
             meta.outcome = PASSED_ON;
-            standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+            standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
             if (hdr.switchgnn.kind == kind_t.ADVANCE && before == meta.members) {
                 next = first[64:32];
                 move_window();
             }
+        } else if (meta.own.job == 0) {
+            meta.outcome = NO_JOB;
         } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
             meta.outcome = WRONG_PORT;
         } else if (hdr.barrier.plan != meta.plan) {
@@ -280,7 +282,8 @@ control Barrier(inout headers_t hdr,
                 && before != 0 && first[64:32] != next) {
             meta.outcome = WRONG_NEXT;
         }
-        if (meta.outcome == WRONG_PLAN || meta.outcome == WRONG_SESSION) {
+        if (meta.outcome == WRONG_PLAN || meta.outcome == WRONG_SESSION
+                || meta.outcome == NO_JOB) {
             refuse(REFUSAL_NONE, 0);
         } else if (meta.outcome == WRONG_TAG) {
             refuse(REFUSAL_TAG, first[31:0]);
@@ -308,7 +311,7 @@ control Barrier(inout headers_t hdr,
                 }
                 answer(kind_t.ADVANCE);
                 if (meta.outcome == DONE_COLLECTED) {
-                    standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+                    standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
                 }
             } else if (meta.outcome == DONE_REPEATED) {
                 wait();

@@ -224,7 +224,8 @@ control Bundle(in headers_t hdr, inout metadata_t meta) {
     apply {
         // A partial sum goes up alone.
         if (meta.rows != 0 && meta.send_sum == 1 && meta.partial == 0) {
-            index = (bit<32>) hdr.switchgnn.pool * MAX_WORKERS + (bit<32>) meta.result_worker;
+            index = (bit<32>) hdr.switchgnn.pool * MAX_WORKERS + meta.loop.first_worker
+                + (bit<32>) meta.result_worker;
             last = (3w1 << meta.rows) - 1;
             place = 0;
             full = 1;

@@ -41,12 +41,20 @@ control Congestion(inout headers_t hdr,
     }
 
     table threshold {
-        actions = { set_threshold; }
-        default_action = set_threshold(0x7ffff, 0x7ffff);
-        size = 1;
+        key = {
+            standard_metadata.egress_port: exact @name("port");
+        }
+        actions = {
+            set_threshold;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction;
+        size = MAX_PORTS + (MAX_JOBS << LOOP_LANE_BITS);
     }
 
     apply {
+        limit = 0x7ffff;
+        limit_beside_others = 0x7ffff;
         threshold.apply();
         if (standard_metadata.egress_port < FIRST_LOOP_PORT) {
             found = (bit<32>) standard_metadata.enq_qdepth;
@@ -83,13 +91,13 @@ control Notice(inout headers_t hdr,
     apply {
         if (meta.from_above == 1) {
             meta.outcome = PASSED_ON;
-            standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+            standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
         } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
             meta.outcome = WRONG_PORT;
         } else {
             meta.outcome = NOTICED;
             if (meta.above_port == 0) {
-                standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+                standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
             } else {
                 // It comes back from above, for all workers.
                 hdr.switchgnn.src_id = meta.switch_number;

@@ -42,7 +42,7 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
     bit<112> last;
 
     action count_group() {
-        index = ((((bit<32>) hdr.switchgnn.pool * MAX_WORKERS) + (bit<32>) meta.worker)
+        index = ((((bit<32>) hdr.switchgnn.pool * MAX_WORKERS) + meta.own.worker)
                  << GROUP_BITS)
             + (bit<32>) hdr.switchgnn.feature_group[GROUP_BITS - 1:0];
         group = meta.tag ++ hdr.switchgnn.feature_group;

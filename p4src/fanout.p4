@@ -26,7 +26,7 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
 
     table fanout {
         key = {
-            hdr.switchgnn.block_id: exact @name("block_id");
+            meta.loop.block:        exact @name("block_id");
             hdr.switchgnn.src_id:   exact @name("src_id");
             meta.loop.hop:          exact @name("hop");
         }

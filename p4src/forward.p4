@@ -1,4 +1,4 @@
-// Ordinary traffic between the hosts: Ethernet switching by destination.
+// Ordinary traffic between the hosts of a job: Ethernet switching by destination.
 #pragma once
 
 #include "metadata.p4"
@@ -14,14 +14,14 @@ control Forward(in headers_t hdr,
     action flood() {
         meta.outcome = FLOODED;
         meta.flood = 1;
-        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+        standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
     }
 
     // All ports but the ingress port, including those to a switch above.
     action flood_stations() {
         meta.outcome = FLOODED;
         meta.flood = 1;
-        standard_metadata.mcast_grp = ALL_STATIONS_GROUP;
+        standard_metadata.mcast_grp = GROUP_OF(meta, STATIONS_GROUP);
     }
 
     action unknown_station() {
@@ -30,6 +30,7 @@ control Forward(in headers_t hdr,
 
     table station {
         key = {
+            meta.own.job:          exact @name("job");
             hdr.ethernet.dst_addr: exact @name("dst_addr");
         }
         actions = {

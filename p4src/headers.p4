@@ -19,15 +19,20 @@ const bit<32> BANKS = 8;
 #define BUT_THE_LAST_BANK(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6)
 #define EACH_BANK(DO) BUT_THE_LAST_BANK(DO) DO(7)
 const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
-// Slots of the all-reduce, behind those of plans; each goes across all banks. Their number is a power
-// of two, and SwitchML's for links of 100 Gbit/s.
-const bit<32> REDUCE_SLOTS = 512;
+// Jobs share the switch and have numbers from 1; packets of ports without a job have number 0.
+const bit<32> MAX_JOBS = 16;
+const bit<32> JOB_CELLS = MAX_JOBS + 1;
+// Slots of a job's all-reduce, a power of two: SwitchML's number for links of 10 Gbit/s. Those of all
+// jobs are behind the slots of plans; each goes across all banks.
+#define REDUCE_SLOT_BITS 7
+const bit<32> REDUCE_SLOTS = 1 << REDUCE_SLOT_BITS;
+const bit<32> ALL_REDUCE_SLOTS = MAX_JOBS << REDUCE_SLOT_BITS;
 // Bits of a slot's number in its bank; no more than needed, as each entry has eight of them.
 // A main file may define more.
 #ifndef SLOT_BITS
 #define SLOT_BITS 14
 #endif
-const bool SLOTS_HAVE_NUMBERS = static_assert(SLOTS_PER_BANK + REDUCE_SLOTS <= 32w1 << SLOT_BITS,
+const bool SLOTS_HAVE_NUMBERS = static_assert(SLOTS_PER_BANK + ALL_REDUCE_SLOTS <= 32w1 << SLOT_BITS,
                                               "SLOT_BITS is too small for SLOTS_PER_BANK");
 
 const bit<32> MAX_SOURCES = 1 << 18;
@@ -40,14 +45,16 @@ const bit<32> MAX_PORTS = 256;
 const bit<32> MAX_STATIONS = 1024;
 
 // Virtual ports: packets sent there are recirculated. BMv2 gives each port an egress queue of
-// 64 packets, so one port would lose longer bursts: there are 2^LOOP_LANE_BITS.
+// 64 packets, so one port would lose longer bursts: each job has 2^LOOP_LANE_BITS. No job shares
+// one with another, so a job's packets in the loop never queue behind another's.
 // https://github.com/p4lang/behavioral-model/blob/main/docs/simple_switch.md
 const bit<9> FIRST_LOOP_PORT = 256;
-#define LOOP_LANE_BITS 5
+#define LOOP_LANE_BITS 3
 
-// The neighbours below, and those that a broadcast reaches.
-const bit<16> ALL_WORKERS_GROUP = 1;
-const bit<16> ALL_STATIONS_GROUP = 2;
+// Of each job the groups of the neighbours below, and of those that a broadcast reaches.
+const bit<16> WORKERS_GROUP = 0;
+const bit<16> STATIONS_GROUP = 1;
+#define GROUP_OF(meta, group) (meta.own.groups + group)
 
 typedef bit<9>    port_t;
 typedef bit<32>   vertex_t;
@@ -58,6 +65,7 @@ typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
 typedef bit<1024> lanes_t;  // of one bank
 typedef bit<2>    pool_t;
+typedef bit<5>    job_t;
 typedef bit<5>    width_t;
 typedef bit<2>    bits_t;  // of a lane in a body
 typedef bit<2>    rows_t;  // a frame has 2^rows of them

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "metadata.p4"
+#include "job.p4"
 #include "session.p4"
 #include "forward.p4"
 #include "barrier.p4"
@@ -22,12 +23,13 @@
 control SwitchIngress(inout headers_t hdr,
                       inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
-    register<tag_t>(MAX_POOLS) barrier_tag;
-    register<tag_t>(MAX_POOLS) feature_tag;
+    register<tag_t>(JOB_CELLS * MAX_POOLS) barrier_tag;
+    register<tag_t>(JOB_CELLS * MAX_POOLS) feature_tag;
 
+    WorkerPorts() worker;
+    Job()       job;
     Session()   session;
     Tier()      tier;
-    WorkerPorts() worker;
     Admission() admission;
     Forward()   forward;
     TagWindow(barrier_tag, feature_tag) tag_window;
@@ -85,12 +87,13 @@ control SwitchIngress(inout headers_t hdr,
     apply {
         arrive();
         if (meta.loop.pass_number == 0) {
+            meta.loop.port = standard_metadata.ingress_port;
+            worker.apply(meta, standard_metadata.ingress_port);
+            job.apply(hdr, meta);
             session.apply(hdr, meta);
             find_width();
             make_tag();
             tier.apply(meta);
-            meta.loop.port = standard_metadata.ingress_port;
-            worker.apply(meta, standard_metadata.ingress_port);
             admission.apply(hdr, meta, standard_metadata);
             if (meta.outcome == PENDING) {
                 if (!hdr.switchgnn.isValid()) {
@@ -135,7 +138,7 @@ control SwitchIngress(inout headers_t hdr,
             if (meta.outcome == PENDING) {
                 join();
             }
-            outcome.apply(meta.outcome);
+            outcome.apply(meta.own.first_outcome, meta.outcome);
             if (meta.touches_slots == 1) {
                 rows.apply(hdr, meta);
                 widen.apply(hdr, meta);

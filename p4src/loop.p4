@@ -39,7 +39,7 @@ control Result(in headers_t hdr, inout metadata_t meta) {
 
     table result {
         key = {
-            hdr.switchgnn.block_id: exact @name("block_id");
+            meta.loop.block:        exact @name("block_id");
             meta.bank:              exact @name("bank");
             meta.slot:              exact @name("slot");
         }
@@ -63,7 +63,7 @@ control Loop(in headers_t hdr,
              inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
     bit<1> again;
-    bit<9> lane;
+    port_t lane;
 
     action go_on() {
         again = 0;
@@ -83,13 +83,13 @@ control Loop(in headers_t hdr,
             again = meta.send_sum & hdr.switchgnn.echo;
             meta.send_ack = ~meta.send_sum & hdr.switchgnn.echo;
         }
-        lane = (bit<9>) hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
+        lane = (port_t) hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
         if (meta.send_sum == 1 && again == 1) {
             standard_metadata.mcast_grp = meta.result_group + (bit<16>) lane;
         } else if (meta.send_sum == 1) {
             standard_metadata.egress_spec = meta.result_port;
         } else if (again == 1) {
-            standard_metadata.egress_spec = FIRST_LOOP_PORT + lane;
+            standard_metadata.egress_spec = meta.loop.first_port + lane;
         } else if (meta.send_ack == 1) {
             standard_metadata.egress_spec = meta.loop.port;
         }
@@ -109,7 +109,7 @@ control Answer(inout headers_t hdr,
 
     // Asks the other leaves for their parts.
     action recall_parts() {
-        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+        standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
     }
 
     // The part goes up. The MISSING goes around the loop, and from there down like the

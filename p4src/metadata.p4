@@ -15,6 +15,9 @@ const bit<32> SLOT_OVERFULL  = 2;  // more contributions than expected: never co
 const bit<32> SLOT_RELEASED  = 3;  // the worker sums this vertex itself
 const bit<32> SLOT_EVENTS    = 4;
 
+// Cells of each job in the counter of passes, one for each number of contributions.
+#define PASS_BITS 4
+
 // The slots of one table entry, one per bank, and the rows that are added; expected 0 means none.
 #define SLOT(b) slot_t slot##b; count_t expected##b; bit<3> row##b;
 struct slots_t {
@@ -37,13 +40,29 @@ struct sum_t {
 struct loop_t {
     @field_list(1) bit<16> pass_number;
     @field_list(1) rows_t  rows;      // of a bundle; 0: there are none
-    @field_list(1) bit<32> first_slot;  // of the pool, in each bank
+    @field_list(1) bit<16> block;       // among those of all jobs
+    @field_list(1) bit<32> first_slot;  // of the job and its pool, in each bank
+    @field_list(1) bit<32> first_worker;
+    @field_list(1) port_t  first_port;  // of the job, among those of the loop
+    @field_list(1) bit<32> first_passes;  // its cells of the counter
     @field_list(1) bit<16> hop;
     @field_list(1) bit<4>  next_bank;
     @field_list(1) bit<1>  finished;
     @field_list(1) port_t  port;
     @field_list(1) count_t accepted;
     @field_list(1) bit<1>  narrow;    // whether a sum that it completes or recalls may be narrow
+}
+
+// What is the job's own among the cells of registers and counters, and the groups, of all jobs.
+struct own_t {
+    job_t   job;
+    bit<32> cell;          // of registers with one cell per job
+    bit<32> pool;          // of registers with one per pool
+    bit<32> worker;        // of the packet's worker
+    bit<32> first_source;
+    bit<32> first_reduce;  // slot of the all-reduce
+    bit<32> first_outcome;
+    bit<16> groups;        // the first one
 }
 
 #define SPEAKS_FOR_ITSELF(hdr, meta) \
@@ -53,8 +72,11 @@ struct loop_t {
 struct metadata_t {
     loop_t       loop;
     outcome_t    outcome;
+    // Job
+    own_t        own;
     // Session
     bit<16>      session;
+    count_t      reduces;   // contributions to a sum of an all-reduce; 0: there is none
     width_t      width;     // of the widest frames, and of all slots
     bit<32>      plan;
     bit<32>      magnitude_limit;

@@ -35,12 +35,15 @@ const outcome_t REDUCE_ADDED    = 25;
 const outcome_t REDUCE_REPEATED = 26;
 const outcome_t REDUCE_STALE    = 27;
 const outcome_t REDUCE_ASKED    = 28;
-const bit<32>   OUTCOMES        = 29;
+const outcome_t NO_JOB          = 29;  // of a port that is in no job
+// Cells of each job.
+#define OUTCOME_BITS 5
 
-control Outcome(in outcome_t found) {
-    counter(OUTCOMES, CounterType.packets) outcome;
+// first: the job's first cell.
+control Outcome(in bit<32> first, in outcome_t found) {
+    counter(JOB_CELLS << OUTCOME_BITS, CounterType.packets) outcome;
 
     apply {
-        outcome.count((bit<32>) found);
+        outcome.count(first + (bit<32>) found);
     }
 }

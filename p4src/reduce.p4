@@ -1,6 +1,6 @@
 // The all-reduce of SwitchML (Sapio et al., NSDI 2021): a stream of fragments, of each of which
 // every worker sends its part and gets the sum of all. There is no barrier: fragment n has the slot
-// n modulo REDUCE_SLOTS, and a worker sends fragment n + REDUCE_SLOTS once it has the sum of n.
+// n modulo REDUCE_SLOTS of its job, and a worker sends fragment n + REDUCE_SLOTS once it has the sum of n.
 //
 // Where SwitchML has two copies of a slot and a bit in each packet, there is a tag with the number
 // and the width of the fragment: a late packet can never be taken for a later fragment. A leaf sends
@@ -18,39 +18,28 @@ control Reduce(inout headers_t hdr,
     NoPayload() no_payload;
 
     // Of each slot: its fragment, who has contributed, and their largest exponent.
-    register<tag_t>(REDUCE_SLOTS) fragment_tag;
-    register<worker_set_t>(REDUCE_SLOTS) contributors;
-    register<exponent_t>(REDUCE_SLOTS) exponents;
-    register<tag_t>(1) newest_fragment;
-    register<worker_set_t>(1) reduce_heartbeats;
+    register<tag_t>(ALL_REDUCE_SLOTS) fragment_tag;
+    register<worker_set_t>(ALL_REDUCE_SLOTS) contributors;
+    register<exponent_t>(ALL_REDUCE_SLOTS) exponents;
+    register<tag_t>(JOB_CELLS) newest_fragment;
+    register<worker_set_t>(JOB_CELLS) reduce_heartbeats;
 
     bit<32> index;
     tag_t tag;
     exponent_t exponent;
 
-    // expected: contributions to a sum, at a leaf those of its own workers; 0: no all-reduce.
-    action set_reduce(count_t expected) {
-        meta.destination_expected = expected;
-    }
-
-    table reduce {
-        actions = { set_reduce; }
-        default_action = set_reduce(0);
-        size = 1;
-    }
-
     action pass_to_all() {
         meta.outcome = PASSED_ON;
-        standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+        standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
     }
 
     action look() {
-        index = (bit<32>) hdr.switchgnn.block_id & (REDUCE_SLOTS - 1);
+        index = meta.own.first_reduce + ((bit<32>) hdr.switchgnn.block_id & (REDUCE_SLOTS - 1));
         fragment_tag.read(tag, index);
         contributors.read(meta.contributors, index);
         exponents.read(exponent, index);
-        newest_fragment.read(meta.newest_fragment, 0);
-        reduce_heartbeats.read(meta.heartbeats, 0);
+        newest_fragment.read(meta.newest_fragment, meta.own.cell);
+        reduce_heartbeats.read(meta.heartbeats, meta.own.cell);
     }
 
     // A leaf reports what it knows.
@@ -58,15 +47,17 @@ control Reduce(inout headers_t hdr,
         meta.outcome = REDUCE_ASKED;
         meta.heartbeats = (meta.heartbeats & ~meta.worker_bit)
             | (hdr.waiting.heartbeats & meta.worker_bit);
-        reduce_heartbeats.write(0, meta.heartbeats);
+        reduce_heartbeats.write(meta.own.cell, meta.heartbeats);
         meta.contributors = meta.contributors | (hdr.barrier.workers & meta.worker_bit);
     }
 
     action touch() {
         meta.touches_slots = 1;
         meta.width = LANES_256;
+        meta.destination_expected = meta.reduces;
         meta.destination_bank = 0;
         meta.destination_slot = (slot_t) (SLOTS_PER_BANK + index);
+        meta.loop.first_slot = 0;
     }
 
     action contribute() {
@@ -93,13 +84,12 @@ control Reduce(inout headers_t hdr,
                 standard_metadata.egress_spec = meta.above_port;
             }
         } else {
-            reduce.apply();
             look();
             if (tag != meta.tag) {
                 meta.contributors = 0;
                 exponent = 0;
             }
-            if (meta.destination_expected == 0) {
+            if (meta.reduces == 0) {
                 meta.outcome = UNKNOWN_KIND;
             } else if (hdr.switchgnn.kind == kind_t.REDUCING) {
                 hear();
@@ -116,7 +106,7 @@ control Reduce(inout headers_t hdr,
                 if ((meta.contributors & meta.worker_bit) == 0) {
                     contribute();
                     if (meta.tag > meta.newest_fragment) {
-                        newest_fragment.write(0, meta.tag);
+                        newest_fragment.write(meta.own.cell, meta.tag);
                     }
                 } else {
                     meta.outcome = REDUCE_REPEATED;
@@ -156,7 +146,7 @@ control Reduction(inout headers_t hdr,
             if (meta.above_port != 0) {
                 standard_metadata.egress_spec = meta.above_port;
             } else if (meta.outcome == REDUCE_ADDED) {
-                standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+                standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
             } else {
                 standard_metadata.egress_spec = standard_metadata.ingress_port;
             }
@@ -171,7 +161,7 @@ control Reduction(inout headers_t hdr,
                 hdr.switchgnn.src_id = meta.switch_number;
                 standard_metadata.egress_spec = meta.above_port;
             } else if (hdr.switchgnn.resend == 1) {
-                standard_metadata.mcast_grp = ALL_WORKERS_GROUP;
+                standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
             }
         }
     }

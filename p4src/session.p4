@@ -1,5 +1,5 @@
-// What the controller has set: the install that the switch serves, its tier among
-// several switches, and the worker of each port.
+// What the controller has set for a job: the install that the switch serves, and its tier among
+// several switches.
 #pragma once
 
 #include "metadata.p4"
@@ -13,9 +13,10 @@ control Session(in headers_t hdr, inout metadata_t meta) {
     // rows: of bundles.
     // any_tag: the switch may have lost its state in the middle of this session.
     // last_pool, pool_slots: the number of the last pool, and the slots of each in a bank.
+    // reduces: contributions to a sum of an all-reduce, at a leaf those of its own workers; 0: none.
     action set_session(bit<16> session, bit<32> plan, worker_set_t members,
                        bit<32> magnitude_limit, width_t width, rows_t rows, bit<1> any_tag,
-                       pool_t last_pool, bit<32> pool_slots) {
+                       pool_t last_pool, bit<32> pool_slots, count_t reduces) {
         meta.session = session;
         meta.plan = plan;
         meta.members = members;
@@ -24,14 +25,21 @@ control Session(in headers_t hdr, inout metadata_t meta) {
         meta.loop.rows = rows;
         meta.any_tag = any_tag;
         meta.last_pool = last_pool;
-        meta.loop.first_slot = (hdr.switchgnn.pool[0:0] == 1 ? pool_slots : 0)
+        meta.reduces = reduces;
+        meta.loop.first_slot = meta.loop.first_slot + (hdr.switchgnn.pool[0:0] == 1 ? pool_slots : 0)
             + (hdr.switchgnn.pool[1:1] == 1 ? pool_slots << 1 : 0);
     }
 
     table session {
-        actions = { set_session; }
-        default_action = set_session(0, 0, 0, 0, 0, 0, 0, 0, 0);
-        size = 1;
+        key = {
+            meta.own.job: exact @name("job");
+        }
+        actions = {
+            set_session;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction;
+        size = MAX_JOBS;
     }
 
     apply {
@@ -52,44 +60,19 @@ control Tier(inout metadata_t meta) {
     }
 
     table tier {
-        actions = { set_tier; }
-        default_action = set_tier(0, 0, 0, 0);
-        size = 1;
+        key = {
+            meta.own.job: exact @name("job");
+        }
+        actions = {
+            set_tier;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction;
+        size = MAX_JOBS;
     }
 
     apply {
         tier.apply();
-    }
-}
-
-// The sender that a packet names is compared with this (invariant 6: a worker speaks for
-// itself only). A leaf below a spine has the bits of all its workers.
-control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
-    action set_worker(worker_t worker, worker_set_t worker_bit) {
-        meta.is_worker = 1;
-        meta.worker = worker;
-        meta.worker_bit = worker_bit;
-    }
-
-    action set_above() {
-        meta.from_above = 1;
-    }
-
-    table worker {
-        key = {
-            ingress_port: exact @name("port");
-        }
-        actions = {
-            set_worker;
-            set_above;
-            @defaultonly NoAction;
-        }
-        const default_action = NoAction;
-        size = MAX_PORTS;
-    }
-
-    apply {
-        worker.apply();
     }
 }
 
@@ -98,7 +81,7 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
 // after a VLAN tag, which a host's kernel removes, would be forwarded like ordinary traffic, and a
 // host might take it for one of the switch. A packet of another session is left over from an
 // earlier install, or its worker does not know of this one yet; Barrier answers the latter.
-// Must be applied on the first pass only, after Session and Worker.
+// Must be applied on the first pass only, after Job and Session.
 control Admission(in headers_t hdr,
                   inout metadata_t meta,
                   in standard_metadata_t standard_metadata) {
@@ -122,6 +105,9 @@ control Admission(in headers_t hdr,
                 || (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_SWITCHGNN
                     && !hdr.switchgnn.isValid())) {
             meta.outcome = MALFORMED;
+        } else if (hdr.switchgnn.isValid() && meta.own.job == 0
+                   && hdr.switchgnn.kind != kind_t.DONE) {
+            meta.outcome = NO_JOB;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION || !fits
                     || ((meta.frame_width >> meta.loop.rows) > meta.width

@@ -65,7 +65,7 @@ control PlainAggregator(in headers_t hdr,
 
     apply {
         if (expected != 0 && meta.loop.next_bank <= bank) {
-            index = (bit<32>) slot;
+            index = meta.loop.first_slot + (bit<32>) slot;
             look();
             if (content > meta.newest) {
                 events.count(SLOT_STALE);
@@ -93,15 +93,15 @@ control PlainAggregator(in headers_t hdr,
 control Banks(in headers_t hdr, inout metadata_t meta) {
     PlainAggregator(0) bank0;
 
-    // Cell n: passes that made n contributions.
-    counter(BANKS + 1, CounterType.packets) passes;
+    // Of each job cell n: passes that made n contributions.
+    counter(JOB_CELLS << PASS_BITS, CounterType.packets) passes;
 
     apply {
         if (hdr.chunk0.isValid()) {
             bank0.apply(hdr, meta, hdr.chunk0.lanes, meta.slots.slot0, meta.slots.expected0);
         }
         if (meta.adds == 1) {
-            passes.count(meta.contributions);
+            passes.count(meta.loop.first_passes + meta.contributions);
         }
     }
 }

@@ -1,15 +1,18 @@
 """One class per P4 control: the entries of its tables."""
 
 from switchgnn.controller.controls.access import Destination, Partial, Source
+from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.job import Job, WorkerPorts
 from switchgnn.controller.controls.loop import Result
 from switchgnn.controller.controls.rewrite import Rewrite
-from switchgnn.controller.controls.session import WorkerPorts
-from switchgnn.controller.controls.tables import Keyed
+from switchgnn.controller.controls.session import Session, Tier
+from switchgnn.controller.controls.tables import Entries, Keyed
 
 KEYED: tuple[type[Keyed], ...] = (
     WorkerPorts,
+    Tier,
     Forward,
     Source,
     Destination,
@@ -18,4 +21,6 @@ KEYED: tuple[type[Keyed], ...] = (
     Result,
     Rewrite,
 )
+"""The tables whose entries follow from a plan."""
+ENTRIES: tuple[type[Entries], ...] = (Job, Session, *KEYED, Congestion)
 """All tables with entries."""

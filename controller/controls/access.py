@@ -6,6 +6,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Int64s, Integers
 from switchgnn.base.network import Network
+from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
@@ -29,11 +30,12 @@ class Source(Keyed):
         """Return the number of entries."""
         return len(plan.switch.source_vertex)
 
-    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return one entry per vertex and partial sum; its position is its register index."""
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
+        """Return one entry per vertex and partial sum; its position is its index among the job's."""
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
         values: dict[str, Value] = {
+            "job": place.job,
             "src_id": switch.source_vertex,
             "port": ports[switch.source_worker],
             "index": np.arange(len(switch.source_vertex)),
@@ -52,14 +54,14 @@ class Destination(Keyed):
             return len(plan.switch.result_block)
         return len(plan.part.route_block) + len(_bundles_from_above(plan)[0])
 
-    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
         """Return one entry for each destination of each block."""
         if plan.part is not None:
-            return self._leaf_spine_rows(plan, plan.part, plan.ports(network))
+            return self._leaf_spine_rows(plan, plan.part, plan.ports(network), place.first_block)
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
         values: dict[str, Value] = {
-            "block_id": switch.result_block,
+            "block_id": switch.result_block + np.int64(place.first_block),
             "dst_id": switch.result_vertex,
             "port": ports[switch.result_worker],
             "bank": switch.result_bank,
@@ -69,12 +71,12 @@ class Destination(Keyed):
         return self.make(values, len(switch.result_block))
 
     def _leaf_spine_rows(
-        self, plan: SwitchPlan, part: LeafSpinePart, neighbours: list[int]
+        self, plan: SwitchPlan, part: LeafSpinePart, neighbours: list[int], first_block: int
     ) -> Rows:
         ports, switch, slot = np.array(neighbours, np.int64), part.switch, part.route_result
         placed = slot >= 0
         values: dict[str, Integers] = {
-            "block_id": part.route_block,
+            "block_id": part.route_block + np.int64(first_block),
             "dst_id": part.route_vertex,
             "port": ports[part.route_neighbour],
         }
@@ -87,7 +89,7 @@ class Destination(Keyed):
         others["above"] = ports[part.route_above[distant]]
         block, worker = _bundles_from_above(plan)
         bundles: dict[str, Value] = {
-            "block_id": block,
+            "block_id": block + first_block,
             "dst_id": SUM_BUNDLES + worker,
             "port": ports[worker - min(part.below)],
         }
@@ -116,7 +118,9 @@ class Partial(Keyed):
         """Return the number of entries."""
         return len(np.unique(partial_senders(plan.switch)[0]))
 
-    def rows(self, plan: SwitchPlan, network: Network | None = None) -> Rows:
+    def rows(
+        self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE
+    ) -> Rows:
         """Return one entry for each destination of each block that awaits partial sums.
 
         It has a bit for each worker that sends one; at a spine for each that is behind a leaf
@@ -127,7 +131,7 @@ class Partial(Keyed):
         members = b"".join(each.to_bytes(_SET_BYTES, "big") for each in plan.members)
         sets = np.frombuffer(members, np.uint8).reshape(-1, _SET_BYTES)[neighbour]
         values: dict[str, Value] = {
-            "block_id": switch.result_block[awaiting],
+            "block_id": switch.result_block[awaiting] + np.int64(place.first_block),
             "dst_id": switch.result_vertex[awaiting],
             "senders": np.bitwise_or.reduceat(sets, first, axis=0) if len(first) else sets,
         }

@@ -7,7 +7,9 @@ from switchgnn.controller.controls.tables import Setting
 from switchgnn.controller.p4runtime.layout import Layout
 
 PASSES_COUNTER = "passes"
-# One cell for each slot of the all-reduce.
+# Of the counter of passes, one for each number of contributions; as in metadata.p4.
+PASS_CELLS = 16
+# One cell for each slot of the all-reduces.
 FRAGMENTS_REGISTER = "fragment_tag"
 TABLE = "slot_limits"
 
@@ -52,7 +54,7 @@ class Banks:
         ]
         if not self._values:
             raise OtherProgramError("The P4 program has no banks of aggregators.")
-        self._reserved = reduce_slots(layout)
+        self._reserved = all_reduce_slots(layout)
         self.event_counters = [f"bank{bank}.events" for bank in range(len(self._values))]
 
     @property
@@ -66,9 +68,14 @@ def hands_out_slots(layout: Layout) -> bool:
     return TABLE in layout.tables
 
 
-def reduce_slots(layout: Layout) -> int:
-    """Return how many slots of each bank are those of the all-reduce; the strawman's has none."""
+def all_reduce_slots(layout: Layout) -> int:
+    """Return how many slots of each bank are those of all-reduces; the strawman's has none."""
     return 0 if hands_out_slots(layout) else layout.registers[FRAGMENTS_REGISTER].size
+
+
+def reduce_slots(layout: Layout) -> int:
+    """Return how many of them a job has."""
+    return all_reduce_slots(layout) // layout.table("job").size
 
 
 class SlotLimits(Setting):

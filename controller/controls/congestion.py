@@ -1,8 +1,10 @@
 """congestion.p4: the thresholds at which packets are marked."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from switchgnn.controller.controls.tables import Setting
+from switchgnn.controller.controls.tables import Entries
+from switchgnn.controller.p4runtime.rows import Rows
 
 # In packets; half of a queue of BMv2.
 DEFAULT_ECN_THRESHOLD = 32
@@ -25,15 +27,21 @@ def marking(beside_others: int, queue: int, sums: int) -> Marking:
     return Marking(beside_others, max(beside_others, explained))
 
 
-class Congestion(Setting):
+class Congestion(Entries):
     """The threshold table."""
 
     name, action = "threshold", "set_threshold"
 
-    def encode(self, marking: Marking) -> bytes:
-        """Return the default action for two thresholds."""
-        return self.encode_values(asdict(marking))
+    def encode(self, marking: Marking, ports: Sequence[int]) -> Rows:
+        """Return one entry for each port, all with the same thresholds."""
+        return self.make({"port": list(ports), **asdict(marking)}, len(ports))
 
-    def decode(self, default: bytes) -> Marking:
-        """Return the thresholds in a default action."""
-        return Marking(**self.decode_values(default))
+    def decode(self, rows: Rows) -> dict[int, Marking]:
+        """Return the thresholds of each port."""
+        params = rows.param_columns(self.table.action(self.action))
+        columns = [params[name] for name in ("beside_others", "alone")]
+        ports = rows.key_columns()["port"]
+        return {
+            int(port): Marking(*map(int, values))
+            for port, *values in zip(ports, *columns, strict=True)
+        }

@@ -4,6 +4,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools
 from switchgnn.base.network import Network
+from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value
@@ -26,14 +27,16 @@ class Fanout(Keyed):
         """Return the number of entries."""
         return int(np.count_nonzero(_with_entries(plan.switch)))
 
-    def rows(self, plan: SwitchPlan, network: Network | None = None) -> Rows:
+    def rows(
+        self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE
+    ) -> Rows:
         """Return one entry for each (block, source, hop), but for partial sums."""
         switch = plan.switch
         some = _with_entries(switch)
         expected, slot = switch.entry_expected[some], switch.entry_slot[some]
         used, rows = expected > 0, switch.entry_row[some]
         values: dict[str, Value] = {
-            "block_id": switch.entry_block[some],
+            "block_id": switch.entry_block[some] + np.int64(place.first_block),
             "src_id": switch.entry_source[some],
             "hop": switch.entry_hop[some],
             "last_hop": switch.entry_last[some].astype(np.uint8),

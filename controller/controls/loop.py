@@ -1,45 +1,51 @@
 """loop.p4: the ports of complete sums, and the multicast groups."""
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 import numpy as np
 
 from switchgnn.base.array_types import Int64s
 from switchgnn.base.network import Network
+from switchgnn.controller.base.place import ALONE, LOOP_LANES, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.planner.base.arrays import rank_within
 
 PARTIAL = "set_partial"
-# As in headers.p4.
-FIRST_LOOP_PORT = 256
-LOOP_LANES = 32
-ALL_WORKERS_GROUP = 1
-ALL_STATIONS_GROUP = 2
-# Groups below are left for others.
-FIRST_RESULT_GROUP = 16
+# Groups below are those of jobs.
+FIRST_RESULT_GROUP = 64
 
 _Number = TypeVar("_Number", int, Int64s)
 
 
-def result_group(neighbour: _Number) -> _Number:
-    """Return the first of a neighbour's groups; the others follow, one per loop port."""
-    return FIRST_RESULT_GROUP + neighbour * LOOP_LANES
+def result_group(port: _Number) -> _Number:
+    """Return the first of a port's groups; the others follow, one per loop port of its job."""
+    return FIRST_RESULT_GROUP + port * LOOP_LANES
 
 
-def multicast_groups(plan: SwitchPlan, network: Network) -> dict[int, tuple[int, ...]]:
+def multicast_groups(
+    plan: SwitchPlan, network: Network, place: Place = ALONE
+) -> dict[int, tuple[int, ...]]:
     """Return the sorted ports of each group by its number."""
     ports = plan.ports(network)
     below = len(plan.below)
-    groups = {ALL_WORKERS_GROUP: tuple(sorted(ports[:below]))}
+    groups = {place.workers_group: tuple(sorted(ports[:below]))}
     if plan.above:
         # One spine passes broadcasts on.
-        groups[ALL_STATIONS_GROUP] = tuple(sorted(ports[: below + 1]))
-    for neighbour, port in enumerate(ports):
-        for lane in range(LOOP_LANES):
-            groups[result_group(neighbour) + lane] = (port, FIRST_LOOP_PORT + lane)
+        groups[place.workers_group + 1] = tuple(sorted(ports[: below + 1]))
+    for port in ports:
+        for lane, loop_port in enumerate(place.loop_ports):
+            groups[result_group(port) + lane] = (port, loop_port)
     return groups
+
+
+def groups_of(groups: Mapping[int, tuple[int, ...]], place: Place) -> set[int]:
+    """Return the numbers of a job's groups among those of a switch."""
+    own = {place.workers_group, place.workers_group + 1}
+    own |= {result_group(port) + lane for port in place.ports for lane in range(LOOP_LANES)}
+    return own & groups.keys()
 
 
 def _owners(plan: SwitchPlan) -> dict[str, Value]:
@@ -62,17 +68,17 @@ class Result(Keyed):
         """Return the number of entries."""
         return len(plan.switch.result_block)
 
-    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
         """Return one entry for each destination of each block."""
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
         values: dict[str, Value] = {
-            "block_id": switch.result_block,
+            "block_id": switch.result_block + np.int64(place.first_block),
             "bank": switch.result_bank,
             "slot": switch.result_slot,
             "vertex": switch.result_vertex,
             "port": ports[switch.result_worker],
-            "group": result_group(switch.result_worker.astype(np.int64)),
+            "group": result_group(ports[switch.result_worker]),
         }
         sums = self.make({**values, **_owners(plan)}, len(switch.result_block))
         if plan.part is None:

@@ -3,6 +3,8 @@
 from enum import IntEnum
 
 COUNTER = "outcome"
+# Of each job; as in outcome.p4.
+OUTCOME_CELLS = 32
 
 
 class Outcome(IntEnum):
@@ -37,3 +39,4 @@ class Outcome(IntEnum):
     REDUCE_REPEATED = 26
     REDUCE_STALE = 27
     REDUCE_ASKED = 28
+    NO_JOB = 29

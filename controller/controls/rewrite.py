@@ -4,6 +4,7 @@ from ipaddress import IPv4Address
 from typing import ClassVar
 
 from switchgnn.base.network import Network, mac_number, mac_text
+from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value
@@ -19,7 +20,7 @@ class Rewrite(Keyed):
         "worker_ip": lambda address: str(IPv4Address(address)),
     }
 
-    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:  # noqa: ARG002
         """Return one entry for each neighbour's port."""
         neighbours = network.neighbours[: plan.neighbours]
         values: dict[str, Value] = {

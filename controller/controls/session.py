@@ -1,18 +1,18 @@
-"""session.p4: the install that a switch serves, its tier among several, its workers' ports."""
+"""session.p4: the install that a switch serves for a job, and its tier among several."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import ClassVar
 
 import numpy as np
 
 from switchgnn.base.network import Network
+from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
-from switchgnn.controller.controls.tables import Keyed, Setting
-from switchgnn.controller.p4runtime.rows import Rows, concatenate
+from switchgnn.controller.controls.banks import reduce_slots
+from switchgnn.controller.controls.tables import Entries, Keyed
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.rows import Rows
 from switchgnn.planner.base.lanes import LANES, ROWS
-
-ABOVE = "set_above"
-
 
 @dataclass(frozen=True)
 class SessionEntry:
@@ -30,6 +30,7 @@ class SessionEntry:
     # the number of the last pool, and the slots of each in a bank
     last_pool: int = 0
     pool_slots: int = 0
+    reduces: int = 0  # contributions to a sum of an all-reduce; 0: there is none
 
     @property
     def workers(self) -> int:
@@ -37,10 +38,19 @@ class SessionEntry:
         return self.members.bit_count()
 
 
-class Session(Setting):
+NO_SESSION = SessionEntry(0, 0, 0, 0)
+"""The entry of a job that the switch does not serve."""
+
+
+class Session(Entries):
     """The session table."""
 
     name, action = "session", "set_session"
+    formats: ClassVar = {"plan": "{:08x}".format, "members": "{:x}".format}
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self._reduces = reduce_slots(layout) > 0
 
     @property
     def max_session(self) -> int:
@@ -74,60 +84,44 @@ class Session(Setting):
             any_tag=int(not plan.hears_barriers),
             last_pool=plan.manifest.pools - 1,
             pool_slots=plan.manifest.pool_slots,
+            reduces=sum(plan.members).bit_count() if self._reduces else 0,
         )
 
-    def encode(self, entry: SessionEntry) -> bytes:
-        """Return the default action for an entry."""
-        return self.encode_values(asdict(entry))
+    def encode(self, job: int, entry: SessionEntry) -> Rows:
+        """Return the entry of a job."""
+        return self.make({"job": job, **asdict(entry)}, 1)
 
-    def decode(self, default: bytes) -> SessionEntry:
-        """Return the entry in a default action."""
-        return SessionEntry(**self.decode_values(default))
-
-    def closed(self, default: bytes) -> bytes:
-        """Return the default action that keeps the number but serves no plan."""
-        return self.encode(SessionEntry(self.decode(default).session, 0, 0, 0))
+    def decode(self, rows: Rows) -> dict[int, SessionEntry]:
+        """Return what the switch says of each job, by its number."""
+        params = rows.param_columns(self.table.action(self.action))
+        columns = [params[field.name] for field in fields(SessionEntry)]
+        return {
+            int(job): SessionEntry(*map(int, values))
+            for job, *values in zip(rows.key_columns()["job"], *columns, strict=True)
+        }
 
     def _bits(self, name: str) -> int:
         params = self.table.action(self.action).params
         return next(field.bits for field in params if field.name == name)
 
 
-class Tier(Setting):
+class Tier(Keyed):
     """The tier table."""
 
     name, action = "tier", "set_tier"
+    formats: ClassVar = {"elsewhere": "{:x}".format}
 
-    def encode(self, plan: SwitchPlan, network: Network) -> bytes:
-        """Return the default action that says where the switch stands.
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
+        """Return an entry that says where the switch stands; none for the only switch.
 
         The first spine collects the barrier of all.
         """
         ports, everybody = plan.ports(network), (1 << plan.manifest.workers) - 1
         values = {
+            "job": place.job,
             "above": ports[len(plan.below)] if plan.above else 0,
             "number": plan.part.number if plan.part else 0,
             "elsewhere": everybody & ~sum(plan.members),
             "leaves": int(plan.part is not None and not plan.above),
         }
-        return self.encode_values(values)
-
-
-class WorkerPorts(Keyed):
-    """The worker table."""
-
-    name, action = "worker", "set_worker"
-    hidden = ("worker_bit",)
-    otherwise: ClassVar = ("worker", "above")
-
-    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return one entry for each neighbour."""
-        ports, below = plan.ports(network), len(plan.below)
-        values = {
-            "port": ports[:below],
-            "worker": list(plan.below),
-            "worker_bit": list(plan.members),
-        }
-        workers = self.make(values, below)
-        above = self.make({"port": ports[below:]}, plan.above, ABOVE)
-        return concatenate(self.table, workers, above)
+        return self.make(values, int(plan.part is not None))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from switchgnn.base.network import Network
+from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import (
@@ -39,7 +40,7 @@ class Setting(_NamedTable):
         return decode_default(self.table, self.action, default)
 
 
-class Keyed(_NamedTable, ABC):
+class Entries(_NamedTable):
     """A table with a key."""
 
     hidden: ClassVar[tuple[str, ...]] = ()  # columns that people are not shown
@@ -47,14 +48,6 @@ class Keyed(_NamedTable, ABC):
     formats: ClassVar[Mapping[str, Callable[[int], str]]] = {}
     # a column, and what it shows in entries with another action than the usual one
     otherwise: ClassVar[tuple[str, str] | None] = None
-
-    def count(self, plan: SwitchPlan, network: Network) -> int:
-        """Return the number of entries."""
-        return len(self.rows(plan, network))
-
-    @abstractmethod
-    def rows(self, plan: SwitchPlan, network: Network) -> Rows:
-        """Return the entries for a plan."""
 
     def make(self, values: Mapping[str, Value], count: int, action: str | None = None) -> Rows:
         """Make entries with one action, by default the usual one, as `make_rows` does."""
@@ -75,3 +68,15 @@ class Keyed(_NamedTable, ABC):
                 name, said = self.otherwise
                 record[name] = said
         return found
+
+
+class Keyed(Entries, ABC):
+    """A table whose entries follow from the plan, the network and the job's place."""
+
+    def count(self, plan: SwitchPlan, network: Network) -> int:
+        """Return the number of entries."""
+        return len(self.rows(plan, network))
+
+    @abstractmethod
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
+        """Return the entries for a plan."""

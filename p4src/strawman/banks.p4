@@ -193,8 +193,8 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
 
     limits_t limits;
 
-    // Cell n: passes that made n contributions.
-    counter(BANKS + 1, CounterType.packets) passes;
+    // Of each job cell n: passes that made n contributions.
+    counter(JOB_CELLS << PASS_BITS, CounterType.packets) passes;
 
     apply {
         slot_limits.apply(limits);
@@ -202,7 +202,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
             EACH_BANK(ADD_TO)
         }
         if (meta.adds == 1) {
-            passes.count(meta.contributions);
+            passes.count(meta.loop.first_passes + meta.contributions);
         }
     }
 }

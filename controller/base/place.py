@@ -1,0 +1,41 @@
+"""Where a job is on a switch: its number, its ports, and where its ranges begin."""
+
+from dataclasses import dataclass
+
+DEFAULT_JOB = "default"
+# As in headers.p4.
+FIRST_LOOP_PORT = 256
+LOOP_LANES = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """A job's part of a switch; the numbers of a plan count from the beginning of each range."""
+
+    job: int = 1  # its number on the switch
+    name: str = DEFAULT_JOB
+    since: int = 0  # when it was admitted, in seconds since 1970
+    ports: tuple[int, ...] = ()  # of its neighbours
+    first_slot: int = 0  # in each bank
+    slots: int = 0  # in each bank
+    first_block: int = 0  # block b of the plan is `first_block + b` on the switch; b is 0 at a barrier
+    last_block: int = 0  # of the plan
+    first_source: int = 0
+    sources: int = 0
+    first_worker: int = 0
+    workers: int = 0
+
+    @property
+    def loop_ports(self) -> range:
+        """The ports of the loop that only this job uses."""
+        first = FIRST_LOOP_PORT + (self.job - 1) * LOOP_LANES
+        return range(first, first + LOOP_LANES)
+
+    @property
+    def workers_group(self) -> int:
+        """The multicast group of the neighbours below; the next one is of all stations."""
+        return 2 * self.job
+
+
+ALONE = Place()
+"""The place of the first job of an empty switch."""

@@ -1,0 +1,114 @@
+"""job.p4: the jobs of a switch, and which ports are whose."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+
+from switchgnn.base.array_types import Bools
+from switchgnn.base.network import Network
+from switchgnn.controller.base.place import ALONE, Place
+from switchgnn.controller.base.plan import SwitchPlan
+from switchgnn.controller.controls.tables import Entries, Keyed
+from switchgnn.controller.p4runtime.rows import (
+    Rows,
+    concatenate,
+    decode_default,
+    encode_default,
+)
+
+ABOVE = "set_above"
+NEWEST = "set_newest"
+# Bytes of a name, which the switch keeps as a number.
+NAME_BYTES = 16
+
+
+class Job(Entries):
+    """The job table."""
+
+    name, action = "job", "set_job"
+    hidden = ("name",)
+
+    @property
+    def max_jobs(self) -> int:
+        """How many jobs a switch can have."""
+        return self.table.size
+
+    def encode(self, place: Place) -> Rows:
+        """Return the entry of a job."""
+        values = {field.name: getattr(place, field.name) for field in fields(place)}
+        name = place.name.encode().ljust(NAME_BYTES, b"\0")
+        return self.make({**values, "name": int.from_bytes(name, "big")}, 1)
+
+    def decode(self, jobs: Rows, workers: Rows) -> list[Place]:
+        """Return the jobs in entries of this table and of the worker table, by number."""
+        params = jobs.param_columns(self.table.action(self.action))
+        columns = {name: [int(each) for each in column] for name, column in params.items()}
+        numbers = [int(each) for each in jobs.key_columns()["job"]]
+        found = []
+        for row, job in enumerate(numbers):
+            values = {name: column[row] for name, column in columns.items()}
+            name = values.pop("name").to_bytes(NAME_BYTES, "big").rstrip(b"\0")
+            ports = ports_of(workers, job)
+            found.append(Place(job, name.decode("utf-8", "replace"), ports=ports, **values))
+        return sorted(found, key=lambda place: place.job)
+
+    def newest(self, default: bytes) -> int:
+        """Return the newest session in the default action; 0 before the first."""
+        return decode_default(self.table, NEWEST, default)["newest_session"]
+
+    def encode_newest(self, session: int) -> bytes:
+        """Return the default action that remembers the newest session."""
+        return encode_default(self.table, NEWEST, {"newest_session": session})
+
+
+class WorkerPorts(Keyed):
+    """The worker table."""
+
+    name, action = "worker", "set_worker"
+    hidden = ("worker_bit",)
+    otherwise = ("worker", "above")
+
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
+        """Return one entry for each neighbour."""
+        ports, below = plan.ports(network), len(plan.below)
+        values = {
+            "port": ports[:below],
+            "job": place.job,
+            "worker": list(plan.below),
+            "worker_bit": list(plan.members),
+        }
+        workers = self.make(values, below)
+        above = self.make({"port": ports[below:], "job": place.job}, plan.above, ABOVE)
+        return concatenate(self.table, workers, above)
+
+
+def ports_of(workers: Rows, job: int) -> tuple[int, ...]:
+    """Return the ports of a job in entries of the worker table, in order."""
+    return tuple(sorted(map(int, np.asarray(workers.key_columns()["port"])[_of(workers, job)])))
+
+
+def _of(workers: Rows, job: int) -> Bools:
+    # Both actions have the job first.
+    table = workers.table
+    jobs = workers.param_columns(table.action(ABOVE))["job"]
+    mask: Bools = np.asarray(jobs) == job
+    return mask
+
+
+def with_ports(place: Place, ports: tuple[int, ...]) -> Place:
+    """Return a place with the ports of its neighbours."""
+    return replace(place, ports=ports)
+
+
+def belongs(rows: Rows, place: Place) -> Bools:
+    """Return which entries of a table are a job's: by number, by block, or by port."""
+    keys = {name: np.asarray(column) for name, column in rows.key_columns().items()}
+    mask: Bools
+    if "job" in keys:
+        mask = keys["job"] == place.job
+    elif "block_id" in keys:
+        block = keys["block_id"].astype(np.int64) - place.first_block
+        mask = (block > 0) & (block <= place.last_block)
+    elif "port" in keys:
+        mask = np.isin(keys["port"], [*place.ports, *place.loop_ports])
+    return mask
