@@ -7,15 +7,16 @@ from switchgnn.base.network import (
     leaf_spine_networks,
     star_network,
 )
+from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.base.errors import ControllerError
 from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.change import InstallReport, SwitchReport
 from switchgnn.controller.controls.outcome import Outcome
-from switchgnn.controller.counters import Counters, read_counters
+from switchgnn.controller.counters import Counters, JobCounters, read_counters
 from switchgnn.controller.install import DesiredStates, Share, clear, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.controller.show import SwitchState, TableState, show, show_entries
+from switchgnn.controller.show import JobState, SwitchState, TableState, show, show_entries
 from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
 
 __all__ = [
@@ -23,6 +24,9 @@ __all__ = [
     "Counters",
     "DesiredStates",
     "InstallReport",
+    "JobCounters",
+    "JobRequest",
+    "JobState",
     "LeafSpineNetworks",
     "Neighbour",
     "Network",

@@ -3,10 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 from finsy.proto import p4r
 
+from switchgnn.base.array_types import Bools
 from switchgnn.base.machine import Amount
-from switchgnn.controller.controls.session import Session
+from switchgnn.controller.base.place import Place
+from switchgnn.controller.controls.job import belongs
+from switchgnn.controller.controls.loop import groups_of
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import (
@@ -16,16 +20,19 @@ from switchgnn.controller.p4runtime.rows import (
     Request,
     Rows,
     RowsDifference,
+    concatenate,
     default_update,
     describe_key,
     difference,
     encode_difference,
     encode_messages,
+    encode_rows,
     group_update,
     no_rows,
 )
 
 Groups = Mapping[int, tuple[int, ...]]
+_SESSION = "session"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,21 @@ class SwitchContents:
     rows: Mapping[str, Rows]  # the entries of every table that has a key, by the table's name
     defaults: Mapping[str, bytes]  # the default action of every table whose program lets it change
     groups: Groups  # the sorted ports of every multicast group
+
+    def without(self, place: Place) -> "SwitchContents":
+        """Return the contents without those of a job."""
+        rows = {name: each.select(~belongs(each, place)) for name, each in self.rows.items()}
+        own = groups_of(self.groups, place)
+        groups = {number: ports for number, ports in self.groups.items() if number not in own}
+        return SwitchContents(rows, self.defaults, groups)
+
+    def beside(self, others: "SwitchContents") -> "SwitchContents":
+        """Return these contents and those of other jobs; defaults are these."""
+        rows = {
+            name: concatenate(each.table, others.rows[name], each)
+            for name, each in self.rows.items()
+        }
+        return SwitchContents(rows, self.defaults, {**others.groups, **self.groups})
 
 
 def empty_state(layout: Layout) -> SwitchContents:
@@ -81,6 +103,7 @@ class Change:
     tables: tuple[RowsDifference, ...]
     groups: tuple[p4r.Update, ...]
     defaults: tuple[str, ...]
+    job: int = 0  # whose entries change; 0: those of all jobs may
 
     @property
     def counts(self) -> ChangeCounts:
@@ -97,24 +120,32 @@ class Change:
     def requests(self) -> Iterator[Request]:
         """Yield the write requests.
 
-        While entries and groups change, the switch serves no plan: workers wait, and the next
-        install repairs a switch whose controller died half-way. The session comes last.
+        While a job's entries and groups change, the switch does not serve it: its workers wait, and
+        the next install repairs a switch whose controller died half-way. Its session comes last.
         """
-        session = Session(self.layout)
-        name = session.table.name
-        before, after = self.before.defaults[name], self.after.defaults[name]
-        if any(map(len, self.tables)) or self.groups:
-            closed = session.closed(before)
-            if closed != before:
-                yield from encode_messages([default_update(session.table, closed)])
-                before = closed
-            for table in self.tables:
+        sessions, reserved = self._sessions_apart()
+        others = [table for table in reserved if len(table)]
+        if others or self.groups:
+            before, after = self.before.rows[_SESSION], self.after.rows[_SESSION]
+            closed = self._closed(before)
+            yield from encode_rows(DELETE, before.select(closed))
+            for table in others:
                 yield from encode_difference(table)
             yield from encode_messages(list(self.groups))
-        others = [other for other in self.defaults if other != name]
-        yield from encode_messages([self._default_update(other) for other in others])
-        if before != after:
-            yield from encode_messages([self._default_update(name)])
+            sessions = difference(before.select(~closed), after)
+        yield from encode_messages([self._default_update(name) for name in self.defaults])
+        yield from encode_difference(sessions)
+
+    def _sessions_apart(self) -> tuple[RowsDifference, list[RowsDifference]]:
+        names = list(self.before.rows)
+        sessions = self.tables[names.index(_SESSION)]
+        return sessions, [table for table in self.tables if table is not sessions]
+
+    def _closed(self, before: Rows) -> Bools:
+        """Return which sessions end, or pause while entries change."""
+        jobs = np.asarray(before.key_columns()["job"])
+        mask: Bools = np.ones(len(jobs), np.bool_) if self.job == 0 else jobs == self.job
+        return mask
 
     def first_difference(self) -> str:
         """Describe one difference; empty when there is none."""
@@ -132,8 +163,13 @@ class Change:
         return default_update(self.layout.table(name), self.after.defaults[name])
 
 
-def change_between(layout: Layout, before: SwitchContents, after: SwitchContents) -> Change:
-    """Return the updates between two states of a switch, table by table."""
+def change_between(
+    layout: Layout, before: SwitchContents, after: SwitchContents, job: int = 0
+) -> Change:
+    """Return the updates between two states of a switch, table by table.
+
+    `job`: whose entries differ; 0: those of any job.
+    """
     return Change(
         layout=layout,
         before=before,
@@ -143,6 +179,7 @@ def change_between(layout: Layout, before: SwitchContents, after: SwitchContents
         defaults=tuple(
             name for name, default in before.defaults.items() if default != after.defaults[name]
         ),
+        job=job,
     )
 
 

@@ -7,12 +7,17 @@ import numpy as np
 
 from switchgnn.base.network import Network
 from switchgnn.controller.base.errors import PlanRefusedError
+from switchgnn.controller.base.place import FIRST_LOOP_PORT
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls import KEYED
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
-from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots, reduce_slots
+from switchgnn.controller.controls.banks import (
+    Banks,
+    SlotLimits,
+    all_reduce_slots,
+    hands_out_slots,
+)
 from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.loop import FIRST_LOOP_PORT
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.counters import bank_slots
@@ -79,7 +84,7 @@ def memory_of(
         for table in [control.table]
     ]
     registers = (
-        Use(array.name, _cells(array, plan, reduce_slots(layout)), array.size, array.bits)
+        Use(array.name, _cells(array, plan, all_reduce_slots(layout)), array.size, array.bits)
         for array in layout.registers.values()
     )
     return MemoryUse(_largest_first(tables), _largest_first(registers))
@@ -164,22 +169,36 @@ def _needs(
 ) -> Iterator[tuple[int, int, str, str]]:
     """Yield how much a plan needs of what, how much there is, and the remedy."""
     yield plan.manifest.workers, Session(layout).max_workers, "workers", "plan for fewer"
-    switch = plan.switch
-    used = np.where(switch.entry_expected > 0, switch.entry_slot, 0)
-    slots = max(int(used.max(initial=0)), int(switch.result_slot.max(initial=0))) + 1
     smaller = "partition the graph with a smaller boundary, or compile the program with more"
     if hands_out_slots(layout):
         room = SlotLimits(layout).destinations_per_bank
-        yield slots, room, "destinations in one bank", smaller
-        slots = 0
-    slots = max(plan.manifest.slots_per_bank, plan.manifest.pools * slots)
+        yield _highest_slot(plan) + 1, room, "destinations in one bank", smaller
     fix = "plan for less memory, or compile the program with more"
+    slots = max(plan.manifest.slots_per_bank, slots_per_bank(plan, layout))
     yield slots, Banks(layout).slots_per_bank, "slots in each bank", fix
     last_tags = layout.registers.get(LAST_TAGS_REGISTER)
     if last_tags is not None:
         room = last_tags.size // Session(layout).max_pools
-        yield len(switch.source_vertex), room, "sources", f"send without partial sums, {smaller}"
+        yield (
+            len(plan.switch.source_vertex),
+            room,
+            "sources",
+            f"send without partial sums, {smaller}",
+        )
     for use in memory_of(plan, layout, network).tables:
         if use.room is not None:
             fix = "make a plan with fewer, or compile the program with a larger table"
             yield use.number, use.room, f"entries for table {use.name}", fix
+
+
+def slots_per_bank(plan: SwitchPlan, layout: Layout) -> int:
+    """Return how many slots of each bank a plan uses, from the first to the last of its pools."""
+    if hands_out_slots(layout):
+        return 0
+    return (plan.manifest.pools - 1) * plan.manifest.pool_slots + _highest_slot(plan) + 1
+
+
+def _highest_slot(plan: SwitchPlan) -> int:
+    switch = plan.switch
+    used = np.where(switch.entry_expected > 0, switch.entry_slot, 0)
+    return max(int(used.max(initial=0)), int(switch.result_slot.max(initial=0)))

@@ -1,13 +1,19 @@
 """The counters of a switch since its program was loaded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from switchgnn.controller.controls.banks import PASSES_COUNTER, BankEvents, Banks, Passes
+from switchgnn.controller.controls.banks import (
+    PASS_CELLS,
+    PASSES_COUNTER,
+    BankEvents,
+    Banks,
+    Passes,
+)
 from switchgnn.controller.controls.outcome import COUNTER as OUTCOME_COUNTER
-from switchgnn.controller.controls.outcome import Outcome
+from switchgnn.controller.controls.outcome import OUTCOME_CELLS, Outcome
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Array, Layout
 from switchgnn.planner.plan.plan import SwitchPart
@@ -19,23 +25,47 @@ RELEASES_COUNTER = "releases"
 
 
 @dataclass(frozen=True)
-class Counters:
-    """The counters of one switch."""
+class JobCounters:
+    """The counters of one job of a switch, or of all."""
 
     outcomes: Mapping[Outcome, int]  # frames by their outcome
     passes: Passes
+
+    @property
+    def frames(self) -> int:
+        """All frames."""
+        return sum(self.outcomes.values())
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The counters of one switch."""
+
+    jobs: tuple[JobCounters, ...]  # by the number of the job; 0: frames of ports without one
     banks: tuple[BankEvents, ...]  # events in the slots of each bank
     unrouted: int  # complete sums without a result entry
     marked: int  # packets that were marked for congestion
-    releases: tuple[int, ...]  # released slots by worker; on a spine, by leaf
+    # released slots by worker, from the first one of a job on; on a spine, by leaf
+    releases: tuple[int, ...]
     # packets by the length, in packets, of the queue that they found at their port; the last cell
     # includes all longer queues
     port_queue: tuple[int, ...]
 
+    @property
+    def outcomes(self) -> Mapping[Outcome, int]:
+        """Frames of all jobs by their outcome."""
+        return {each: sum(job.outcomes[each] for job in self.jobs) for each in Outcome}
+
+    @property
+    def passes(self) -> Passes:
+        """The passes of all jobs."""
+        cells = [job.passes.by_contributions for job in self.jobs]
+        return Passes(tuple(map(sum, zip(*cells, strict=True))))
+
     def named(self) -> dict[str, int]:
         """Return the counters that do not distinguish workers or queues by name, outcomes first."""
         return {
-            **{outcome.name.lower(): self.outcomes[outcome] for outcome in Outcome},
+            **{outcome.name.lower(): frames for outcome, frames in self.outcomes.items()},
             "passes": self.passes.passes,
             "contributions": self.passes.contributions,
             "completed": sum(bank.completed for bank in self.banks),
@@ -55,13 +85,22 @@ def read_counters(client: P4RuntimeClient) -> Counters:
     single = (OUTCOME_COUNTER, PASSES_COUNTER, UNROUTED_COUNTER, MARKED_COUNTER)
     cells = _read_cells(client, layout, (*single, *events, RELEASES_COUNTER, QUEUE_COUNTER))
     return Counters(
-        outcomes={outcome: cells[OUTCOME_COUNTER][outcome] for outcome in Outcome},
-        passes=Passes(tuple(cells[PASSES_COUNTER])),
+        jobs=_by_job(cells[OUTCOME_COUNTER], cells[PASSES_COUNTER], len(events)),
         banks=tuple(BankEvents(*cells[name]) for name in events),
         unrouted=cells[UNROUTED_COUNTER][0],
         marked=cells[MARKED_COUNTER][0],
         releases=tuple(cells[RELEASES_COUNTER]),
         port_queue=tuple(cells[QUEUE_COUNTER]),
+    )
+
+
+def _by_job(outcomes: Sequence[int], passes: Sequence[int], banks: int) -> tuple[JobCounters, ...]:
+    return tuple(
+        JobCounters(
+            {each: outcomes[job * OUTCOME_CELLS + each] for each in Outcome},
+            Passes(tuple(passes[job * PASS_CELLS : job * PASS_CELLS + banks + 1])),
+        )
+        for job in range(len(outcomes) // OUTCOME_CELLS)
     )
 
 

@@ -9,12 +9,14 @@ from typing import TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
+from switchgnn.controller.admission import DEFAULT_REQUEST, JobRequest, admit
 from switchgnn.controller.base.errors import (
     ControllerError,
     InstallCancelledError,
     PlanRefusedError,
     RollbackError,
 )
+from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.change import (
     ChangeCounts,
@@ -33,9 +35,9 @@ from switchgnn.controller.controls.congestion import (
     Congestion,
     marking,
 )
+from switchgnn.controller.controls.job import Job
 from switchgnn.controller.controls.loop import multicast_groups
-from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.session import Session, SessionEntry, Tier
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.target import (
@@ -49,30 +51,41 @@ from switchgnn.p4src import Program
 
 
 def desired_state(
-    plan: SwitchPlan, layout: Layout, network: Network, ecn_threshold: int, queue: int = BMV2_QUEUE
+    plan: SwitchPlan,
+    layout: Layout,
+    network: Network,
+    ecn_threshold: int,
+    queue: int = BMV2_QUEUE,
+    *,
+    place: Place = ALONE,
 ) -> SwitchContents:
-    """Return a switch's contents for a plan, without a session; see ``install``."""
-    tables = [control(layout).rows(plan, network) for control in KEYED]
+    """Return what a job adds to a switch for a plan, without a session; see ``install_each``."""
+    tables = [control(layout).rows(plan, network, place) for control in KEYED]
+    tables.append(Job(layout).encode(place))
+    marked = marking(ecn_threshold, queue, plan.sums_at_once)
+    ports = [*plan.ports(network), *place.loop_ports]
+    tables.append(Congestion(layout).encode(marked, ports))
     empty = empty_state(layout)
-    settings = {
-        Congestion.name: Congestion(layout).encode(
-            marking(ecn_threshold, queue, plan.sums_at_once)
-        ),
-        Tier.name: Tier(layout).encode(plan, network),
-        Reduce.name: Reduce(layout).encode(plan),
-    }
+    settings = {}
     if hands_out_slots(layout):
         settings[SlotLimits.name] = SlotLimits(layout).encode(plan.manifest.slots)
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},
-        groups=multicast_groups(plan, network),
+        groups=multicast_groups(plan, network, place),
     )
 
 
-def with_session(state: SwitchContents, session: Session, entry: SessionEntry) -> SwitchContents:
-    """Return the state with a session."""
-    return replace(state, defaults={**state.defaults, session.table.name: session.encode(entry)})
+def with_session(
+    state: SwitchContents, layout: Layout, job: int, entry: SessionEntry, newest: int = 0
+) -> SwitchContents:
+    """Return a job's state with its session; `newest`: the newest one that the switch has had."""
+    number = max(newest, entry.session)
+    return replace(
+        state,
+        rows={**state.rows, Session.name: Session(layout).encode(job, entry)},
+        defaults={**state.defaults, Job.name: Job(layout).encode_newest(number)},
+    )
 
 
 T = TypeVar("T")
@@ -111,20 +124,26 @@ class DesiredStates:
         self.layout = Layout.from_text(program.p4info)
         self.largest_feature = largest_feature
         self._queues = ecn_threshold, queue
-        self._known: dict[tuple[SwitchPlan, Network], SwitchContents] = {}
+        self._known: dict[tuple[SwitchPlan, Network, Place], SwitchContents] = {}
 
-    def of(self, share: Share) -> SwitchContents:
-        """Check a share and return its state; switches with the same one have one state."""
-        key = share.plan, share.network
+    def check(self, share: Share) -> None:
+        """Refuse a share that fits no switch with the program."""
+        check_plan(share.plan, self.program, self.layout, share.network)
+
+    def of(self, share: Share, place: Place) -> SwitchContents:
+        """Return the state of a share at a place; switches with the same ones have one state."""
+        key = share.plan, share.network, place
         if key not in self._known:
-            check_plan(share.plan, self.program, self.layout, share.network)
-            self._known[key] = desired_state(share.plan, self.layout, share.network, *self._queues)
+            self._known[key] = desired_state(
+                share.plan, self.layout, share.network, *self._queues, place=place
+            )
         return self._known[key]
 
 
 def install_each(
     shares: Sequence[Share],
     desired: DesiredStates,
+    request: JobRequest = DEFAULT_REQUEST,
     *,
     new_session: bool = False,
     session: int | None = None,
@@ -135,15 +154,17 @@ def install_each(
 ) -> InstallReport:
     """Install a part of a plan at each switch, writing only what differs: at all, or at none.
 
-    After a failure every switch is as before; one that ran another program, or none, is left
-    with the program and no entries.
+    The plan is that of one job, beside those that the switches serve; a job of the same name is
+    replaced. After a failure every switch is as before; one that ran another program, or none, is
+    left with the program and no entries.
 
     Args:
         shares: one per switch, all of the same plan.
         desired: what switches shall hold; several installs of a plan may have the same.
+        request: the job's name and quota.
         new_session: take a new session number even if the plan is installed, for restarted workers.
         session: the session that a restarted switch gets again; None: that of the switches.
-        replace_others: whether to replace another plan that a switch serves.
+        replace_others: whether to replace another plan that a switch serves for the job.
         progress: called with an address, updates written, and all updates.
         clock: of the report.
         pool: makes the executor for all switches.
@@ -152,7 +173,7 @@ def install_each(
         What was written to each switch, and how long it took.
 
     Raises:
-        PlanRefusedError: the plan does not fit; nothing was sent.
+        PlanRefusedError: the plan does not fit, or not beside other jobs; nothing was written.
         OtherPlanError: a switch serves another plan, to be kept; nothing was written.
         ControllerError: a switch failed; all are as before.
         RollbackError: a switch failed and one could not be restored.
@@ -160,7 +181,8 @@ def install_each(
     if not shares:
         raise PlanRefusedError("There is no switch to install on: give at least one address.")
     program, layout = desired.program, desired.layout
-    states = [desired.of(share) for share in shares]
+    for share in shares:
+        desired.check(share)
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]
         for client, share in zip(clients, shares, strict=True):
@@ -170,22 +192,35 @@ def install_each(
         try:
             team.each(SwitchInstall.look)
             if not replace_others:
-                served = team.each(SwitchInstall.served_plan)
+                served = team.each(lambda target: target.served_plan(request.name))
                 for share, target, number in zip(shares, team.targets, served, strict=True):
-                    refuse_other_plan(target.client.address, number, share.plan.number)
+                    address = target.client.address
+                    refuse_other_plan(address, request.name, number, share.plan.number)
+            places = [
+                admit(
+                    *(request, share.plan, share.plan.ports(share.network), layout),
+                    target.jobs,
+                    address=target.client.address,
+                )
+                for share, target in zip(shares, team.targets, strict=True)
+            ]
+            states = [desired.of(share, place) for share, place in zip(shares, places, strict=True)]
             team.each(SwitchInstall.load)
 
             def entries_of(number: int) -> list[SessionEntry]:
                 most = desired.largest_feature
                 return [table.entry(number, share.plan, most) for share in shares]
 
-            entries = _session_entries(team, table, entries_of, session, new_session=new_session)
-            goals = {
-                id(target): with_session(state, table, entry)
-                for target, state, entry in zip(team.targets, states, entries, strict=True)
-            }
+            jobs = [place.job for place in places]
+            entries = _session_entries(team, jobs, entries_of, session, new_session=new_session)
+            goals = {}
+            for target, state, entry, job in zip(team.targets, states, entries, jobs, strict=True):
+                own = with_session(state, layout, job, entry, target.newest_session)
+                goals[id(target)] = own.beside(target.without(request.name)), job
+            for target, (goal, _) in zip(team.targets, goals.values(), strict=True):
+                _check_room(goal, target.client.address)
             reports = team.each(
-                lambda target: target.bring_to(goals[id(target)], team.cancel, progress)
+                lambda target: target.bring_to(*goals[id(target)], team.cancel, progress)
             )
         except BaseException:
             team.go_back()
@@ -251,9 +286,19 @@ def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
     return stack.enter_context(P4RuntimeClient(switch))
 
 
+def _check_room(goal: SwitchContents, address: str) -> None:
+    for rows in goal.rows.values():
+        if len(rows) > rows.table.size:
+            raise PlanRefusedError(
+                f"With this job switch {address} would have {len(rows):,} entries for table "
+                f"{rows.table.name}, which has room for {rows.table.size:,}: remove another job, "
+                "or make a plan with fewer."
+            )
+
+
 def _session_entries(
     team: _Team,
-    table: Session,
+    jobs: Sequence[int],
     entries_of: Callable[[int], list[SessionEntry]],
     session: int | None,
     *,
@@ -264,7 +309,7 @@ def _session_entries(
     The plan keeps its session unless a new one is wanted. A restarted switch joins it, but has
     lost its window of tags. A new session is newer than all.
     """
-    present = [target.session for target in team.targets]
+    present = [target.session_of(job) for target, job in zip(team.targets, jobs, strict=True)]
     serving = None if new_session else session or _served(present, entries_of)
     if serving:
         both = list(zip(present, entries_of(serving), strict=True))
@@ -273,8 +318,10 @@ def _session_entries(
                 replace(own, any_tag=here.any_tag if here.session == serving else 1)
                 for here, own in both
             ]
-    number = max(entry.session for entry in present) + 1
-    if number > table.max_session:
+    number = max(target.newest_session for target in team.targets) + 1
+    if number > team.targets[0].max_session:
+        for target, job in zip(team.targets, jobs, strict=True):
+            target.refuse_others(job)
         # Loading the program empties the registers with old numbers.
         team.each(lambda target: target.load(anew=True))
         number = 1

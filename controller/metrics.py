@@ -18,18 +18,32 @@ from switchgnn.controller.base.errors import (
 )
 from switchgnn.controller.controls.session import SessionEntry
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
-from switchgnn.controller.show import NO_TABLES, SwitchState, TablesInUse, count_tables, show
+from switchgnn.controller.show import (
+    NO_TABLES,
+    JobState,
+    SwitchState,
+    TablesInUse,
+    count_tables,
+    show,
+)
 
 _PREFIX = "switchgnn_"
 # Metrics, with the names of their labels besides `switch`.
 _DESCRIBED = {
     "switch_up": ("Whether the switch answers.",),
     "switch_read_seconds": ("How long it took to read the switch.",),
-    "session": ("Number of the session that the switch serves; 0 before the first.",),
-    "plan_info": ("The plan that the switch serves, by the beginning of its digest.", "plan"),
-    "plan_workers": ("Workers of the plan.",),
-    "ecn_threshold_packets": ("Length of a queue from which on packets are marked.",),
-    "ecn_threshold_beside_others_packets": ("The same, on a port with ordinary traffic.",),
+    "newest_session": ("Number of the newest session of any job; 0 before the first.",),
+    "session": ("Number of a job's session; 0 while the switch does not serve it.", "job"),
+    "plan_info": ("The plan of a job, by the beginning of its digest.", "job", "plan"),
+    "plan_workers": ("Workers of a job's plan.", "job"),
+    "job_slots": ("Slots of each bank that a job has.", "job"),
+    "job_frames_total": ("Frames of jobs with this one's number, by outcome.", "job", "outcome"),
+    "job_passes_total": ("Passes of their packets through the banks.", "job"),
+    "job_contributions_total": ("Features of theirs that were added, or tried to be.", "job"),
+    "ecn_threshold_packets": ("Length of a queue from which on packets are marked.", "job"),
+    "ecn_threshold_beside_others_packets": (
+        *("The same, on a port with ordinary traffic.", "job"),
+    ),
     "table_entries": ("Entries of a table, counted when the session changes.", "table"),
     "table_capacity_entries": ("The most entries of a table.", "table"),
     "multicast_groups": ("Multicast groups, counted when the session changes.",),
@@ -41,7 +55,9 @@ _DESCRIBED = {
     "contributions_total": ("Features that were added, or tried to be.",),
     "unrouted_sums_total": ("Complete sums that no result entry was for.",),
     "marked_packets_total": ("Packets that were marked for congestion.",),
-    "releases_total": ("Slots that a worker has had released; on a spine, a leaf.", "worker"),
+    "releases_total": (
+        *("Slots that a worker has had released; on a spine, a leaf.", "job", "worker"),
+    ),
 }
 
 
@@ -54,7 +70,7 @@ class _Watched:
     with_tables: bool = True
     state: SwitchState | None = None
     values: dict[str, float] = field(default_factory=dict)
-    _counted: tuple[int, SessionEntry] | None = None
+    _counted: tuple[int, tuple[SessionEntry, ...]] | None = None
     _tables: TablesInUse = NO_TABLES
 
     def read(self) -> None:
@@ -83,7 +99,7 @@ class _Watched:
 
     def _read(self) -> SwitchState:
         state = show(self.client, self._tables)
-        now = state.cookie, state.session
+        now = state.cookie, tuple(job.session for job in state.jobs)
         if self._counted == now:
             return state
         if self.with_tables:
@@ -149,20 +165,17 @@ class SwitchMetrics:
 
 
 def _values(state: SwitchState) -> dict[str, float]:
-    session, counters = state.session, state.counters
+    counters = state.counters
     found: dict[str, float] = {
-        "session": session.session,
-        "plan_workers": session.workers,
-        "ecn_threshold_packets": state.marking.alone,
-        "ecn_threshold_beside_others_packets": state.marking.beside_others,
+        "newest_session": state.newest_session,
         "multicast_groups": state.tables.groups,
         "passes_total": counters.passes.passes,
         "contributions_total": counters.passes.contributions,
         "unrouted_sums_total": counters.unrouted,
         "marked_packets_total": counters.marked,
     }
-    if session.plan:
-        found[f"plan_info/{session.plan:08x}"] = 1
+    for job in state.jobs:
+        found |= _values_of(job)
     for table in state.tables.tables:
         found[f"table_entries/{table.name}"] = table.entries
         found[f"table_capacity_entries/{table.name}"] = table.size
@@ -171,8 +184,27 @@ def _values(state: SwitchState) -> dict[str, float]:
     for bank, events in enumerate(counters.banks):
         for event, count in vars(events).items():
             found[f"slot_events_total/{bank}/{event}"] = count
-    for worker, count in enumerate(counters.releases[: session.workers]):
-        found[f"releases_total/{worker}"] = count
+    return found
+
+
+def _values_of(job: JobState) -> dict[str, float]:
+    name, session, passes = job.place.name, job.session, job.counters.passes
+    found: dict[str, float] = {
+        f"session/{name}": session.session,
+        f"plan_workers/{name}": session.workers,
+        f"job_slots/{name}": job.place.slots,
+        f"job_passes_total/{name}": passes.passes,
+        f"job_contributions_total/{name}": passes.contributions,
+        f"ecn_threshold_packets/{name}": job.marking.alone,
+        f"ecn_threshold_beside_others_packets/{name}": job.marking.beside_others,
+    }
+    if session.plan:
+        found[f"plan_info/{name}/{session.plan:08x}"] = 1
+    for outcome, frames in job.counters.outcomes.items():
+        if frames:
+            found[f"job_frames_total/{name}/{outcome.name.lower()}"] = frames
+    for worker, count in enumerate(job.releases):
+        found[f"releases_total/{name}/{worker}"] = count
     return found
 
 

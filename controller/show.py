@@ -1,20 +1,26 @@
 """The contents of a switch, for people."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from switchgnn.base.machine import Amount
 from switchgnn.base.names import no_such
 from switchgnn.controller.base.errors import ControllerError
-from switchgnn.controller.controls import KEYED
+from switchgnn.controller.base.place import Place
+from switchgnn.controller.controls import ENTRIES
 from switchgnn.controller.controls.congestion import Congestion, Marking
-from switchgnn.controller.controls.reduce import Reduce
-from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.counters import Counters, read_counters
+from switchgnn.controller.controls.job import Job
+from switchgnn.controller.controls.session import SessionEntry
+from switchgnn.controller.counters import Counters, JobCounters, read_counters
+from switchgnn.controller.jobs import LoopUse
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
+from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import Record, count_entities, table_entity
+from switchgnn.controller.target import served_jobs
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,39 @@ class TablesInUse:
     groups: int
 
 
+_COLUMNS = ("workers", "ports", "slots per bank", "session", "ECN from", "since")
+_USES = ("frames/s", "passes/s", "share of passes")
 NO_TABLES = TablesInUse((), 0)
+
+
+@dataclass(frozen=True)
+class JobState:
+    """A job of a switch."""
+
+    place: Place
+    session: SessionEntry
+    marking: Marking  # when packets are marked
+    counters: JobCounters  # of all jobs that have had its number
+    releases: tuple[int, ...]  # released slots by worker; on a spine, by leaf
+
+    def as_json(self) -> Mapping[str, object]:
+        """Return all of it as JSON's types."""
+        place, session, passes = self.place, self.session, self.counters.passes
+        return {
+            "job": place.name,
+            "since": place.since,
+            "ports": list(place.ports),
+            "slots": place.slots,
+            "session": session.session,
+            "plan": f"{session.plan:08x}",
+            "workers": session.workers,
+            "reduces": session.reduces,
+            "ecn_threshold": self.marking.alone,
+            "ecn_threshold_beside_others": self.marking.beside_others,
+            "releases_by_worker": list(self.releases),
+            "passes": passes.passes,
+            "contributions": passes.contributions,
+        }
 
 
 @dataclass(frozen=True)
@@ -48,9 +86,8 @@ class SwitchState:
 
     address: str
     cookie: int  # marks its program
-    session: SessionEntry
-    marking: Marking  # when packets are marked
-    reduces: int  # contributions to a sum of an all-reduce; 0: there is none
+    newest_session: int  # of any job; 0 before the first
+    jobs: tuple[JobState, ...]
     tables: TablesInUse
     counters: Counters
 
@@ -59,19 +96,14 @@ class SwitchState:
         return {
             "address": self.address,
             "cookie": f"{self.cookie:016x}",
-            "session": self.session.session,
-            "plan": f"{self.session.plan:08x}",
-            "workers": self.session.workers,
-            "ecn_threshold": self.marking.alone,
-            "ecn_threshold_beside_others": self.marking.beside_others,
-            "reduces": self.reduces,
+            "newest_session": self.newest_session,
+            "jobs": [job.as_json() for job in self.jobs],
             "tables": {
                 table.name: {"entries": table.entries, "size": table.size}
                 for table in self.tables.tables
             },
             "groups": self.tables.groups,
             "counters": self.counters.named(),
-            "releases_by_worker": list(self.counters.releases[: self.session.workers]),
             "passes_by_contributions": list(self.counters.passes.by_contributions),
         }
 
@@ -82,15 +114,30 @@ def show(client: P4RuntimeClient, counted: TablesInUse | None = None) -> SwitchS
     `counted`: its tables, if they are known; None: counts them, which reads them whole.
     """
     layout = client.get_layout()
-    session, congestion, reduce = Session(layout), Congestion(layout), Reduce(layout)
+    job = Job(layout)
+    counters = read_counters(client)
     return SwitchState(
         address=client.address,
         cookie=client.get_pipeline_cookie() or 0,
-        session=session.decode(client.read_default(session.table)),
-        marking=congestion.decode(client.read_default(congestion.table)),
-        reduces=reduce.decode(client.read_default(reduce.table)),
+        newest_session=job.newest(client.read_default(job.table)),
+        jobs=_jobs(client, layout, counters),
         tables=count_tables(client) if counted is None else counted,
-        counters=read_counters(client),
+        counters=counters,
+    )
+
+
+def _jobs(client: P4RuntimeClient, layout: Layout, counters: Counters) -> tuple[JobState, ...]:
+    congestion = Congestion(layout)
+    marking = congestion.decode(client.read_rows(congestion.table))
+    return tuple(
+        JobState(
+            place=place,
+            session=session,
+            marking=marking.get(place.loop_ports[0], Marking()),
+            counters=counters.jobs[place.job],
+            releases=counters.releases[place.first_worker :][: session.workers],
+        )
+        for place, session in served_jobs(client)
     )
 
 
@@ -122,7 +169,7 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
         ControllerError: there is no such table.
     """
     layout = client.get_layout()
-    controls = {control.name: control for control in KEYED}
+    controls = {control.name: control for control in ENTRIES}
     if name == "groups":
         groups = sorted(client.read_groups().items())[:limit]
         return [{"group": group, "ports": " ".join(map(str, ports))} for group, ports in groups]
@@ -135,16 +182,9 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
 
 def print_state(console: Console, state: SwitchState) -> None:
     """Print a summary of one switch."""
-    session = state.session
-    serves = (
-        f"plan {session.plan:08x}, {session.workers} workers, session {session.session}"
-        if session.plan
-        else "no plan"
-    )
-    marks = f"ECN from {state.marking.alone} packets on"
-    if state.marking.beside_others != state.marking.alone:
-        marks += f", beside ordinary traffic from {state.marking.beside_others}"
-    console.print(f"Switch {state.address}: {serves}, {marks}")
+    console.print(f"Switch {state.address}: {Amount(len(state.jobs)):job}")
+    if state.jobs:
+        console.print(jobs_table(state.jobs))
     console.print(_tables(state))
     console.print(_counters(state))
 
@@ -157,6 +197,48 @@ def print_records(console: Console, records: list[Record], title: str) -> None:
     for record in records:
         table.add_row(*(str(value) for value in record.values()))
     console.print(table if records else f"{title}: no entries")
+
+
+def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: float = 0) -> Table:
+    """Return jobs as a table for people, with what each did in some seconds, by its number."""
+    table = Table("job", "plan", title="Jobs")
+    for name in (
+        "workers",
+        "ports",
+        "slots per bank",
+        "session",
+        "ECN from",
+        "since",
+        *_USES[: len(uses)],
+    ):
+        table.add_column(name, justify="right")
+    for each in jobs:
+        place, session, marking = each.place, each.session, each.marking
+        marks = dict.fromkeys((marking.alone, marking.beside_others))
+        table.add_row(
+            *(place.name, f"{session.plan:08x}" if session.plan else "none"),
+            *(f"{session.workers:,}", ranges_text(place.ports), f"{place.slots:,}"),
+            *(f"{session.session}", " or ".join(map(str, marks))),
+            f"{np.datetime64(place.since, 's')}Z",
+            *(_of_use(uses[place.job], seconds) if uses else ()),
+        )
+    return table
+
+
+def _of_use(use: LoopUse, seconds: float) -> tuple[str, ...]:
+    rates = (f"{count / seconds:,.0f}" for count in (use.frames, use.passes))
+    return (*rates, f"{use.share:.1%}")
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """Return ascending numbers as text, such as 1-4,7."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
 
 
 def _tables(state: SwitchState) -> Table:
@@ -174,7 +256,8 @@ def _counters(state: SwitchState) -> Table:
     table.add_column("value", justify="right")
     for name, value in state.counters.named().items():
         table.add_row(name, f"{value:,}")
-    for worker, releases in enumerate(state.counters.releases):
-        if releases:
-            table.add_row(f"released for worker {worker}", f"{releases:,}")
+    for job in state.jobs:
+        for worker, releases in enumerate(job.releases):
+            if releases:
+                table.add_row(f"released for worker {worker} of {job.place.name}", f"{releases:,}")
     return table

@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.controller.base import errors
+from switchgnn.controller.base.place import DEFAULT_JOB, Place
 from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.change import (
     SwitchContents,
@@ -17,11 +19,12 @@ from switchgnn.controller.change import (
     group_updates,
     read_state,
 )
-from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.controls.job import Job, WorkerPorts
+from switchgnn.controller.controls.session import NO_SESSION, Session, SessionEntry
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import Request
+from switchgnn.controller.p4runtime.rows import Request, concatenate
 from switchgnn.p4src import Program
 from switchgnn.planner.base.lanes import WIDEST_ANSWER, fits_switch
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -51,10 +54,39 @@ class SwitchInstall:
         self._touched = False
 
     @property
-    def session(self) -> SessionEntry:
-        """The session entry that the switch had before."""
-        session = Session(self._layout)
-        return session.decode(self._before.defaults[session.table.name])
+    def newest_session(self) -> int:
+        """The newest session that the switch had before, of any job."""
+        return Job(self._layout).newest(self._before.defaults[Job.name])
+
+    @property
+    def max_session(self) -> int:
+        """The highest session number."""
+        return Session(self._layout).max_session
+
+    @property
+    def jobs(self) -> list[Place]:
+        """The jobs that the switch had before."""
+        rows = self._before.rows
+        return Job(self._layout).decode(rows[Job.name], rows[WorkerPorts.name])
+
+    def without(self, name: str) -> SwitchContents:
+        """Return what the switch had before, but for a job."""
+        own = [each for each in self.jobs if each.name == name]
+        return self._before.without(own[0]) if own else self._before
+
+    def refuse_others(self, job: int) -> None:
+        """Refuse to empty the switch's registers while it has other jobs."""
+        others = [each.name for each in self.jobs if each.job != job]
+        if others:
+            raise errors.PlanRefusedError(
+                f"Switch {self.client.address} has given out all {self.max_session:,} session "
+                f"numbers: remove its other jobs first ({', '.join(others)})."
+            )
+
+    def session_of(self, job: int) -> SessionEntry:
+        """Return the session entry that a job had before."""
+        sessions = Session(self._layout).decode(self._before.rows[Session.name])
+        return sessions.get(job, NO_SESSION)
 
     def look(self) -> None:
         """Read the switch, without changing it."""
@@ -64,15 +96,15 @@ class SwitchInstall:
             self.client.layout = self._layout
             self._before = read_state(self.client, self._layout)
 
-    def served_plan(self) -> int:
-        """Return the number of the plan that the switch serves, of any program; 0: none."""
-        return self.session.plan if self._runs_program else served_plan(self.client)
+    def served_plan(self, job: str) -> int:
+        """Return the number of the plan that the switch serves for a job; 0: none."""
+        return served_plan(self.client, job) if self._cookie is not None else 0
 
     def load(self, *, anew: bool = False) -> None:
         """Load the program unless it runs; then what was there cannot be restored."""
         # A switch without a session was cleared, or an install failed: the sessions in its
         # registers are unknown, and loading empties them.
-        if self._runs_program and self.session.session and not anew:
+        if self._runs_program and self.newest_session and not anew:
             return
         self._touched = self._pushed = True
         self._before = empty_state(self._layout)
@@ -83,15 +115,35 @@ class SwitchInstall:
         self.client.set_pipeline(self._program, program_cookie(self._program))
         self._runs_program = True
 
+    def restore(self, contents: SwitchContents) -> int:
+        """Load the program and write what the switch had before it restarted; count its updates.
+
+        The switch has lost its windows of tags: it accepts any until barriers are complete.
+        """
+        self.load()
+        session = Session(self._layout)
+        entries = session.decode(contents.rows[Session.name])
+        rows = [session.encode(job, replace(each, any_tag=1)) for job, each in entries.items()]
+        sessions = concatenate(session.table, *rows) if rows else contents.rows[Session.name]
+        goal = replace(contents, rows={**contents.rows, Session.name: sessions})
+        change = change_between(self._layout, self._before, goal)
+        self.client.write_requests(change.requests())
+        verify(self.client, self._layout, goal)
+        return change.counts.total
+
     def bring_to(
-        self, desired: SwitchContents, cancel: threading.Event, progress: Progress | None
+        self,
+        desired: SwitchContents,
+        job: int,
+        cancel: threading.Event,
+        progress: Progress | None,
     ) -> SwitchReport:
-        """Write what is missing, read everything back and compare; after a failure ``go_back``.
+        """Write what a job lacks, read everything back and compare; after a failure ``go_back``.
 
         ``cancel`` is set when another switch has failed: then nothing more is written.
         """
         start = self._clock.now()
-        change = change_between(self._layout, self._before, desired)
+        change = change_between(self._layout, self._before, desired, job)
         counts = change.counts
         if counts.total:
             self._touched = True
@@ -200,17 +252,27 @@ def parts_over(
     return list(zip(plans, networks, strict=True))
 
 
-def served_plan(client: P4RuntimeClient) -> int:
-    """Return the number of the plan that an open switch serves, under any program; 0: none."""
+def served_jobs(client: P4RuntimeClient) -> list[tuple[Place, SessionEntry]]:
+    """Return the jobs of an open switch by number; none if it runs another program."""
     if client.get_pipeline_cookie() is None:
-        return 0
+        return []
     try:
         client.layout = None  # of an earlier program
-        session = Session(client.get_layout())
-        return session.decode(client.read_default(session.table)).plan
-    except (errors.OtherProgramError, TypeError):
-        # Another program, or a version with another session entry.
-        return 0
+        layout = client.get_layout()
+        job, session = Job(layout), Session(layout)
+        workers = client.read_rows(layout.table("worker"))
+        sessions = session.decode(client.read_rows(session.table))
+        places = job.decode(client.read_rows(job.table), workers)
+        return [(place, sessions.get(place.job, NO_SESSION)) for place in places]
+    except (errors.OtherProgramError, KeyError):
+        # Another program, or a version with other entries.
+        return []
+
+
+def served_plan(client: P4RuntimeClient, job: str = DEFAULT_JOB) -> int:
+    """Return the number of the plan that an open switch serves for a job; 0: none."""
+    served = {place.name: session.plan for place, session in served_jobs(client)}
+    return served.get(job, 0)
 
 
 def refuse_growth(client: P4RuntimeClient, manifest: Manifest) -> None:
@@ -224,11 +286,11 @@ def refuse_growth(client: P4RuntimeClient, manifest: Manifest) -> None:
         )
 
 
-def refuse_other_plan(address: str, served: int, own: int) -> None:
-    """Refuse a switch that serves another plan than ``own``; 0: none."""
+def refuse_other_plan(address: str, job: str, served: int, own: int) -> None:
+    """Refuse a switch that serves another plan than ``own`` for a job; 0: none."""
     if served not in (0, own):
         raise errors.OtherPlanError(
-            f"Switch {address} serves plan {served:08x}, which somebody else has installed, and "
-            f"not {own:08x}: a watch replaces no other plan. Watch that one, or bring yours to the "
-            "switch with `switchgnn controller install`."
+            f"Switch {address} serves plan {served:08x} for job {job}, which somebody else has "
+            f"installed, and not {own:08x}: a watch replaces no other plan. Watch that one, or "
+            "bring yours to the switch with `switchgnn controller install`."
         )

@@ -1,13 +1,15 @@
-"""Keeps a plan installed on switches that restart, except those with another plan."""
+"""Keeps the jobs of switches that restart, and a plan installed unless its job has another."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
+from switchgnn.base.machine import Amount
+from switchgnn.controller.admission import DEFAULT_REQUEST, JobRequest
 from switchgnn.controller.base.errors import (
     ControllerError,
     NoPrimaryError,
@@ -17,11 +19,13 @@ from switchgnn.controller.base.errors import (
     SwitchUnreachableError,
 )
 from switchgnn.controller.base.plan import SwitchPlan
-from switchgnn.controller.change import InstallReport
+from switchgnn.controller.change import InstallReport, SwitchContents, read_state
+from switchgnn.controller.controls.job import Job, WorkerPorts
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
-from switchgnn.controller.target import refuse_other_plan, served_plan
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.target import SwitchInstall, refuse_other_plan, served_plan
 from switchgnn.p4src import Program
 
 # Short, so that a watch can be stopped while it waits for a connection.
@@ -60,6 +64,7 @@ class WatchEvent:
 def watch(
     shares: Sequence[Share],
     desired: DesiredStates,
+    request: JobRequest = DEFAULT_REQUEST,
     *,
     on_event: Callable[[WatchEvent], None],
     stop: Stop,
@@ -67,14 +72,16 @@ def watch(
     clock: Clock = SYSTEM_CLOCK,
     pool: MakeExecutor = ThreadPoolExecutor,
 ) -> None:
-    """Install a plan and keep it installed until ``stop`` is set.
+    """Install a plan and keep it installed until ``stop`` is set, with the switches' other jobs.
 
-    Switches with another primary controller, such as a run, or with another plan, even one
-    installed later, are left alone.
+    A restarted switch gets back all jobs that it had at the last look. Switches with another
+    primary controller, such as a run, or with another plan for the job, even one installed later,
+    are left alone.
 
     Args:
         shares: what each switch serves, all of the same plan; clients are closed at the end.
         desired: what the switches shall hold.
+        request: the job of the plan.
         on_event: called from this thread with everything that happens.
         stop: ends the watch within about a second.
         interval: seconds between two looks at the switches.
@@ -84,36 +91,52 @@ def watch(
     Raises ControllerError if the first install fails; NotPrimaryError if a switch has a primary
     controller already, or OtherPlanError if it serves another plan.
     """
-    clients = [
-        share.switch
-        if isinstance(share.switch, P4RuntimeClient)
-        else P4RuntimeClient(share.switch, deadline=WATCH_DEADLINE)
-        for share in shares
-    ]
-    watcher = _Watcher(
-        clients=clients,
-        program=desired.program,
-        plan=shares[0].plan,
-        on_event=on_event,
-        stop=stop,
-        interval=interval,
-        bring=lambda session: install_each(
+    clients = [_watching(share.switch) for share in shares]
+
+    def bring(session: int | None) -> InstallReport:
+        return install_each(
             [replace(share, switch=client) for share, client in zip(shares, clients, strict=True)],
             desired,
+            request,
             session=session,
             replace_others=False,
             clock=clock,
             pool=pool,
-        ),
-    )
+        )
+
+    own = _Own(shares[0].plan, request.name, bring)
+    _watch(_Watcher(clients, desired.program, own, on_event, stop, interval, clock))
+
+
+def watch_jobs(
+    switches: Sequence[str | P4RuntimeClient],
+    program: Program,
+    *,
+    on_event: Callable[[WatchEvent], None],
+    stop: Stop,
+    interval: float = 1.0,
+    clock: Clock = SYSTEM_CLOCK,
+) -> None:
+    """Give restarted switches their jobs back until ``stop`` is set; see ``watch``."""
+    clients = [_watching(switch) for switch in switches]
+    _watch(_Watcher(clients, program, None, on_event, stop, interval, clock))
+
+
+def _watching(switch: str | P4RuntimeClient) -> P4RuntimeClient:
+    if isinstance(switch, P4RuntimeClient):
+        return switch
+    return P4RuntimeClient(switch, deadline=WATCH_DEADLINE)
+
+
+def _watch(watcher: "_Watcher") -> None:
     try:
-        for client in clients:
+        for client in watcher.clients:
             # The lowest election id displaces no other controller.
             if client.election_id > _LOWEST_ELECTION_ID:
                 _refuse_other_primary(client)
         watcher.run()
     finally:
-        for client in clients:
+        for client in watcher.clients:
             client.close()
 
 
@@ -127,15 +150,26 @@ def _refuse_other_primary(client: P4RuntimeClient) -> None:
         return
 
 
+@dataclass(frozen=True)
+class _Own:
+    """The plan that a watch installs itself."""
+
+    plan: SwitchPlan
+    job: str
+    bring: Callable[[int | None], InstallReport]  # in a session, or in any
+
+
 @dataclass
 class _Watcher:
     clients: Sequence[P4RuntimeClient]
     program: Program
-    plan: SwitchPlan
+    own: _Own | None
     on_event: Callable[[WatchEvent], None]
     stop: Stop
     interval: float
-    bring: Callable[[int | None], InstallReport]
+    clock: Clock
+    # What each switch had at the last look.
+    _kept: dict[str, SwitchContents] = field(default_factory=dict)
     _session: int | None = None
 
     def run(self) -> None:
@@ -152,25 +186,69 @@ class _Watcher:
                     self._tell(
                         WatchEventKind.LOST,
                         client,
-                        f"Switch {client.address} no longer serves the plan, or no longer obeys "
+                        f"Switch {client.address} no longer serves its jobs, or no longer obeys "
                         "this controller.",
                     )
                 self._restore()
 
     def _install(self) -> None:
-        report = self.bring(self._session)
-        # Its workers are in that session: a restarted switch must return to it.
-        self._session = report.session
-        for client, sentence in zip(self.clients, report.sentences(), strict=True):
-            self._tell(WatchEventKind.INSTALLED, client, sentence)
+        """Restore switches that have lost everything, and install the own plan."""
+        for client in self.clients:
+            client.open()
+            self._give_back(client)
+        if self.own is not None:
+            report = self.own.bring(self._session)
+            # Its workers are in that session: a restarted switch must return to it.
+            self._session = report.session
+            for client, sentence in zip(self.clients, report.sentences(), strict=True):
+                self._tell(WatchEventKind.INSTALLED, client, sentence)
+        for client in self.clients:
+            self._keep(client)
+
+    def _give_back(self, client: P4RuntimeClient) -> None:
+        """Write what a switch had before it restarted; its windows of tags are lost."""
+        kept = self._kept.get(client.address)
+        target = SwitchInstall(client, self.program, client.layout or _layout(self.program))
+        target.look()
+        if kept is None or target.newest_session:
+            return
+        restored = target.restore(kept)
+        jobs = Job(_layout(self.program)).decode(kept.rows[Job.name], kept.rows[WorkerPorts.name])
+        names = ", ".join(place.name for place in jobs)
+        self._tell(
+            WatchEventKind.INSTALLED,
+            client,
+            f"Switch {client.address}: {Amount(restored):entry} of {Amount(len(jobs)):job} "
+            f"restored ({names}).",
+        )
+
+    def _keep(self, client: P4RuntimeClient) -> None:
+        """Read a switch whose sessions have changed since the last look."""
+        layout = _layout(self.program)
+        if client.get_pipeline_cookie() != program_cookie(self.program):
+            return
+        client.layout = layout
+        kept, session = self._kept.get(client.address), Session(layout)
+        sessions = session.decode(client.read_rows(session.table))
+        if kept is None or session.decode(kept.rows[Session.name]) != sessions:
+            self._kept[client.address] = read_state(client, layout)
 
     def _serves(self, client: P4RuntimeClient) -> bool:
-        if not client.alive or client.get_pipeline_cookie() != program_cookie(self.program):
+        """Return whether a switch has its jobs; remember those that it has got since."""
+        known = self._kept.get(client.address)
+        if not client.alive:
             return False
-        session = Session(client.get_layout())
-        served = session.decode(client.read_default(session.table)).plan
-        refuse_other_plan(client.address, served, self.plan.number)
-        return served == self.plan.number
+        if client.get_pipeline_cookie() != program_cookie(self.program):
+            return known is None
+        job = Job(_layout(self.program))
+        if known is not None and not job.newest(client.read_default(job.table)):
+            return False
+        self._keep(client)
+        if self.own is None:
+            return True
+        served = served_plan(client, self.own.job)
+        refuse_other_plan(client.address, self.own.job, served, self.own.plan.number)
+        return served == self.own.plan.number
 
     def _restore(self) -> None:
         """Try to install until it works."""
@@ -194,9 +272,17 @@ class _Watcher:
 
     def _look_on(self) -> None:
         """Check which plan switches serve that another controller has taken over."""
+        own = self.own
+        if own is None:
+            return
         for client in self.clients:
             with suppress(SwitchUnreachableError), client.another() as observer:
-                refuse_other_plan(client.address, served_plan(observer), self.plan.number)
+                served = served_plan(observer, own.job)
+                refuse_other_plan(client.address, own.job, served, own.plan.number)
 
     def _tell(self, kind: WatchEventKind, client: P4RuntimeClient, message: str) -> None:
         self.on_event(WatchEvent(kind, client.address, message))
+
+
+def _layout(program: Program) -> Layout:
+    return Layout.from_text(program.p4info)

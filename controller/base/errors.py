@@ -13,6 +13,14 @@ class PlanRefusedError(ControllerError):
     """The plan does not fit the P4 program or the network; nothing was sent."""
 
 
+class UnknownJobError(ControllerError):
+    """The switch has no job of that name."""
+
+
+class JobRunningError(ControllerError):
+    """The job's workers are sending; nothing was changed."""
+
+
 class SwitchUnreachableError(ControllerError):
     """The switch does not answer, or its connection broke."""
 

@@ -18,7 +18,8 @@ class Place:
     ports: tuple[int, ...] = ()  # of its neighbours
     first_slot: int = 0  # in each bank
     slots: int = 0  # in each bank
-    first_block: int = 0  # block b of the plan is `first_block + b` on the switch; b is 0 at a barrier
+    # block b of the plan is `first_block + b` on the switch, and b is 0 at a barrier
+    first_block: int = 0
     last_block: int = 0  # of the plan
     first_source: int = 0
     sources: int = 0

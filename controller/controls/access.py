@@ -31,7 +31,7 @@ class Source(Keyed):
         return len(plan.switch.source_vertex)
 
     def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
-        """Return one entry per vertex and partial sum; its position is its index among the job's."""
+        """Return one entry per vertex and partial sum; its index is its position."""
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
         values: dict[str, Value] = {
@@ -118,9 +118,7 @@ class Partial(Keyed):
         """Return the number of entries."""
         return len(np.unique(partial_senders(plan.switch)[0]))
 
-    def rows(
-        self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE
-    ) -> Rows:
+    def rows(self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE) -> Rows:
         """Return one entry for each destination of each block that awaits partial sums.
 
         It has a bit for each worker that sends one; at a spine for each that is behind a leaf

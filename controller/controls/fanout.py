@@ -27,9 +27,7 @@ class Fanout(Keyed):
         """Return the number of entries."""
         return int(np.count_nonzero(_with_entries(plan.switch)))
 
-    def rows(
-        self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE
-    ) -> Rows:
+    def rows(self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE) -> Rows:
         """Return one entry for each (block, source, hop), but for partial sums."""
         switch = plan.switch
         some = _with_entries(switch)

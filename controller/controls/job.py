@@ -1,6 +1,6 @@
 """job.p4: the jobs of a switch, and which ports are whose."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Entries, Keyed
 from switchgnn.controller.p4runtime.rows import (
     Rows,
+    Value,
     concatenate,
     decode_default,
     encode_default,
@@ -35,9 +36,11 @@ class Job(Entries):
 
     def encode(self, place: Place) -> Rows:
         """Return the entry of a job."""
-        values = {field.name: getattr(place, field.name) for field in fields(place)}
+        numbers = [field.name for field in fields(place) if field.type is int]
         name = place.name.encode().ljust(NAME_BYTES, b"\0")
-        return self.make({**values, "name": int.from_bytes(name, "big")}, 1)
+        values: dict[str, Value] = {each: int(getattr(place, each)) for each in numbers}
+        values["name"] = int.from_bytes(name, "big")
+        return self.make(values, 1)
 
     def decode(self, jobs: Rows, workers: Rows) -> list[Place]:
         """Return the jobs in entries of this table and of the worker table, by number."""
@@ -71,14 +74,15 @@ class WorkerPorts(Keyed):
     def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
         """Return one entry for each neighbour."""
         ports, below = plan.ports(network), len(plan.below)
-        values = {
+        values: dict[str, Value] = {
             "port": ports[:below],
             "job": place.job,
             "worker": list(plan.below),
             "worker_bit": list(plan.members),
         }
         workers = self.make(values, below)
-        above = self.make({"port": ports[below:], "job": place.job}, plan.above, ABOVE)
+        others: dict[str, Value] = {"port": ports[below:], "job": place.job}
+        above = self.make(others, plan.above, ABOVE)
         return concatenate(self.table, workers, above)
 
 
@@ -93,11 +97,6 @@ def _of(workers: Rows, job: int) -> Bools:
     jobs = workers.param_columns(table.action(ABOVE))["job"]
     mask: Bools = np.asarray(jobs) == job
     return mask
-
-
-def with_ports(place: Place, ports: tuple[int, ...]) -> Place:
-    """Return a place with the ports of its neighbours."""
-    return replace(place, ports=ports)
 
 
 def belongs(rows: Rows, place: Place) -> Bools:

@@ -20,7 +20,7 @@ class Rewrite(Keyed):
         "worker_ip": lambda address: str(IPv4Address(address)),
     }
 
-    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:  # noqa: ARG002
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
         """Return one entry for each neighbour's port."""
         neighbours = network.neighbours[: plan.neighbours]
         values: dict[str, Value] = {

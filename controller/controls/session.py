@@ -14,6 +14,7 @@ from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import Rows
 from switchgnn.planner.base.lanes import LANES, ROWS
 
+
 @dataclass(frozen=True)
 class SessionEntry:
     """What a switch says of the install it serves."""

@@ -89,12 +89,16 @@ def make_rows(table: Table, action_name: str, values: Mapping[str, Value], count
 
 def encode_default(table: Table, action: str, values: Mapping[str, int]) -> bytes:
     """Return a default action, the bytes of its id and parameters as in a row of the table."""
-    return make_rows(table, action, values, 1).data.tobytes()
+    key = dict.fromkeys((field.name for field in table.keys), 0)
+    row = make_rows(table, action, {**key, **values}, 1).data[0]
+    end = table.key_width + ACTION_ID_BYTES + table.action(action).width
+    return bytes(row[table.key_width : end])
 
 
 def decode_default(table: Table, action: str, default: bytes) -> dict[str, int]:
     """Return the parameters by name in the bytes of ``encode_default``."""
-    rows = Rows(table, np.frombuffer(default, np.uint8).reshape(1, -1))
+    row = bytes(table.key_width) + default.ljust(table.row_width - table.key_width, b"\0")
+    rows = Rows(table, np.frombuffer(row, np.uint8).reshape(1, -1))
     columns = rows.param_columns(table.action(action))
     return {name: int(column[0]) for name, column in columns.items()}
 

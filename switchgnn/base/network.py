@@ -1,6 +1,6 @@
 """The surroundings of a switch: ports and addresses of workers and other switches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from switchgnn.base.errors import SwitchGNNError
@@ -72,7 +72,12 @@ def mac_text(number: int) -> str:
 
 def star_network(workers: int) -> Network:
     """Return ``workers`` workers around one switch: worker w on port w + 1."""
-    return Network(neighbours=tuple(_worker(worker + 1) for worker in range(workers)))
+    return network_on(range(1, workers + 1))
+
+
+def network_on(ports: Iterable[int]) -> Network:
+    """Return a worker at each of some ports of one switch, with the addresses of its port."""
+    return Network(neighbours=tuple(map(_worker, ports)))
 
 
 def leaf_spine_networks(leaf_of_worker: Sequence[int], spines: int) -> LeafSpineNetworks:

@@ -26,6 +26,7 @@ from switchgnn.base.network import (
 from switchgnn.base.records import RecordError, make_record, read_toml
 
 _MOST_WORKERS = 128
+_DEFAULT_JOB = "default"
 # Port numbers of the program have nine bits; the last one drops, and 0 is none.
 _Port = Annotated[int, Meta(ge=1, le=510)]
 
@@ -117,6 +118,7 @@ class DescribedNetwork:
     switches: tuple[DescribedSwitch, ...]  # leaves and spines in any order, or the only switch
     workers: tuple[DescribedWorker, ...]
     cables: tuple[Cable, ...] = ()  # empty in a star
+    job: str = _DEFAULT_JOB  # the name of the workers' job on the switches
 
     @property
     def leaves(self) -> tuple[DescribedSwitch, ...]:
@@ -292,7 +294,8 @@ def read_network(path: Path) -> DescribedNetwork:
 
 def network_text(network: DescribedNetwork) -> str:
     """Return a network as TOML, without default values."""
-    blocks = [_block("switches", switch) for switch in network.switches]
+    job = [] if network.job == _DEFAULT_JOB else [f"job = {_value(network.job)}\n"]
+    blocks = [*job, *(_block("switches", switch) for switch in network.switches)]
     for number, worker in enumerate(network.workers):
         blocks.append(f"# worker {number}\n" + _block("workers", worker))
     return "\n".join([*blocks, *(_block("cables", cable) for cable in network.cables)])

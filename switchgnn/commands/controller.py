@@ -1,8 +1,10 @@
 """The controller's commands."""
 
 import json
+import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -14,22 +16,34 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from switchgnn.base.interruptible import wait_for_interrupt
-from switchgnn.base.network import Network, leaf_spine_networks, star_network
+from switchgnn.base.machine import Amount
+from switchgnn.base.network import Network, leaf_spine_networks, network_on, star_network
 from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.console import plain_console
+from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.base.errors import ControllerError
+from switchgnn.controller.base.place import DEFAULT_JOB
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
+from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
+from switchgnn.controller.jobs import LoopUse, loop_use, remove_job
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.controller.show import print_records, print_state, show_entries
+from switchgnn.controller.show import (
+    NO_TABLES,
+    jobs_table,
+    print_records,
+    print_state,
+    ranges_text,
+    show_entries,
+)
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, manifest_of, parts_for, parts_over
-from switchgnn.controller.watch import WATCH_DEADLINE, WatchEventKind
+from switchgnn.controller.watch import WATCH_DEADLINE, WatchEventKind, watch_jobs
 from switchgnn.controller.watch import watch as keep_installed
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
@@ -37,26 +51,53 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.plan import Plan
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
+# A running job sends signs of life at least this often.
+_WATCHED_SECONDS = 1.0
 
 
 def parts_by_number(
-    plan: Path | Plan, switches: int, leaves: int, spines: int
+    plan: Path | Plan, switches: int, leaves: int, spines: int, ports: list[int] | None = None
 ) -> list[tuple[SwitchPlan, Network]]:
     """Return what each of some switches serves of a plan, and what is around it."""
     workers = manifest_of(plan).workers
+    if ports is not None and (leaves or len(ports) != workers):
+        raise ControllerError(
+            f"--ports names {len(ports)} ports, but the plan has {workers} workers: name one for "
+            "each."
+            if not leaves
+            else "--ports is for one switch: describe leaves and spines in a file (--network)."
+        )
     if not leaves:
-        return parts_over(plan, None, [star_network(workers)] * switches)
+        around = star_network(workers) if ports is None else network_on(ports)
+        return parts_over(plan, None, [around] * switches)
     if switches != leaves + spines:
         raise ControllerError(
             f"--leaves {leaves} and --spines {spines} need {leaves + spines} addresses, "
             f"leaves first; {switches} are given."
         )
     leaf_spine = even_leaf_spine(workers, leaves, spines)
-    around = leaf_spine_networks(leaf_spine.leaf_of_worker, spines)
-    return parts_over(plan, leaf_spine, around.switches)
+    networks = leaf_spine_networks(leaf_spine.leaf_of_worker, spines).switches
+    return parts_over(plan, leaf_spine, networks)
 
 
-SWITCHES, PLAN, OUTPUT = "Switches", "Plan", "Output"
+SWITCHES, PLAN, JOB, OUTPUT = "Switches", "Plan", "Job", "Output"
+_PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
+
+
+def parse_ports(text: str | None) -> list[int] | None:
+    """Return ports in the order of a text such as 1-4,7; None without one."""
+    if text is None:
+        return None
+    found: list[int] = []
+    for part in text.split(","):
+        match = _PORTS.fullmatch(part.strip())
+        if match is None:
+            raise typer.BadParameter(f"{text!r} names no ports: write them like 1-4,7")
+        first = int(match[1])
+        found += range(first, int(match[2] or first) + 1)
+    return found
+
+
 _TLS = "TLS"
 
 
@@ -132,7 +173,10 @@ class Access:
     ) -> list[Share]:
         """Return what each switch serves of a plan, and what is around it."""
         if self.described is None:
-            parts = parts_by_number(plan, len(clients), installed.leaves, installed.spines)
+            shape = installed.leaves, installed.spines, parse_ports(installed.ports)
+            parts = parts_by_number(plan, len(clients), *shape)
+        elif installed.ports is not None:
+            raise typer.BadParameter("--network says which ports: leave out --ports")
         else:
             parts = parts_for(plan, self.described)
         return [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
@@ -147,6 +191,15 @@ class Installed:
     )
     spines: int = option(
         SWITCHES, "N", "Take the other N switches as spines; with --leaves.", default=1, min=1
+    )
+    job: str | None = option(
+        JOB, "NAME", "Install it as this job, beside others.", shown=DEFAULT_JOB
+    )
+    ports: str | None = option(
+        JOB, "PORTS", "The ports of its workers, such as 1-4,7.", shown="1 to the number of workers"
+    )
+    quota: int | None = option(
+        JOB, "SLOTS", "Refuse a plan that needs more slots.", shown="any that are free"
     )
     ecn_threshold: int = option(
         PLAN,
@@ -183,6 +236,11 @@ class Installed:
         program = load_strawman() if shares[0].plan.manifest.strawman else load_program()
         return DesiredStates(program, self.ecn_threshold, self.queue, self.largest_feature)
 
+    def request(self, described: DescribedNetwork | None) -> JobRequest:
+        """Return what the job asks for, with the name of a network file unless one is given."""
+        named = described.job if described is not None else DEFAULT_JOB
+        return JobRequest(self.job or named, self.quota, int(time.time()))
+
 
 app = typer.Typer(
     help="Install, show, clear and watch tables.",
@@ -218,7 +276,11 @@ def install(
             stack.callback(client.close)
         with _progress_bar(visible=not as_json) as tell:
             report = install_each(
-                shares, installed.desired(shares), new_session=new_session, progress=tell
+                shares,
+                installed.desired(shares),
+                installed.request(access.described),
+                new_session=new_session,
+                progress=tell,
             )
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))
@@ -261,6 +323,69 @@ def show(
         typer.echo(json.dumps(found, indent=2))
 
 
+@app.command(epilog="Example: switchgnn controller jobs --seconds 2")
+@with_groups
+def jobs(
+    *,
+    address: Addresses = None,
+    access: Access,
+    seconds: Annotated[
+        float,
+        _option(OUTPUT, "Measure how jobs share the loop this long.", min=0, metavar="SECONDS"),
+    ] = 0.0,
+    as_json: AsJson = False,
+    deadline: Deadline = DEFAULT_DEADLINE,
+) -> None:
+    """List the jobs of switches, and what each has of slots, ports and the loop."""
+    console = plain_console()
+    found: list[object] = []
+    for client in access.clients(address, deadline=deadline):
+        with client:
+            before = read_counters(client) if seconds else None
+            if before is not None:
+                threading.Event().wait(seconds)
+            state = show_switch(client, NO_TABLES)
+            uses = [] if before is None else loop_use(before, state.counters)
+        records = [
+            {**job.as_json(), **(asdict(uses[job.place.job]) if uses else {})} for job in state.jobs
+        ]
+        found.append({"address": client.address, "jobs": records})
+        if not as_json:
+            console.print(f"Switch {client.address}: {Amount(len(records)):job}")
+            if records:
+                console.print(jobs_table(state.jobs, uses, seconds))
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+
+
+@app.command(epilog="Example: switchgnn controller remove training-b")
+@with_groups
+def remove(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The job.", show_default=False)],
+    *,
+    address: Addresses = None,
+    access: Access,
+    election_id: ElectionId = 1,
+    force: Annotated[
+        bool, _option(PLAN, "Also if its workers are sending; they end with an error.", "--force")
+    ] = False,
+    deadline: Deadline = DEFAULT_DEADLINE,
+) -> None:
+    """Remove a job from switches; other jobs go on."""
+    for client in access.clients(address, election_id=election_id, deadline=deadline):
+        with client:
+            busy: list[LoopUse] = []
+            if not force:
+                before = read_counters(client)
+                threading.Event().wait(_WATCHED_SECONDS)
+                busy = loop_use(before, read_counters(client))
+            place, counts = remove_job(client, name, busy)
+        typer.echo(
+            f"Switch {client.address}: job {place.name} removed, {counts.deleted:,} entries; ports "
+            f"{ranges_text(place.ports)} and {place.slots:,} slots in each bank are free."
+        )
+
+
 @app.command(epilog="Example: switchgnn controller clear --address 127.0.0.1:9559")
 @with_groups
 def clear(
@@ -270,7 +395,7 @@ def clear(
     election_id: ElectionId = 1,
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
-    """Take all entries and groups out of switches; the program stays."""
+    """Take all entries and groups out of switches, of all jobs; the program stays."""
     for client in access.clients(address, election_id=election_id, deadline=deadline):
         with client:
             counts = clear_switch(client)
@@ -283,7 +408,14 @@ def clear(
 @app.command(epilog="Example: switchgnn controller watch karate-plan --interval 0.5")
 @with_groups
 def watch(
-    plan: PlanFolder,
+    plan: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PLAN]",
+            help="The folder of a plan to install; without one, only jobs that are there.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     address: Addresses = None,
     access: Access,
@@ -293,19 +425,23 @@ def watch(
         float, _option(SWITCHES, "Between looks.", min=0.1, metavar="SECONDS")
     ] = 1.0,
 ) -> None:
-    """Keep a plan installed, also when switches restart, until Ctrl-C."""
+    """Give switches that restart their jobs back, and keep a plan installed, until Ctrl-C."""
     clients = access.clients(address, election_id=election_id, deadline=WATCH_DEADLINE)
-    shares = access.shares(trusted_plan(plan, _warn, check=installed.check), installed, clients)
+    how: dict[str, Any] = {
+        "on_event": lambda it: typer.echo(it.message, err=it.kind is WatchEventKind.LOST),
+        "stop": threading.Event(),
+        "interval": interval,
+    }
     try:
-        keep_installed(
-            shares,
-            installed.desired(shares),
-            on_event=lambda it: typer.echo(it.message, err=it.kind is WatchEventKind.LOST),
-            stop=threading.Event(),
-            interval=interval,
-        )
+        if plan is None:
+            watch_jobs(clients, load_program(), **how)
+        else:
+            trusted = trusted_plan(plan, _warn, check=installed.check)
+            shares = access.shares(trusted, installed, clients)
+            request = installed.request(access.described)
+            keep_installed(shares, installed.desired(shares), request, **how)
     except KeyboardInterrupt:
-        typer.echo("Stopped watching; the plan stays installed.")
+        typer.echo("Stopped watching; the jobs stay installed.")
 
 
 @app.command(epilog="Example: switchgnn controller metrics 127.0.0.1:9559 --port 9560")

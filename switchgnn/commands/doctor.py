@@ -29,8 +29,7 @@ from switchgnn.base.network_file import (
 )
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.controller import ControllerError, program_cookie
-from switchgnn.controller.controls.session import Session
-from switchgnn.controller.target import client_of
+from switchgnn.controller.target import client_of, served_jobs
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.p4src import load_program
 from switchgnn.topologies.mininet_fabric import mininet_missing
@@ -94,16 +93,16 @@ def _switch(switch: DescribedSwitch) -> Finding:
                 return Finding(name, use, True, "no program yet; installing brings it", "")
             if cookie != program_cookie(load_program()):
                 return Finding(name, use, True, "another program; installing replaces it", "")
-            session = Session(client.get_layout())
-            entry = session.decode(client.read_default(session.table))
+            jobs = served_jobs(client)
     except ControllerError as error:
         return Finding(name, f"{use} ({error})", True, None, start)
     except SwitchGNNError as error:
         return Finding(name, use, True, None, str(error))
-    if not entry.plan:
-        return Finding(name, use, True, "our program, no plan", "")
-    plan = f"plan {entry.plan:08x} for {entry.workers} workers, session {entry.session}"
-    return Finding(name, use, True, plan, "")
+    served = (
+        f"{place.name} (plan {entry.plan:08x}, {entry.workers} workers, session {entry.session})"
+        for place, entry in jobs
+    )
+    return Finding(name, use, True, "; ".join(served) or "our program, no job", "")
 
 
 def _worker(

@@ -1,0 +1,180 @@
+"""Where a job fits on a switch: free ranges, its ports, and what it may take."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from switchgnn.controller.base.errors import PlanRefusedError, UnknownJobError
+from switchgnn.controller.base.place import DEFAULT_JOB, Place
+from switchgnn.controller.base.plan import SwitchPlan
+from switchgnn.controller.check import slots_per_bank
+from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
+from switchgnn.controller.controls.banks import Banks, hands_out_slots
+from switchgnn.controller.controls.job import NAME_BYTES, Job
+from switchgnn.controller.controls.session import Session
+from switchgnn.controller.p4runtime.layout import Layout
+
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_BYTES - 1}}}")
+# The highest number of a block on a switch.
+_LAST_BLOCK = (1 << 16) - 1
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """What a job asks of each switch; PlanRefusedError if no switch could admit it."""
+
+    name: str = DEFAULT_JOB
+    quota: int | None = None  # the most slots of all banks that it may take; None: any number
+    since: int = 0  # when it asks, in seconds since 1970
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise PlanRefusedError(
+                f"{self.name!r} names no job: use 1 to {NAME_BYTES} letters, digits, dots, dashes "
+                "and underscores."
+            )
+        if self.quota is not None and self.quota < 1:
+            raise PlanRefusedError(
+                f"Job {self.name} has a quota of {self.quota} slots, which admits no plan: give it "
+                "at least one, or leave the quota out."
+            )
+
+
+DEFAULT_REQUEST = JobRequest()
+"""The job of an install that names none."""
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Numbers that jobs divide among themselves."""
+
+    what: str
+    first: str  # the field of a place with the first number, and that with their count
+    count: str
+    total: int
+    remedy: str
+
+
+def _ranges(layout: Layout) -> tuple[_Range, ...]:
+    limits = Session(layout)
+    sources = layout.registers.get(LAST_TAGS_REGISTER)
+    slots = 0 if hands_out_slots(layout) else Banks(layout).slots_per_bank
+    return (
+        _Range("slots in each bank", "first_slot", "slots", slots, "plan for less memory"),
+        _Range("blocks", "first_block", "last_block", _LAST_BLOCK, "plan for fewer blocks"),
+        _Range(
+            *("sources", "first_source", "sources"),
+            *(sources.size // limits.max_pools if sources else 0, "plan for fewer sources"),
+        ),
+        _Range("workers", "first_worker", "workers", limits.max_workers, "plan for fewer"),
+    )
+
+
+def job_named(places: Iterable[Place], name: str, address: str) -> Place:
+    """Return a job; UnknownJobError if the switch at an address has none of that name."""
+    places = list(places)
+    for place in places:
+        if place.name == name:
+            return place
+    there = f"it has {', '.join(each.name for each in places)}" if places else "it has none"
+    raise UnknownJobError(f"Switch {address} has no job {name}: {there}.")
+
+
+def admit(
+    request: JobRequest,
+    plan: SwitchPlan,
+    ports: Sequence[int],
+    layout: Layout,
+    present: Sequence[Place],
+    *,
+    address: str,
+) -> Place:
+    """Return the place of a job beside others; one that is there and needs the same keeps its own.
+
+    Args:
+        request: what the job asks for.
+        plan: the switch's part of its plan.
+        ports: of its neighbours.
+        layout: of the switch's program.
+        present: the jobs of the switch; one of the same name is replaced.
+        address: of the switch, for errors.
+
+    Raises:
+        PlanRefusedError: the switch has no room, or a port is another job's.
+    """
+    others = [each for each in present if each.name != request.name]
+    own = next((each for each in present if each.name == request.name), None)
+    wanted = Place(
+        job=own.job if own else _free_number(others, Job(layout).max_jobs, request.name, address),
+        name=request.name,
+        since=request.since,
+        ports=tuple(sorted(ports)),
+        slots=slots_per_bank(plan, layout),
+        last_block=plan.manifest.blocks,
+        sources=len(plan.switch.source_vertex),
+        workers=plan.manifest.workers,
+    )
+    _check_ports(wanted, others, address)
+    _check_quota(request, wanted, plan)
+    if others and hands_out_slots(layout):
+        raise PlanRefusedError(
+            f"The strawman's program serves one job, and switch {address} has {others[0].name}: "
+            "remove that first."
+        )
+    ranges = _ranges(layout)
+    if own is not None:
+        same = _at(wanted, {each.first: getattr(own, each.first) for each in ranges})
+        if replace(same, since=own.since) == own:
+            return own
+    return _at(wanted, {each.first: _first_fit(each, wanted, others, address) for each in ranges})
+
+
+def _at(place: Place, firsts: dict[str, Any]) -> Place:
+    return replace(place, **firsts)
+
+
+def _free_number(others: Sequence[Place], most: int, name: str, address: str) -> int:
+    taken = {each.job for each in others}
+    for number in range(1, most + 1):
+        if number not in taken:
+            return number
+    raise PlanRefusedError(
+        f"Switch {address} has {most} jobs and no room for {name}: remove one first "
+        "(`switchgnn controller jobs` lists them)."
+    )
+
+
+def _check_ports(wanted: Place, others: Sequence[Place], address: str) -> None:
+    for other in others:
+        taken = sorted({*wanted.ports} & {*other.ports})
+        if taken:
+            raise PlanRefusedError(
+                f"Port {taken[0]} of switch {address} belongs to job {other.name}: give job "
+                f"{wanted.name} other ports, or remove {other.name}."
+            )
+
+
+def _check_quota(request: JobRequest, wanted: Place, plan: SwitchPlan) -> None:
+    needed = wanted.slots * plan.switch.entry_slot.shape[1]
+    if request.quota is not None and needed > request.quota:
+        raise PlanRefusedError(
+            f"The plan of job {request.name} needs {needed:,} slots, but its quota is "
+            f"{request.quota:,}: plan for less memory, or raise the quota."
+        )
+
+
+def _first_fit(among: _Range, wanted: Place, others: Sequence[Place], address: str) -> int:
+    """Return the beginning of the lowest gap between the ranges of others that is large enough."""
+    needed = getattr(wanted, among.count)
+    taken = sorted((getattr(each, among.first), getattr(each, among.count)) for each in others)
+    begin = largest = 0
+    for first, count in [*((first, count) for first, count in taken if count), (among.total, 0)]:
+        if first - begin >= needed:
+            return begin
+        largest = max(largest, first - begin)
+        begin = first + count
+    raise PlanRefusedError(
+        f"Job {wanted.name} needs {needed:,} {among.what}, but switch {address} has "
+        f"{largest:,} free in a row: {among.remedy}, or remove another job."
+    )
