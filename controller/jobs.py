@@ -7,6 +7,7 @@ from switchgnn.controller.admission import job_named
 from switchgnn.controller.base.errors import JobRunningError
 from switchgnn.controller.base.place import Place
 from switchgnn.controller.change import ChangeCounts, change_between, read_state
+from switchgnn.controller.controls.banks import shared_slots
 from switchgnn.controller.controls.job import Job, WorkerPorts
 from switchgnn.controller.counters import Counters
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
@@ -50,7 +51,8 @@ def remove_job(
     """
     layout = client.get_layout()
     present = read_state(client, layout)
-    places = Job(layout).decode(present.rows[Job.name], present.rows[WorkerPorts.name])
+    shared = shared_slots(layout, present.defaults)
+    places = Job(layout).decode(present.rows[Job.name], present.rows[WorkerPorts.name], shared)
     place = job_named(places, name, client.address)
     if busy and busy[place.job].frames:
         raise JobRunningError(

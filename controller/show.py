@@ -68,6 +68,7 @@ class JobState:
             "since": place.since,
             "ports": list(place.ports),
             "slots": place.slots,
+            "shared": place.shared,
             "session": session.session,
             "plan": f"{session.plan:08x}",
             "workers": session.workers,
@@ -217,7 +218,7 @@ def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: 
         marks = dict.fromkeys((marking.alone, marking.beside_others))
         table.add_row(
             *(place.name, f"{session.plan:08x}" if session.plan else "none"),
-            *(f"{session.workers:,}", ranges_text(place.ports), f"{place.slots:,}"),
+            *(f"{session.workers:,}", ranges_text(place.ports), slots_text(place)),
             *(f"{session.session}", " or ".join(map(str, marks))),
             f"{np.datetime64(place.since, 's')}Z",
             *(_of_use(uses[place.job], seconds) if uses else ()),
@@ -228,6 +229,11 @@ def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: 
 def _of_use(use: LoopUse, seconds: float) -> tuple[str, ...]:
     rates = (f"{count / seconds:,.0f}" for count in (use.frames, use.passes))
     return (*rates, f"{use.share:.1%}")
+
+
+def slots_text(place: Place) -> str:
+    """Return a job's slots in each bank as text."""
+    return f"{place.slots:,}" if place.shared is None else "shared"
 
 
 def ranges_text(numbers: Iterable[int]) -> str:

@@ -150,6 +150,9 @@ control SwitchIngress(inout headers_t hdr,
             }
         }
         if (meta.touches_slots == 1) {
+#ifdef STRAWMAN
+            meta.now = standard_metadata.ingress_global_timestamp;
+#endif
             banks.apply(hdr, meta);
             if (meta.completed == 1 && !IS_REDUCE(hdr.switchgnn)) {
                 result.apply(hdr, meta);

@@ -25,6 +25,9 @@ class Place:
     sources: int = 0
     first_worker: int = 0
     workers: int = 0
+    # Slots of all banks that jobs share, each with `slots` destinations in a bank; None: the job has
+    # its own.
+    shared: int | None = None
 
     @property
     def loop_ports(self) -> range:
