@@ -229,7 +229,10 @@ def test_ports_take_turns_to_recirculate(rig, second, passes):
     assert rig.counts.again_drops == 0
 
 
-@pytest.mark.parametrize("flood", [looping(100), looping(100, STAY), order(RESUBMIT)])
+FLOODS = {"deparsed": looping(100), "parsed": looping(100, STAY), "resubmitted": order(RESUBMIT)}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 def test_a_port_that_may_not_recirculate_more_takes_no_room_of_others(rig, flood):
     """Resubmitted packets have a queue of their own."""
     for _ in range(256 + 44):
