@@ -142,12 +142,12 @@ def _shared(
     present: Sequence[Place],
     address: str,
 ) -> int | None:
-    """Return how many slots a job shares with others, or None; refuse what cannot be beside them."""
+    """Return how many slots a job shares with others, or None; refuse it beside other kinds."""
     if not hands_out_slots(layout):
         if request.shared:
             raise PlanRefusedError(
-                f"Job {request.name} asks for shared slots, which only the strawman's program hands "
-                'out: make its plan with build_plan(blocks="strawman", '
+                f"Job {request.name} asks for shared slots, which only the strawman's program has: "
+                'make its plan with build_plan(blocks="strawman", '
                 "program=load_strawman().digest), or install it with fixed slots."
             )
         return None
@@ -164,7 +164,7 @@ def _shared(
         if each.shared != shared:
             raise PlanRefusedError(
                 f"The jobs of switch {address} share {each.shared:,} slots, but the plan of job "
-                f"{request.name} is for {shared:,}: plan with that many, or remove the others first."
+                f"{request.name} is for {shared:,}: plan for that many, or remove the others."
             )
     return shared
 

@@ -25,8 +25,8 @@ class Place:
     sources: int = 0
     first_worker: int = 0
     workers: int = 0
-    # Slots of all banks that jobs share, each with `slots` destinations in a bank; None: the job has
-    # its own.
+    # Slots of all banks that jobs share; `slots` is then the number of destinations in each bank.
+    # None: the job has slots of its own.
     shared: int | None = None
 
     @property

@@ -39,8 +39,8 @@ from switchgnn.controller.show import (
     print_records,
     print_state,
     ranges_text,
-    slots_text,
     show_entries,
+    slots_text,
 )
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
