@@ -15,7 +15,7 @@ FRAGMENTS_REGISTER = "fragment_tag"
 TABLE = "slot_limits"
 # Milliseconds without a contribution after which another destination may take over a shared slot:
 # longer than workers wait for each other, and soon enough after the end of a job.
-SHARED_AGE = 1000
+SHARED_AGE = 5000
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class ASlotServesOneJobAfterTheOther(SharedTest):
     def runTest(self) -> None:
         held = self.fill(FIRST, 101)
         self.overflow(SECOND, 101)
-        self.overflow(FIRST, 111)
+        self.overflow(FIRST, 112)
         self.complete(FIRST, 102, held)
         self.complete(SECOND, 112, self.fill(SECOND, 111))
 
