@@ -139,7 +139,7 @@ struct metadata_t {
     @field_list(1) bit<3> last_part;    // of a slot, from 0
     // Banks
 #ifdef STRAWMAN
-    bit<48>      now;  // when the pass began, in microseconds
+    @field_list(1) bit<48> now;  // when the packet came, in microseconds
 #endif
     sum_t        sum;
     bit<1>       completed;

@@ -112,7 +112,7 @@ control ShelvedAggregator(in headers_t hdr,
         slot = owner[167:48] == self[167:48] ? slot : 0;
         handed_out = limit;
         free = owner[167:160] == 0 || (owner[167:160] == job && owner[159:80] < meta.tag)
-            || meta.now - owner[47:0] > (bit<48>) age * 1000 ? (slot_t) 1 : 0;
+            || meta.now > owner[47:0] + (bit<48>) age * 1000 ? (slot_t) 1 : 0;
     }
 
     action give_back() {

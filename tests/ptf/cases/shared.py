@@ -24,6 +24,8 @@ from tests.ptf.switchgnn_ptf.packets import (
 Sent = list[tuple[Packet, Lanes]]
 # Destination vertex to the workers of its sources; its own worker is 1.
 FAN_IN = {900: {101: 0, 102: 1}, 910: {111: 0, 112: 1}}
+# A source of worker 0 in two banks, with a destination in each.
+WIDE, DESTINATIONS = 201, (960, 961)
 NEVER, AT_ONCE = 1 << 31, 1
 
 
@@ -40,6 +42,10 @@ class SharedTest(JobTest):
     def _add_sums(self) -> None:
         for number, (vertex, sources) in enumerate(FAN_IN.items()):
             self.add_sum(vertex, sources, worker=1, slot=number)
+        self.add_source(WIDE, worker=0)
+        self.entries.add_fanout(block=1, source=WIDE, slots={0: (2, 2), 1: (2, 2)})
+        for bank, vertex in enumerate(DESTINATIONS):
+            self.add_destination(vertex, worker=1, slot=2, bank=bank)
 
     def age_of(self, milliseconds: int) -> None:
         """Let a slot be free that was not touched so long."""
@@ -48,7 +54,7 @@ class SharedTest(JobTest):
 
     def contribute(self, place: Place, source: int, **fields: Any) -> tuple[Packet, Lanes]:
         """Send a feature, of other lanes in each job, from its worker there."""
-        port = place.ports[FAN_IN[vertex_of(source)][source]]
+        port = place.ports[0 if source == WIDE else FAN_IN[vertex_of(source)][source]]
         lanes = random_lanes(1000 * place.job + source)
         packet = feature(source, lanes, port=port, **fields)
         self.send(port, packet)
@@ -115,6 +121,20 @@ class ANewerTagTakesTheSlotOfItsJob(SharedTest):
         held = self.fill(FIRST, 111, fragment=1)
         self.overflow(FIRST, 102)
         self.complete(FIRST, 112, held, fragment=1)
+
+
+class ASlotIsOwnedInLaterPassesToo(SharedTest):
+    """A packet that goes around the loop has lost the time of its arrival, unless it is kept."""
+
+    def runTest(self) -> None:
+        with self.counted(Outcome.AGGREGATED, passes={2: 1}, completed={}):
+            self.contribute(FIRST, WIDE)
+        events = {"completed": {}, "overflowed": {0: 1, 1: 1}}
+        with self.counted(Outcome.AGGREGATED, passes={1: 2}, **events):
+            packet, _ = self.contribute(SECOND, WIDE)
+            to = SECOND.ports[1]
+            for vertex in DESTINATIONS:
+                self.expect(to, relayed(resigned(packet, Dst_id=vertex, Echo=0), to=to))
 
 
 class AnOldSlotIsTakenOver(SharedTest):
