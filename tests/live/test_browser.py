@@ -294,7 +294,7 @@ def test_jobs_come_and_go(page):
     )
     tell(1, 0, job("late", 4, 0))
     seen = page.seen()
-    fixed = {"workers": "4", "slots": "2,048"}
+    fixed = {"workers": "4", "slots per bank": "2,048"}
     new = {"job": "late", "": "", "session": "4", **fixed}
     new |= dict.fromkeys(("passes/s", "share", "frames/s"), DASH)
     assert seen["jobs"] == [

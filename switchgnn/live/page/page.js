@@ -95,7 +95,7 @@ function switchColumns(switches) {
   return [
     ["switch", ({ name }) => name],
     ["", ({ state }) => state],
-    ["slots in use", ({ values }) => slots(values), null, "of this job, that hold contributions to the newest block"],
+    ["slots in use", ({ values }) => slots(values), null, "of this page's job, that hold contributions to the newest block"],
     ["sums", ({ values }) => count(sumOf(values, "slot_events_total/", "/completed"))],
     ["marked", ({ values }) => count(values.marked_packets_total), null, "packets marked for congestion"],
     ...[...new Set(names)].map((name) => [name.split("/")[1].replaceAll("_", " "), ({ values }) => count(values[name])]),
@@ -108,7 +108,7 @@ const JOBS = [
   ["switch", ({ place }) => place],
   ["session", ({ of }) => count(of("session"))],
   ["workers", ({ of }) => count(of("plan_workers"))],
-  ["slots", ({ of }) => count(of("job_slots")), null, "slots of each bank"],
+  ["slots per bank", ({ of }) => count(of("job_slots"))],
   ["passes/s", ({ passes }) => count(passes), null, "passes of its packets through the banks"],
   ["share", ({ share }) => percent(share), null, "of all passes of the switch"],
   ["frames/s", ({ frames }) => count(frames), null, "frames that its ports received"],
