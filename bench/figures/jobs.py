@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from bench.line import Goal, ResultLine
-from bench.measure import Samples, alternate
+from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
 from bench.testbeds.kept import KeptSwitch, job
 from switchgnn.base.network import network_on
@@ -17,7 +17,7 @@ NAME = "jobs"
 OWN_NAMESPACE = False
 
 _GRAPH, _ROUNDS, _WORKERS = "digits", 150, 4
-_HALF, _SIXTEENTH = 1.15, 1.5
+_HALF, _BESIDE, _SIXTEENTH = 1.15, 1.1, 1.5
 _JOBS = 16
 
 
@@ -46,7 +46,20 @@ def run(settings: Settings) -> Iterator[ResultLine]:
             goal=Goal(ratio_most=_HALF),
             note="all processors are in use alone, too",
         )
-    with KeptSwitch(2 * _JOBS) as switch:
+
+        def beside_greedy() -> float:
+            with switch.greedy(range(2 + _WORKERS, 2 + 2 * _WORKERS)):
+                return sum(report["seconds"] for report in switch.run([first]))
+
+        yield ResultLine(
+            NAME,
+            "one of them beside a job that sends all the time",
+            "s",
+            *alternate(settings.pairs, ("beside it", beside_greedy), ("its equal", together)),
+            goal=Goal(ratio_most=_BESIDE),
+        )
+    with KeptSwitch(2 * _JOBS + 1) as switch:
+        yield _sixteen(switch, settings)
         times = [_install_all(switch) for _ in range(settings.pairs)]
         yield ResultLine(
             NAME,
@@ -56,6 +69,25 @@ def run(settings: Settings) -> Iterator[ResultLine]:
             Samples("the first", tuple(each[0] for each in times)),
             goal=Goal(ratio_most=_SIXTEENTH),
         )
+
+
+def _sixteen(switch: KeptSwitch, settings: Settings) -> ResultLine:
+    jobs = [
+        job(f"job-{number}", range(2 * number + 2, 2 * number + 4), "karate", _ROUNDS)
+        for number in range(_JOBS - 1)
+    ]
+    inexact: list[str] = []
+
+    def once() -> float:
+        reports = switch.run(jobs)
+        inexact.extend(str(report["graph"]) for report in reports if not report["exact"])
+        return max(report["seconds"] for report in reports)
+
+    samples = repeat(settings.pairs, "the slowest", once)
+    what = f"{_JOBS - 1} jobs of two workers at once, beside that which keeps the switch"
+    return ResultLine(
+        NAME, what, "s", samples, note="all exact" if not inexact else f"{len(inexact)} wrong"
+    )
 
 
 def _install_all(switch: KeptSwitch) -> list[float]:

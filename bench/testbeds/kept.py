@@ -4,11 +4,13 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 from bench.errors import BenchError
+from bench.loads import greedy
+from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 
 _COMMAND = (sys.executable, "-m", "switchgnn", "run")
@@ -43,6 +45,23 @@ class KeptSwitch:
     def client(self, election_id: int = 1) -> P4RuntimeClient:
         """Return a client of the switch, not opened yet."""
         return P4RuntimeClient(self.address, election_id=election_id)
+
+    @contextmanager
+    def greedy(self, ports: Sequence[int]) -> Iterator[None]:
+        """Load the switch by a job on some ports until the end of the block, and remove the job."""
+        command = (sys.executable, "-m", greedy.__name__, self.file, *map(str, ports))
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        try:
+            if process.stdout is None or process.stdout.readline().strip() != greedy.READY:
+                raise BenchError("The job that loads the switch could not begin.")
+            yield
+        finally:
+            process.kill()
+            process.wait()
+        with self.client() as client:
+            remove_job(client, greedy.NAME)
 
     def run(self, jobs: Sequence["Job"]) -> list[dict[str, Any]]:
         """Run jobs at the same time, and return their reports."""
