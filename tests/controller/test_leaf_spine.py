@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from switchgnn.controller.controls.reduce import Reduce
 from typer.testing import CliRunner
 
 from switchgnn.commands.controller import app
@@ -21,7 +22,6 @@ from switchgnn.controller.controls.loop import (
     multicast_groups,
     result_group,
 )
-from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
 from switchgnn.planner import build_plan, load_graph, write_plan

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from switchgnn.controller.controls.reduce import Reduce
 
 from switchgnn.base.network import Station
 from switchgnn.controller import Network, SwitchPlan, read_counters, star_network
@@ -15,7 +16,6 @@ from switchgnn.controller.controls.congestion import Congestion, Marking, markin
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.loop import Result, multicast_groups
-from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
 from switchgnn.controller.p4runtime.layout import Layout
