@@ -15,9 +15,11 @@ from switchgnn.controller import (
     watch,
 )
 from switchgnn.controller.base.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
+from switchgnn.controller.base.place import ALONE
+from switchgnn.controller.controls.job import Job
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import default_update
+from switchgnn.controller.p4runtime.rows import INSERT, row_update
 from switchgnn.controller.target import served_plan
 from switchgnn.p4src import load_strawman
 from switchgnn.softswitch import Backend, SoftSwitch
@@ -99,7 +101,7 @@ def test_a_restarted_switch_is_installed_again(fake, watching):
     fake.restart()
     assert "no longer serves" in watching.wait_for(WatchEventKind.LOST).message
     watching.wait_for(WatchEventKind.INSTALLED, times=2)
-    assert len(fake.contents.groups) == 97
+    assert len(fake.contents.groups) == 1 + 3 * 8
 
 
 def test_a_switch_that_is_away_for_a_while_is_waited_for(fake, watching):
@@ -138,7 +140,7 @@ def test_another_plan_is_not_replaced(switch, network, program):
     bring(switch, OTHER, network, program)
     error = refused(switch, network, program)
     assert isinstance(error, OtherPlanError)
-    assert f"serves plan {OTHER.number:08x}, which somebody else has installed" in str(error)
+    assert f"serves plan {OTHER.number:08x} for job default, which somebody else" in str(error)
     assert plan_at(switch) == OTHER.number
 
 
@@ -161,11 +163,11 @@ def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network
 
 def test_a_plan_of_another_program_is_not_replaced(switch, network, program):
     strawman = load_strawman()
-    session = Session(Layout.from_text(strawman.p4info))
+    layout = Layout.from_text(strawman.p4info)
+    rows = Job(layout).encode(ALONE), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
     with client_of(switch) as client:
         client.set_pipeline(strawman, program_cookie(strawman))
-        entry = session.encode(SessionEntry(3, 0xABCD, 7, 0))
-        client.write([default_update(session.table, entry)])
+        client.write([row_update(INSERT, each.table, each.data[0]) for each in rows])
     assert isinstance(refused(switch, network, program), OtherPlanError)
     assert plan_at(switch) == 0xABCD
 
