@@ -1,10 +1,11 @@
 """The counters of a switch since its program was loaded."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from finsy.proto import p4r
 
+from switchgnn.controller.base.place import Place
 from switchgnn.controller.controls.banks import (
     PASS_CELLS,
     PASSES_COUNTER,
@@ -61,6 +62,11 @@ class Counters:
         """The passes of all jobs."""
         cells = [job.passes.by_contributions for job in self.jobs]
         return Passes(tuple(map(sum, zip(*cells, strict=True))))
+
+    def of_job(self, place: Place) -> "Counters":
+        """Return them with one job's outcomes, passes and releases; the rest is of all jobs."""
+        releases = self.releases[place.first_worker :][: place.workers]
+        return replace(self, jobs=(self.jobs[place.job],), releases=releases)
 
     def named(self) -> dict[str, int]:
         """Return the counters that do not distinguish workers or queues by name, outcomes first."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.base.network import Network
+from switchgnn.base.network import DEFAULT_JOB, Network
 from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.controller.base import errors
-from switchgnn.controller.base.place import DEFAULT_JOB, Place
+from switchgnn.controller.base.place import Place
 from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.change import (
     SwitchContents,

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-DEFAULT_JOB = "default"
+from switchgnn.base.network import DEFAULT_JOB
+
 # As in headers.p4.
 FIRST_LOOP_PORT = 256
 LOOP_LANES = 8

@@ -1,7 +1,6 @@
 """The controller's commands."""
 
 import json
-import re
 import sys
 import threading
 import time
@@ -17,13 +16,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.machine import Amount
-from switchgnn.base.network import Network, leaf_spine_networks, network_on, star_network
+from switchgnn.base.network import (
+    DEFAULT_JOB,
+    Network,
+    leaf_spine_networks,
+    network_on,
+    star_network,
+)
 from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.console import plain_console
+from switchgnn.commands.shared.options import parse_ports
 from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.base.errors import ControllerError
-from switchgnn.controller.base.place import DEFAULT_JOB
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.counters import read_counters
@@ -81,23 +86,6 @@ def parts_by_number(
 
 
 SWITCHES, PLAN, JOB, OUTPUT = "Switches", "Plan", "Job", "Output"
-_PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
-
-
-def parse_ports(text: str | None) -> list[int] | None:
-    """Return ports in the order of a text such as 1-4,7; None without one."""
-    if text is None:
-        return None
-    found: list[int] = []
-    for part in text.split(","):
-        match = _PORTS.fullmatch(part.strip())
-        if match is None:
-            raise typer.BadParameter(f"{text!r} names no ports: write them like 1-4,7")
-        first = int(match[1])
-        found += range(first, int(match[2] or first) + 1)
-    return found
-
-
 _TLS = "TLS"
 
 
@@ -173,7 +161,8 @@ class Access:
     ) -> list[Share]:
         """Return what each switch serves of a plan, and what is around it."""
         if self.described is None:
-            shape = installed.leaves, installed.spines, parse_ports(installed.ports)
+            ports = None if installed.ports is None else parse_ports(installed.ports)
+            shape = installed.leaves, installed.spines, ports
             parts = parts_by_number(plan, len(clients), *shape)
         elif installed.ports is not None:
             raise typer.BadParameter("--network says which ports: leave out --ports")
