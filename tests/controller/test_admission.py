@@ -98,7 +98,7 @@ class Occupancy:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_jobs_get_the_lowest_free_ranges_or_are_refused_where_none_is_large_enough(seed):
+def test_jobs_get_the_lowest_free_ranges_or_are_refused(seed):
     rng = np.random.default_rng(seed)
     occupancy = Occupancy()
     admitted = refused = 0
