@@ -15,8 +15,8 @@ from switchgnn.controller.controls.job import Job
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.layout import Layout
 
-# The highest number of a block on a switch.
-_LAST_BLOCK = (1 << 16) - 1
+# Numbers of blocks on a switch, including 0.
+_BLOCKS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _ranges(layout: Layout) -> tuple[_Range, ...]:
     slots = 0 if hands_out_slots(layout) else Banks(layout).slots_per_bank
     return (
         _Range("slots in each bank", "first_slot", "slots", slots, "plan for less memory"),
-        _Range("blocks", "first_block", "last_block", _LAST_BLOCK, "plan for fewer blocks"),
+        _Range("numbers of blocks", "first_block", "blocks", _BLOCKS, "plan for fewer blocks"),
         _Range(
             *("sources", "first_source", "sources"),
             *(sources.size // limits.max_pools if sources else 0, "plan for fewer sources"),

@@ -14,7 +14,7 @@ from switchgnn.controller.controls.banks import (
     Passes,
 )
 from switchgnn.controller.controls.outcome import COUNTER as OUTCOME_COUNTER
-from switchgnn.controller.controls.outcome import OUTCOME_CELLS, Outcome
+from switchgnn.controller.controls.outcome import ORDINARY, OUTCOME_CELLS, Outcome
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Array, Layout
 from switchgnn.planner.plan.plan import SwitchPart
@@ -34,8 +34,8 @@ class JobCounters:
 
     @property
     def frames(self) -> int:
-        """All frames."""
-        return sum(self.outcomes.values())
+        """Frames of our protocol."""
+        return sum(frames for outcome, frames in self.outcomes.items() if outcome not in ORDINARY)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def _install_all(switch: KeptSwitch) -> list[float]:
     plan = build_plan(load_graph("karate"), workers=2, slots=8, program=program.digest)
     names, times = [f"job-{number}" for number in range(_JOBS)], []
     with switch.client() as client:
-        remove_job(client, "default")
+        remove_job([client], "default")
         for number, name in enumerate(names):
             around = network_on(range(2 * number + 1, 2 * number + 3))
             share = Share(SwitchPlan(plan.manifest, plan.switch), around, client)
@@ -104,8 +104,8 @@ def _install_all(switch: KeptSwitch) -> list[float]:
             install_each([share], DesiredStates(program), JobRequest(name))
             times.append(time.perf_counter() - started)
         for name in names[1:]:
-            remove_job(client, name)
+            remove_job([client], name)
         share = Share(SwitchPlan(plan.manifest, plan.switch), network_on(range(1, 3)), client)
-        remove_job(client, names[0])
+        remove_job([client], names[0])
         install_each([share], DesiredStates(program))
     return times

@@ -19,13 +19,19 @@ class Place:
     ports: tuple[int, ...] = ()  # of its neighbours
     first_slot: int = 0  # in each bank
     slots: int = 0  # in each bank
-    # block b of the plan is `first_block + b` on the switch, and b is 0 at a barrier
+    # block b of the plan is `first_block + b` on the switch; b is 0 at a barrier, and a worker may
+    # send a feature with it, so no job has an entry there
     first_block: int = 0
     last_block: int = 0  # of the plan
     first_source: int = 0
     sources: int = 0
     first_worker: int = 0
     workers: int = 0
+
+    @property
+    def blocks(self) -> int:
+        """How many numbers of blocks it takes, with that of barriers."""
+        return self.last_block + 1
 
     @property
     def loop_ports(self) -> range:

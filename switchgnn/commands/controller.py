@@ -34,7 +34,7 @@ from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THR
 from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
-from switchgnn.controller.jobs import LoopUse, loop_use, remove_job
+from switchgnn.controller.jobs import loop_use, remove_job
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.show import (
@@ -67,8 +67,8 @@ def parts_by_number(
     workers = manifest_of(plan).workers
     if ports is not None and (leaves or len(ports) != workers):
         raise ControllerError(
-            f"--ports names {len(ports)} ports, but the plan has {workers} workers: name one for "
-            "each."
+            f"--ports names {Amount(len(ports)):port}, but the plan has {Amount(workers):worker}: "
+            "name one for each."
             if not leaves
             else "--ports is for one switch: describe leaves and spines in a file (--network)."
         )
@@ -336,7 +336,8 @@ def jobs(
             state = show_switch(client, NO_TABLES)
             uses = [] if before is None else loop_use(before, state.counters)
         records = [
-            {**job.as_json(), **(asdict(uses[job.place.job]) if uses else {})} for job in state.jobs
+            {**job.as_json(), **({"use": asdict(uses[job.place.job])} if uses else {})}
+            for job in state.jobs
         ]
         found.append({"address": client.address, "jobs": records})
         if not as_json:
@@ -361,14 +362,14 @@ def remove(
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Remove a job from switches; other jobs go on."""
-    for client in access.clients(address, election_id=election_id, deadline=deadline):
-        with client:
-            busy: list[LoopUse] = []
-            if not force:
-                before = read_counters(client)
-                threading.Event().wait(_WATCHED_SECONDS)
-                busy = loop_use(before, read_counters(client))
-            place, counts = remove_job(client, name, busy)
+    with ExitStack() as stack:
+        found = access.clients(address, election_id=election_id, deadline=deadline)
+        clients = [stack.enter_context(client) for client in found]
+        before = [] if force else [read_counters(client) for client in clients]
+        if before:
+            threading.Event().wait(_WATCHED_SECONDS)
+        removed = remove_job(clients, name, before)
+    for client, (place, counts) in zip(clients, removed, strict=True):
         typer.echo(
             f"Switch {client.address}: job {place.name} removed, {counts.deleted:,} entries; ports "
             f"{ranges_text(place.ports)} and {place.slots:,} slots in each bank are free."

@@ -322,7 +322,7 @@ def _own_fabric(
 def _remove(on: KeptPorts) -> None:
     try:
         with on.turn(), client_of(on.network.switches[0]) as client:
-            remove_job(client, on.network.job)
+            remove_job([client], on.network.job)
     except (ControllerError, FabricError) as error:
         # The results, or an error of the job itself, matter more.
         _LOG.warning("Job %s could not be removed: %s", on.network.job, error)
