@@ -1,24 +1,23 @@
 """Where a job fits on a switch: free ranges, its ports, and what it may take."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from switchgnn.base.network import DEFAULT_JOB, bad_job_name
 from switchgnn.controller.base.errors import PlanRefusedError, UnknownJobError
-from switchgnn.controller.base.place import DEFAULT_JOB, Place
+from switchgnn.controller.base.place import Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.check import slots_per_bank
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
 from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots
-from switchgnn.controller.controls.job import NAME_BYTES, Job
+from switchgnn.controller.controls.job import Job
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.p4runtime.layout import Layout
 
-_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_BYTES - 1}}}")
-# The highest number of a block on a switch.
-_LAST_BLOCK = (1 << 16) - 1
+# Numbers of blocks on a switch, including 0.
+_BLOCKS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,8 @@ class JobRequest:
     shared: bool = False  # whether it shares slots with other jobs
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise PlanRefusedError(
-                f"{self.name!r} names no job: use 1 to {NAME_BYTES} letters, digits, dots, dashes "
-                "and underscores."
-            )
+        if problem := bad_job_name(self.name):
+            raise PlanRefusedError(f"{problem}.")
         if self.quota is not None and self.quota < 1:
             raise PlanRefusedError(
                 f"Job {self.name} has a quota of {self.quota} slots, which admits no plan: give it "
@@ -70,7 +66,7 @@ def _ranges(layout: Layout) -> tuple[_Range, ...]:
         slots = replace(slots, what="destinations in each bank", total=room, remedy=remedy)
     return (
         slots,
-        _Range("blocks", "first_block", "last_block", _LAST_BLOCK, "plan for fewer blocks"),
+        _Range("numbers of blocks", "first_block", "blocks", _BLOCKS, "plan for fewer blocks"),
         _Range(
             *("sources", "first_source", "sources"),
             *(sources.size // limits.max_pools if sources else 0, "plan for fewer sources"),

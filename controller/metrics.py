@@ -37,6 +37,7 @@ _DESCRIBED = {
     "plan_info": ("The plan of a job, by the beginning of its digest.", "job", "plan"),
     "plan_workers": ("Workers of a job's plan.", "job"),
     "job_slots": ("Slots of each bank that a job has.", "job"),
+    "job_first_slot": ("The first of them, counted from 0.", "job"),
     "job_frames_total": ("Frames of jobs with this one's number, by outcome.", "job", "outcome"),
     "job_passes_total": ("Passes of their packets through the banks.", "job"),
     "job_contributions_total": ("Features of theirs that were added, or tried to be.", "job"),
@@ -192,7 +193,8 @@ def _values_of(job: JobState) -> dict[str, float]:
     found: dict[str, float] = {
         f"session/{name}": session.session,
         f"plan_workers/{name}": session.workers,
-        f"job_slots/{name}": job.place.slots,
+        f"job_slots/{name}": 0 if job.place.shared else job.place.slots,
+        f"job_first_slot/{name}": job.place.first_slot,
         f"job_passes_total/{name}": passes.passes,
         f"job_contributions_total/{name}": passes.contributions,
         f"ecn_threshold_packets/{name}": job.marking.alone,

@@ -20,7 +20,7 @@ from switchgnn.controller.jobs import LoopUse
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import Record, count_entities, table_entity
-from switchgnn.controller.target import served_jobs
+from switchgnn.controller.target import read_jobs
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _jobs(client: P4RuntimeClient, layout: Layout, counters: Counters) -> tuple[
             counters=counters.jobs[place.job],
             releases=counters.releases[place.first_worker :][: session.workers],
         )
-        for place, session in served_jobs(client)
+        for place, session in read_jobs(client, layout)
     )
 
 
@@ -203,15 +203,7 @@ def print_records(console: Console, records: list[Record], title: str) -> None:
 def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: float = 0) -> Table:
     """Return jobs as a table for people, with what each did in some seconds, by its number."""
     table = Table("job", "plan", title="Jobs")
-    for name in (
-        "workers",
-        "ports",
-        "slots per bank",
-        "session",
-        "ECN from",
-        "since",
-        *_USES[: len(uses)],
-    ):
+    for name in (*_COLUMNS, *(_USES if uses else ())):
         table.add_column(name, justify="right")
     for each in jobs:
         place, session, marking = each.place, each.session, each.marking

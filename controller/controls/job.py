@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 
 from switchgnn.base.array_types import Bools
-from switchgnn.base.network import Network
+from switchgnn.base.network import NAME_BYTES, Network
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Entries, Keyed
@@ -20,8 +20,6 @@ from switchgnn.controller.p4runtime.rows import (
 
 ABOVE = "set_above"
 NEWEST = "set_newest"
-# Bytes of a name, which the switch keeps as a number.
-NAME_BYTES = 16
 
 
 class Job(Entries):

@@ -94,9 +94,8 @@ def test_a_switch_says_what_it_serves(tmp_path):
         assert "another program" in by_name(network)["switch s0"].found
         report = made.install()
         found = by_name(network)["switch s0"].found
-        assert (
-            found == f"plan {made.plan.manifest.digest[:8]} for 2 workers, session {report.session}"
-        )
+        plan = made.plan.manifest.digest[:8]
+        assert found == f"default (plan {plan}, 2 workers, session {report.session})"
 
 
 @pytest.mark.whole

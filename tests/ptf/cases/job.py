@@ -1,7 +1,7 @@
 """job.p4: two jobs of two workers each, on one switch.
 
-Packets of both have the same session, vertices, blocks and workers, as have their entries. The ranges
-of the second job begin where those of the first one end.
+Packets of both have the same session, vertices, blocks and workers, as have their entries. The
+ranges of the second job begin where those of the first one end.
 """
 
 from collections.abc import Callable
@@ -331,7 +331,8 @@ class AFetchReleasesTheOwnSlot(JobTest):
     def runTest(self) -> None:
         self.each(lambda: self.add_sum(900, PAIR, worker=1))
         with self.counted(Outcome.AGGREGATED, 2, completed={}):
-            first, second = (self.contribute(place, 101) for place in JOBS)
+            first = self.contribute(FIRST, 101)
+            self.contribute(SECOND, 101)
         before = self.counters().releases
         asked = fetch(101, 900, port=4)
         with self.counted(Outcome.FETCHED, passes={}, completed={}, released={0: 1}):

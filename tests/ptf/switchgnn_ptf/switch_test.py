@@ -399,7 +399,7 @@ class SwitchTest(BaseTest):
                 text = Ether(found).show(dump=True)
                 self.fail(f"Port {port} gave out a frame that it must not:\n{text}")
 
-    def marked_from(self, port: int) -> int:  # noqa: ARG002
+    def marked_from(self, port: int) -> int:
         """Return a port whose ordinary frames reach a port."""
         return PORTS[0]
 
