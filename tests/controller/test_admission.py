@@ -209,8 +209,8 @@ def test_another_plan_of_a_job_may_take_its_own_ranges():
     assert (larger.job, larger.first_slot, larger.slots, larger.since) == (own.job, 0, 24, 200)
 
 
-def test_the_strawmans_program_serves_one_job():
+def test_the_strawmans_program_serves_one_job_with_slots_of_its_own():
     layout = Layout.from_text(load_strawman().p4info)
     there = placed(Need(), name="there", layout=layout)
-    with pytest.raises(PlanRefusedError, match="serves one job, and switch s1 has there"):
+    with pytest.raises(PlanRefusedError, match="there of switch s1 has slots of its own"):
         placed(Need(), [there], ports=(2,), layout=layout)

@@ -15,12 +15,11 @@ from tests.controller.plans import make_plan
 
 STRAWMAN = load_strawman()
 SLOTS = 21
-BLOCKS = 2
 
 
 def plan_of(program=STRAWMAN, slots=SLOTS):
-    plan = make_plan(program=program.digest, blocks=BLOCKS)
-    manifest = replace(plan.manifest, strawman=program is STRAWMAN, slots=slots, blocks=BLOCKS)
+    plan = make_plan(program=program.digest)
+    manifest = replace(plan.manifest, strawman=program is STRAWMAN, slots=slots)
     return SwitchPlan(manifest, plan.switch)
 
 
@@ -56,10 +55,13 @@ ALONE, BESIDE = {"name": "a", "first_port": 1}, {"name": "b", "first_port": 4}
         (ALONE, {**BESIDE, "slots": 22}, "share 21 slots, but the plan of job b is for 22"),
         (ALONE, {**BESIDE, "shared": False}, "Job a .* has shared slots: remove it"),
         ({**ALONE, "shared": False}, BESIDE, "Job a .* has slots of its own: remove it"),
-        ({**ALONE, "shared": False}, {**BESIDE, "shared": False}, "has slots of its own"),
         (ALONE, {**ALONE, "shared": False}, "Job a .* has shared slots: remove it"),
         (ALONE, {**BESIDE, "quota": 20}, "job b needs 21 slots, but its quota is 20"),
-        (ALONE, {**BESIDE, "program": load_program()}, "only the strawman's program"),
+        (
+            {**ALONE, "shared": False, "program": load_program()},
+            {**BESIDE, "program": load_program()},
+            "only the strawman's program",
+        ),
     ],
 )
 def test_what_cannot_be_beside_a_job_is_refused(fake, client, first, second, words):
