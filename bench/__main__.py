@@ -25,6 +25,7 @@ from bench.figures import epoch as fig_epoch
 from bench.figures import exchange as fig_exchange
 from bench.figures import host as fig_host
 from bench.figures import install as fig_install
+from bench.figures import jobs as fig_jobs
 from bench.figures import lanes as fig_lanes
 from bench.figures import local as fig_local
 from bench.figures import loss as fig_loss
@@ -50,6 +51,7 @@ _FIGURES = (
     fig_targets,
     fig_lanes,
     fig_install,
+    fig_jobs,
     fig_entries,
     fig_host,
     fig_exchange,

@@ -1,6 +1,6 @@
 """The contents of a switch, the difference of two, the order of its updates, and the report."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,11 +43,11 @@ class SwitchContents:
     defaults: Mapping[str, bytes]  # the default action of every table whose program lets it change
     groups: Groups  # the sorted ports of every multicast group
 
-    def without(self, place: Place) -> "SwitchContents":
-        """Return the contents without those of a job."""
-        rows = {name: each.select(~belongs(each, place)) for name, each in self.rows.items()}
-        own = groups_of(self.groups, place)
-        groups = {number: ports for number, ports in self.groups.items() if number not in own}
+    def only(self, places: Sequence[Place]) -> "SwitchContents":
+        """Return what belongs to some jobs, without what a controller left that died half-way."""
+        rows = {name: each.select(belongs(each, places)) for name, each in self.rows.items()}
+        numbers = {number for place in places for number in groups_of(self.groups, place)}
+        groups = {number: self.groups[number] for number in numbers}
         return SwitchContents(rows, self.defaults, groups)
 
     def beside(self, others: "SwitchContents") -> "SwitchContents":

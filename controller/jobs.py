@@ -57,7 +57,7 @@ def remove_job(
             f"Job {name} of switch {client.address} runs: its workers have just sent "
             f"{busy[place.job].frames:,} frames. End them first, or add --force."
         )
-    rest = present.without(place)
+    rest = present.only([each for each in places if each != place])
     change = change_between(layout, present, rest, place.job)
     client.write_requests(change.requests())
     verify(client, layout, rest)

@@ -52,6 +52,7 @@ class SwitchInstall:
         self._runs_program = False
         self._pushed = False
         self._touched = False
+        self._job = 0
 
     @property
     def newest_session(self) -> int:
@@ -71,8 +72,7 @@ class SwitchInstall:
 
     def without(self, name: str) -> SwitchContents:
         """Return what the switch had before, but for a job."""
-        own = [each for each in self.jobs if each.name == name]
-        return self._before.without(own[0]) if own else self._before
+        return self._before.only([each for each in self.jobs if each.name != name])
 
     def refuse_others(self, job: int) -> None:
         """Refuse to empty the switch's registers while it has other jobs."""
@@ -143,6 +143,7 @@ class SwitchInstall:
         ``cancel`` is set when another switch has failed: then nothing more is written.
         """
         start = self._clock.now()
+        self._job = job
         change = change_between(self._layout, self._before, desired, job)
         counts = change.counts
         if counts.total:
@@ -166,7 +167,7 @@ class SwitchInstall:
         try:
             self.client.reopen()
             present = read_state(self.client, self._layout)
-            change = change_between(self._layout, present, self._before)
+            change = change_between(self._layout, present, self._before, self._job)
             self.client.write_requests(change.requests())
             verify(self.client, self._layout, self._before)
         except errors.ControllerError as error:

@@ -246,9 +246,19 @@ class _Watcher:
         self._keep(client)
         if self.own is None:
             return True
-        served = served_plan(client, self.own.job)
+        served = self._served(client.address, self.own.job)
         refuse_other_plan(client.address, self.own.job, served, self.own.plan.number)
         return served == self.own.plan.number
+
+    def _served(self, address: str, job: str) -> int:
+        """Return the number of a job's plan at the last look; 0: none."""
+        rows, layout = self._kept[address].rows, _layout(self.program)
+        sessions = Session(layout).decode(rows[Session.name])
+        places = Job(layout).decode(rows[Job.name], rows[WorkerPorts.name])
+        own = [
+            sessions[each.job].plan for each in places if each.name == job and each.job in sessions
+        ]
+        return own[0] if own else 0
 
     def _restore(self) -> None:
         """Try to install until it works."""

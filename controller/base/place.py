@@ -39,5 +39,5 @@ class Place:
         return 2 * self.job
 
 
-ALONE = Place()
-"""The place of the first job of an empty switch."""
+ALONE = Place(last_block=0xFFFF)
+"""The place of a job that has the switch to itself."""

@@ -1,5 +1,6 @@
 """job.p4: the jobs of a switch, and which ports are whose."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 
 import numpy as np
@@ -97,15 +98,16 @@ def _of(workers: Rows, job: int) -> Bools:
     return mask
 
 
-def belongs(rows: Rows, place: Place) -> Bools:
-    """Return which entries of a table are a job's: by number, by block, or by port."""
+def belongs(rows: Rows, places: Iterable[Place]) -> Bools:
+    """Return which entries of a table are those of some jobs: by number, by block, or by port."""
     keys = {name: np.asarray(column) for name, column in rows.key_columns().items()}
-    mask: Bools
-    if "job" in keys:
-        mask = keys["job"] == place.job
-    elif "block_id" in keys:
-        block = keys["block_id"].astype(np.int64) - place.first_block
-        mask = (block > 0) & (block <= place.last_block)
-    elif "port" in keys:
-        mask = np.isin(keys["port"], [*place.ports, *place.loop_ports])
+    mask: Bools = np.zeros(len(rows), np.bool_)
+    for place in places:
+        if "job" in keys:
+            mask |= keys["job"] == place.job
+        elif "block_id" in keys:
+            block = keys["block_id"].astype(np.int64) - place.first_block
+            mask |= (block > 0) & (block <= place.last_block)
+        else:
+            mask |= np.isin(keys["port"], [*place.ports, *place.loop_ports])
     return mask

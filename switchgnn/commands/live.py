@@ -34,8 +34,9 @@ def live(asked: JobPageOptions) -> None:
     """Show a job on several machines in the browser.
 
     This serves a page for a browser on this machine until Ctrl-C. It only reads
-    from the job, so you can start and stop it at any time. The network file has
-    the P4Runtime addresses of the switches and the workers' metrics addresses.
+    from the job, so you can start and stop it at any time. The network file
+    names the job, and has the P4Runtime addresses of the switches and the
+    workers' metrics addresses.
     """
     check_page_installed("switchgnn live")
     described = read_network(asked.network)

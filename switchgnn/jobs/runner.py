@@ -180,6 +180,7 @@ class RunObserver:
             f"transport {transport}, {kinds_of(network)}, {ran_on}",
             [True] * len(network.workers),
             [switch.name for switch in network.in_order],
+            network.job,
         )
         with polling_switches(network, self._board.switch, bank_slots):
             yield

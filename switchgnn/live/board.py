@@ -51,6 +51,7 @@ class _Document:
     seconds: float = 0.0
     network: int = 0  # counts networks, and sessions of a job on several machines
     where: str = ""
+    job: str = ""  # the name of the workers' job on the switches
     workers: list[Shown] = field(default_factory=list)
     switches: list[Shown] = field(default_factory=list)
     # pairs of epoch and loss, the newest ones
@@ -76,15 +77,21 @@ class Board:
         with self._changed:
             self._document.step = name
 
-    def begin(self, where: str, workers: Sequence[bool] = (), switches: Sequence[str] = ()) -> None:
+    def begin(
+        self,
+        where: str,
+        workers: Sequence[bool] = (),
+        switches: Sequence[str] = (),
+        job: str = "",
+    ) -> None:
         """Begin with a network, without metrics and losses.
 
-        `workers`: whether each serves metrics. `switches`: their names.
+        `workers`: whether each serves metrics. `switches`: their names. `job`: that of the workers.
         """
         with self._changed:
             document = self._document
             document.network += 1
-            document.where = where
+            document.where, document.job = where, job
             document.workers = [Shown(f"w{n}", served) for n, served in enumerate(workers)]
             document.switches = [Shown(name) for name in switches]
             document.losses = []

@@ -27,25 +27,27 @@ _COUNT_BITS = 16
 class PolledSwitch:
     """Reads a switch with a read-only client, opened on use, and again after a restart.
 
-    `bank_slots`: the most slots of a bank that the switch's plan uses; 0 if unknown, or if the
-    switch does not report used slots.
+    `job`: the job whose slots are read. `bank_slots`: the most slots of a bank that its plan uses;
+    0 if unknown, or if the switch does not report used slots.
     """
 
-    def __init__(self, client: P4RuntimeClient, bank_slots: int = 0) -> None:
+    def __init__(self, client: P4RuntimeClient, job: str, bank_slots: int = 0) -> None:
         self._client = client
+        self._job = job
         self._bank_slots = bank_slots
         self._metrics = SwitchMetrics([client], interval=0.0, with_tables=False)
 
     def values(self) -> dict[str, float]:
-        """Return its metrics but its queues, and its slots if it says.
+        """Return its metrics but its queues, and the job's slots if it says.
 
         Of `slots` that the plan may use, `slots_read` were read, evenly spread; `slots_in_use` of
         these have contributions to the newest block among them, complete or not.
         """
         found = dict(self._metrics.values()[0])
-        if "session" in found and self._bank_slots:
+        first = found.get(f"job_first_slot/{self._job}")
+        if first is not None and self._bank_slots:
             with suppress(ControllerError):
-                found |= read_slots(self._client, self._bank_slots)
+                found |= read_slots(self._client, int(first), self._bank_slots)
         return found
 
     def close(self) -> None:
@@ -54,8 +56,8 @@ class PolledSwitch:
             self._metrics.close()
 
 
-def read_slots(client: P4RuntimeClient, slots_per_bank: int) -> dict[str, float]:
-    """Read a sample of the slots that a plan may use; see `PolledSwitch.values`."""
+def read_slots(client: P4RuntimeClient, first: int, slots_per_bank: int) -> dict[str, float]:
+    """Read a sample of the slots that a plan may use, by the first; see `PolledSwitch.values`."""
     banks = [
         array
         for name, array in sorted(client.get_layout().registers.items())
@@ -63,14 +65,14 @@ def read_slots(client: P4RuntimeClient, slots_per_bank: int) -> dict[str, float]
     ]
     if not banks:
         return {}
-    each = min(slots_per_bank, *(bank.size for bank in banks))
+    each = min(slots_per_bank, *(bank.size - first for bank in banks))
     step = -(-each * len(banks) // _MOST_CELLS)
     entities = [
         p4r.Entity(
             register_entry=p4r.RegisterEntry(register_id=bank.id, index=p4r.Index(index=index))
         )
         for bank in banks
-        for index in range(0, each, step)
+        for index in range(first, first + each, step)
     ]
     answers = client.read(entities)
     if len(answers) != len(entities):
@@ -107,7 +109,7 @@ def polling_switches(
             client = client_of(switch, primary=False, deadline=WATCH_DEADLINE)
             # BMv2 does not report slots.
             used = slots[number] if switch.target is Target.EMBEDDED else 0
-            polled = PolledSwitch(client, used)
+            polled = PolledSwitch(client, network.job, used)
             stack.callback(polled.close)
             stack.callback(ask, number, polled)
             # gRPC calls must end before the interpreter does; each has a deadline.
@@ -152,12 +154,13 @@ def polling_machines(
             f"{kinds_of(network)}, several machines",
             [bool(worker.metrics) for worker in network.workers],
             [switch.name for switch in network.in_order],
+            network.job,
         )
         board.step(f"session {session:.0f}" if session else "no session yet")
 
     def hear_switch(number: int, values: Values) -> None:
         nonlocal session
-        found = values.get("session", 0.0)
+        found = values.get(f"session/{network.job}", 0.0)
         # A restarted switch has no session at first.
         if number == 0 and found and found != session:
             session = found

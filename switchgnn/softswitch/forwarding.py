@@ -3,7 +3,7 @@
 import operator
 import random
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -171,8 +171,39 @@ RECIRCULATED = 4
 REPLICATED = 5
 RESUBMITTED = 6
 
-# Recirculated and resubmitted packets that may wait; others are dropped.
-AGAIN_LIMIT = 1024
+# Recirculated packets that may wait per port; others are dropped.
+AGAIN_LIMIT = 256
+
+_Again = tuple[bytes, int, Values]
+
+
+class _RoundRobin:
+    """A bounded queue for each port. Ports with packets take turns, one packet each."""
+
+    def __init__(self) -> None:
+        # Of ports with packets, the next one first.
+        self._queues: OrderedDict[int, deque[_Again]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    def add(self, port: int, item: _Again) -> bool:
+        """Return False if the port's queue is full."""
+        queue = self._queues.setdefault(port, deque())
+        if len(queue) >= AGAIN_LIMIT:
+            return False
+        queue.append(item)
+        return True
+
+    def take(self) -> _Again:
+        port, queue = self._queues.popitem(last=False)
+        item = queue.popleft()
+        if queue:
+            self._queues[port] = queue
+        return item
+
+    def clear(self) -> None:
+        self._queues.clear()
 
 
 class _Packet(NamedTuple):
@@ -207,7 +238,8 @@ class Forwarder:
         self._lowered = lowered
         self._depth = depth
         self._senders = senders
-        self._again: deque[tuple[bytes, int, Values]] = deque()
+        # Resubmitted packets are at DROP_PORT, which no packet leaves from.
+        self._again = _RoundRobin()
         # By arrival: port, class, packet, and how many of them it found.
         self._queue: deque[tuple[int, int, _Packet, int]] = deque()
         self._lengths: Counter[tuple[int, int]] = Counter()
@@ -237,7 +269,7 @@ class Forwarder:
         again = self._again
         while again and limit:
             limit -= 1
-            data, instance_type, kept = again.popleft()
+            data, instance_type, kept = again.take()
             self._pass(data, 0, instance_type, kept)
 
     def _now(self) -> int:
@@ -267,7 +299,7 @@ class Forwarder:
         resubmit = state[var.RESUBMIT.name]
         if resubmit:
             self.counts.resubmitted += 1
-            self._enter_again((data, RESUBMITTED, self._kept(resubmit, state)))
+            self._enter_again(DROP_PORT, (data, RESUBMITTED, self._kept(resubmit, state)))
         elif group:
             # Copies are new packets: truncating the original does not truncate them.
             self._replicate(self.state.groups.get(group, ()), packet, priority)
@@ -292,11 +324,9 @@ class Forwarder:
         listed = self._lowered.lists[field_list]
         return defaultdict(int, cloned | {each.name: original[each.name] for each in listed})
 
-    def _enter_again(self, item: tuple[bytes, int, Values]) -> None:
-        if len(self._again) >= AGAIN_LIMIT:
+    def _enter_again(self, port: int, item: _Again) -> None:
+        if not self._again.add(port, item):
             self.counts.again_drops += 1
-        else:
-            self._again.append(item)
 
     def _enqueue(self, port: int, packet: _Packet, priority: int) -> None:
         of_class = priority % CLASSES
@@ -339,7 +369,8 @@ class Forwarder:
             self.counts.egress_drops += 1
         elif recirculate:
             self.counts.recirculated += 1
-            self._enter_again((bytes(frame.out), RECIRCULATED, self._kept(recirculate, state)))
+            again = bytes(frame.out), RECIRCULATED, self._kept(recirculate, state)
+            self._enter_again(port, again)
         else:
             self._transmit(port, bytes(frame.out[: state[var.KEPT_BYTES.name]]))
 

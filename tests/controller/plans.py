@@ -25,6 +25,7 @@ class Manifest:
     workers: int
     program: str
     digest: str
+    blocks: int
     slots_per_bank: int = 64
     slots: int = 512
     lanes: int = 32
@@ -67,7 +68,8 @@ def make_plan(seed=1, *, workers=3, sources=4, blocks=2, hops=2, results=5, prog
         result_worker=(np.arange(results) % workers).astype(np.uint16),
         result_expected=rng.integers(1, 9, results).astype(np.uint16),
     )
-    manifest = Manifest(workers, program or load_program().digest, f"{seed:08x}" + "ab" * 28)
+    digest = f"{seed:08x}" + "ab" * 28
+    manifest = Manifest(workers, program or load_program().digest, digest, blocks)
     return SwitchPlan(manifest, switch)
 
 

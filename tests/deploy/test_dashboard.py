@@ -10,6 +10,7 @@ import yaml
 
 from switchgnn.commands.controller import metrics as metrics_command
 from switchgnn.controller import P4RuntimeClient, star_network
+from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.metrics import SwitchMetrics
 from switchgnn.host.metrics import WorkerView
 from switchgnn.p4src import load_program
@@ -37,6 +38,7 @@ def exported():
     try:
         with P4RuntimeClient(fake.address) as client:
             install(plan, [client], star_network(4), program=program)
+        fake.contents.counters = {("outcome", OUTCOME_CELLS): 1}  # of the first job
         switches = SwitchMetrics([P4RuntimeClient(fake.address, primary=False)])
         found = list(switches.collect())
         switches.close()

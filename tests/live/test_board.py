@@ -18,7 +18,7 @@ def test_it_has_the_newest_of_everything():
     board = Board("run karate", clock=clock)
     assert read(board)["network"] == 0
     board.step("installing")
-    board.begin("a star", [True, False], ["s0"])
+    board.begin("a star", [True, False], ["s0"], "blue")
     clock.seconds += 2
     board.worker(0, {"blocks_total": 1.0})
     board.switch(0, {"switch_up": 1.0, "frames_total/aggregated": 3.0})
@@ -34,6 +34,7 @@ def test_it_has_the_newest_of_everything():
         "seconds": 3.0,
         "network": 1,
         "where": "a star",
+        "job": "blue",
         "workers": [
             {"name": "w0", "served": True, "at": 3.0, "values": {"blocks_total": 2.0}},
             {"name": "w1", "served": False, "at": None, "values": {}},

@@ -47,6 +47,9 @@ return {
   lost: document.body.hasAttribute("data-lost"),
   workers: table("workers"),
   switches: table("switches"),
+  jobs: table("jobs"),
+  bold: all("#jobs td").filter((cell) => getComputedStyle(cell).fontWeight === "600")
+    .map((cell) => cell.textContent),
   grew: all("#workers tbody tr").map((row) =>
     [...row.querySelectorAll(".grew")].map((cell) => cell.cellIndex)),
   blocks: paths("blocks"),
@@ -154,7 +157,9 @@ def test_a_run_to_its_end(driver, tmp_path):
     lost = [int(worker["lost"].replace(",", "")) for worker in seen["workers"]]
     assert lost == [0, report["faults_injected"]["lost"], 0]
     (switch,) = seen["switches"]
-    assert switch["session"] == "1"
+    (job,) = seen["jobs"]
+    assert (job["job"], job[""], job["session"]) == ("default", "this job", "1")
+    assert (job["workers"], job["passes/s"]) == ("3", DASH)
     assert int(switch["aggregated"].replace(",", "")) > 0
     assert re.fullmatch(r"(about )?\d+ % of [\d,]+", switch["slots in use"])
     assert complaints(driver) == []
@@ -241,7 +246,7 @@ def test_rates_of_workers(page):
 def test_silence(page):
     page.board.begin("a star", [True, True, False], ["s0", "s1", "s2"])
     page.tell(values(2, 1_000))
-    page.board.switch(0, {"switch_up": 1.0, "session": 3.0, "frames_total/recalled": 1_234.0})
+    page.board.switch(0, {"switch_up": 1.0, "frames_total/recalled": 1_234.0})
     page.board.switch(1, {"switch_up": 0.0})
     seen = page.seen()
     assert [each["activity"] for each in seen["workers"]] == [
@@ -255,17 +260,81 @@ def test_silence(page):
     assert (worker["activity"], worker["blocks"], worker["up/s"]) == ("silent", "2", DASH)
 
 
+def job(name, session, passes, frames=None):
+    """The metrics of a job of a switch."""
+    outcomes = {
+        f"job_frames_total/{name}/{outcome}": count for outcome, count in (frames or {}).items()
+    }
+    return {
+        f"session/{name}": float(session),
+        f"plan_workers/{name}": 4.0,
+        f"job_slots/{name}": 2_048.0,
+        f"job_passes_total/{name}": float(passes),
+        **outcomes,
+    }
+
+
+def test_jobs_come_and_go(page):
+    def tell(switch, passes, *jobs):
+        told = {"switch_up": 1.0, "passes_total": float(passes)}
+        page.board.switch(switch, told | {name: of for each in jobs for name, of in each.items()})
+
+    page.board.begin("two leaves", [], ["s0", "s1"], "blue")
+    page.clock.seconds += EVERY
+    tell(0, 9_000, job("blue", 3, 1_000, {"aggregated": 500}), job("a-b.c", 2, 4_000))
+    first = page.seen()["jobs"]
+    assert [(each["job"], each["passes/s"], each["share"], each["frames/s"]) for each in first] == [
+        *(("blue", DASH, DASH, DASH), ("a-b.c", DASH, DASH, DASH)),
+    ]
+    page.clock.seconds += EVERY - 0.1
+    # An outcome that is new; and a third job, on the other switch, too.
+    tell(
+        *(0, 11_000, job("blue", 3, 2_500, {"aggregated": 900, "stale": 50})),
+        *(job("a-b.c", 2, 4_500), job("late", 4, 7_000, {"stale": 6})),
+    )
+    tell(1, 0, job("late", 4, 0))
+    seen = page.seen()
+    fixed = {"workers": "4", "slots per bank": "2,048"}
+    new = {"job": "late", "": "", "session": "4", **fixed}
+    new |= dict.fromkeys(("passes/s", "share", "frames/s"), DASH)
+    assert seen["jobs"] == [
+        {
+            **{"job": "blue", "": "this job", "switch": "s0", "session": "3", **fixed},
+            **{"passes/s": "3,000", "share": "75 %", "frames/s": "900"},
+        },
+        {
+            **{"job": "a-b.c", "": "", "switch": "s0", "session": "2", **fixed},
+            **{"passes/s": "1,000", "share": "25 %", "frames/s": "0"},
+        },
+        {**new, "switch": "s0"},
+        {**new, "switch": "s1"},
+    ]
+    assert seen["bold"] == ["blue", "this job"]
+    page.clock.seconds += EVERY - 0.1
+    # One is removed; one is installed again, as another number with an earlier job's counters.
+    tell(0, 11_100, job("a-b.c", 5, 9_000), job("late", 4, 7_100))
+    page.board.switch(1, {"switch_up": 0.0})
+    rates = {each["job"]: (each["passes/s"], each["share"]) for each in page.seen()["jobs"]}
+    assert rates == {"a-b.c": (DASH, DASH), "late": ("200", "100 %")}
+    page.board.finish()
+    rates = {each["job"]: each["passes/s"] for each in page.seen()["jobs"]}
+    assert rates == {"a-b.c": DASH, "late": DASH}
+
+
 EVIL = "<img id=injected src=x onerror=alert(1)><b>bold</b>"
 
 
 @pytest.mark.parametrize("page", [(EVIL,)], indirect=True, ids=["evil"])
 def test_names_are_text(page):
-    page.board.begin(EVIL, [True], [EVIL])
+    page.board.begin(EVIL, [True], [EVIL], EVIL)
     page.board.step(EVIL)
-    page.board.switch(0, {f"frames_total/{EVIL}": 1.0})
+    page.board.switch(0, {f"frames_total/{EVIL}": 1.0, **job(EVIL, 1, 1)})
     page.tell({EVIL: 1.0, "blocks_total": 1.0})
     seen = page.seen()
     assert seen["title"] == seen["where"] == seen["step"] == seen["switches"][0]["switch"] == EVIL
+    assert [(each["job"], each[""], each["switch"]) for each in seen["jobs"]] == [
+        (EVIL, "this job", EVIL)
+    ]
     assert seen["foreign"] == 0
 
 

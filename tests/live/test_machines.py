@@ -8,7 +8,16 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.base.metrics import MetricsError, ask_metrics, serve_metrics
-from switchgnn.controller import Outcome, P4RuntimeClient, program_cookie
+from switchgnn.controller import (
+    DesiredStates,
+    JobRequest,
+    Outcome,
+    P4RuntimeClient,
+    Share,
+    install_each,
+    program_cookie,
+    star_network,
+)
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.live import polling
@@ -49,6 +58,13 @@ class Worker:
     def done(self, blocks, passed):
         self.exchange.now(blocks, blocks, 16.0)
         self.exchange.traffic = Traffic(1, passed, 2, 2 * passed)
+
+
+def install_job(name, first_port, client, program, *, new_session=False):  # noqa: F811
+    star = star_network(4)
+    neighbours = (replace(each, port=first_port + at) for at, each in enumerate(star.neighbours))
+    share = Share(PLAN, replace(star, neighbours=tuple(neighbours)), client)
+    install_each([share], DesiredStates(program), JobRequest(name), new_session=new_session)
 
 
 def with_metrics(star, *addresses):
@@ -129,12 +145,12 @@ def test_a_worker_that_takes_its_time_holds_up_nobody_and_not_the_end(monkeypatc
 
 
 @pytest.mark.whole
-def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, network, program):  # noqa: F811
+def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, program):  # noqa: F811
     worker = Worker(0)
     worker.done(5, 100)
     with worker.serving():
         star = with_metrics(described_star(1, grpc=fake.address), f"127.0.0.1:{worker.port}")
-        with watched(star) as seen:
+        with watched(replace(star, job="blue")) as seen:
 
             def switch():
                 return seen()["switches"][0]["values"]
@@ -142,22 +158,24 @@ def test_a_switch_that_is_gone_and_back_and_another_session(fake, client, networ
             wait_until(lambda: switch().get("switch_up"), "a switch without a program")
             assert switch() == {"switch_up": 1.0}
             assert seen()["step"] == "no session yet"
-            install(PLAN, [client], network, program=program)
+            install_job("blue", 1, client, program)
             fake.contents.counters = {("outcome", Outcome.AGGREGATED): 41}
             wait_until(lambda: switch().get("frames_total/aggregated") == 41, "what it counts")
-            assert (switch()["session"], seen()["step"]) == (1, "session 1")
+            assert (switch()["session/blue"], seen()["step"]) == (1, "session 1")
             wait_until(lambda: seen()["workers"][0]["at"], "the worker")
             networks = seen()["network"]
+            install_job("red", 9, client, program)
+            wait_until(lambda: switch().get("session/red") == 2, "another job")
             fake.stop()
             wait_until(lambda: switch() == {"switch_up": 0.0}, "a switch that is gone")
             fake.restart()
             client.close()
             client.open()
             wait_until(lambda: switch().get("switch_up"), "the switch again")
-            # A switch that is gone is no other session.
+            # Neither another job nor a switch that is gone is another session.
             assert (seen()["network"], seen()["step"]) == (networks, "session 1")
-            install(PLAN, [client], network, program=program, new_session=True)
-            install(PLAN, [client], network, program=program, new_session=True)
+            install_job("blue", 1, client, program, new_session=True)
+            install_job("blue", 1, client, program, new_session=True)
             wait_until(lambda: seen()["step"] == "session 2", "the next session")
             assert seen()["network"] > networks
 
@@ -168,35 +186,39 @@ def switch(program):  # noqa: F811
     running.start(services.append)
     with running, P4RuntimeClient(running.grpc_address) as opened:
         opened.set_pipeline(program, program_cookie(program))
-        opened.registers = services[0].configs.installed().state.registers
+        opened.configs = services[0].configs
         yield opened
 
 
 def fill(switch, bank, index, tag, count):
     """Write the state of a slot, as the program does."""
-    name = next(each for each in switch.registers if each.endswith(f"bank{bank}.state"))
-    switch.registers[name].cells[index] = tag << 16 | count
+    registers = switch.configs.installed().state.registers
+    name = next(each for each in registers if each.endswith(f"bank{bank}.state"))
+    registers[name].cells[index] = tag << 16 | count
 
 
 def test_only_the_newest_block_counts(switch):
     def slots(used):
         return {"slots_in_use": used, "slots_read": 32, "slots": 32}
 
-    assert read_slots(switch, 4) == slots(0)
+    assert read_slots(switch, 0, 4) == slots(0)
     fill(switch, 0, 0, 7, 1)
     fill(switch, 1, 3, 7, 2)
     fill(switch, 2, 2, 6, 9)
     # Beyond what the plan uses.
     fill(switch, 3, 4, 7, 1)
-    assert read_slots(switch, 4) == slots(2)
+    assert read_slots(switch, 0, 4) == slots(2)
     fill(switch, 7, 1, 8, 1)
-    assert read_slots(switch, 4) == slots(1)
+    assert read_slots(switch, 0, 4) == slots(1)
+    # Those of the next job.
+    assert read_slots(switch, 4, 4) == slots(1)
+    assert read_slots(switch, 5, 4) == slots(0)
 
 
 def test_of_many_slots_some_are_looked_at(switch):
     for index in range(0, 1000, 2):
         fill(switch, 5, index, 7, 1)
-    found = read_slots(switch, 1000)
+    found = read_slots(switch, 0, 1000)
     assert found["slots"] == 8000
     assert 128 <= found["slots_read"] <= 256
     assert 0 < found["slots_in_use"] <= found["slots_read"] / 8
@@ -204,4 +226,15 @@ def test_of_many_slots_some_are_looked_at(switch):
 
 def test_a_switch_that_does_not_say(fake, client, network, program):  # noqa: F811
     install(make_plan(), [client], network, program=program)
-    assert "slots" not in PolledSwitch(client, 4).values()
+    assert "slots" not in PolledSwitch(client, "default", 4).values()
+
+
+def test_the_slots_are_those_of_the_job(switch, program):  # noqa: F811
+    install_job("red", 1, switch, program)
+    install_job("blue", 9, switch, program)
+    values = {name: PolledSwitch(switch, name, 4).values() for name in ("red", "blue", "none")}
+    first = int(values["blue"]["job_first_slot/blue"])
+    assert first == values["red"]["job_slots/red"] > 4
+    fill(switch, 3, first, 7, 1)
+    used = {name: PolledSwitch(switch, name, 4).values().get("slots_in_use") for name in values}
+    assert used == {"red": 0, "blue": 1, "none": None}

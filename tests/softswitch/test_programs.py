@@ -199,6 +199,52 @@ def test_recirculation_keeps_listed_fields_and_the_deparsed_packet(rig):
     assert len(rig.run(1, order(TRUNCATE))[0][1]) == 8
 
 
+def looping(port, second=NOTHING, payload=b"payload"):
+    """A packet that recirculates from a port twice, or with STAY three times, and leaves there."""
+    return order(UNICAST, second, egress=4, argument=port, payload=payload)
+
+
+def numbered(port, second, count):
+    return [looping(port, second, bytes([number])) for number in range(count)]
+
+
+def left(rig, port):
+    """The last bytes of the frames that have left a port."""
+    return [frame[-1] for each, frame in rig.sent if each == port]
+
+
+@pytest.mark.parametrize(("second", "passes"), [(NOTHING, 2), (STAY, 3)])
+def test_ports_take_turns_to_recirculate(rig, second, passes):
+    """A port with three packets gets every second pass, although another one has fifty."""
+    flooded, other = 100, 101
+    for frame in numbered(flooded, second, 50) + numbered(other, second, 3):
+        rig.forwarder.receive(9, frame)
+    for done in range(1, 3 * passes + 1):
+        rig.forwarder.run_again(2)
+        assert left(rig, other) == list(range(3))[: max(0, done - 3 * (passes - 1))]
+    assert left(rig, flooded) == []
+    while rig.forwarder.busy:
+        rig.forwarder.run_again(1)
+    assert (left(rig, flooded), left(rig, other)) == (list(range(50)), [0, 1, 2])
+    assert rig.counts.again_drops == 0
+
+
+FLOODS = {"deparsed": looping(100), "parsed": looping(100, STAY), "resubmitted": order(RESUBMIT)}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+def test_a_port_that_may_not_recirculate_more_takes_no_room_of_others(rig, flood):
+    """Resubmitted packets have a queue of their own."""
+    for _ in range(256 + 44):
+        rig.forwarder.receive(9, flood)
+    for frame in numbered(0, NOTHING, 3):
+        rig.forwarder.receive(9, frame)
+    assert rig.counts.again_drops == 44
+    while rig.forwarder.busy:
+        rig.forwarder.run_again(100)
+    assert (left(rig, 0), len(rig.sent)) == ([0, 1, 2], 256 + 3)
+
+
 ADD, ADD_THIRDS, NESTED, NESTED_THIRDS, SEARCH, SEARCH_OTHER, ENDLESS = range(1, 8)
 
 

@@ -10,8 +10,8 @@ const own = crypto.getRandomValues(new Uint32Array(1))[0];
 const find = (id) => document.getElementById(id);
 
 let network = null;
-// The last two reports of each worker: {at, values, before: {at, values}}.
-let reports = [];
+// The last two reports of each worker and of each switch: {at, values, before: {at, values}}.
+let [reports, switchReports] = [[], []];
 // Seconds, and the blocks of each worker by then.
 let points = [];
 
@@ -36,18 +36,21 @@ function sumOf(values, begin, end = "") {
   return sum(values, Object.keys(values).filter((name) => name.startsWith(begin) && name.endsWith(end)));
 }
 
-function remember(workers) {
-  reports = workers.map(({ at, values }, index) => {
-    const last = reports[index] ?? { at: null, values: {} };
-    return at === last.at ? last : { at, values, before: last };
+function remember(told, known) {
+  return told.map(({ at, values }, index) => {
+    const last = known[index] ?? { at: null, values: {} };
+    return at === last.at ? last : { at, values, before: { at: last.at, values: last.values } };
   });
 }
 
-// The growth of a counter between the last two reports, per second. A restarted worker counts from 0.
-function rate({ at, values, before }, name) {
-  if (!before || before.at === null || !(name in values) || !(name in before.values)) return undefined;
-  return Math.max(0, values[name] - before.values[name]) / (at - before.at);
+// The growth of what `counted` finds in the last two reports, per second. After a restart it begins at 0.
+function growth({ at, values, before }, counted) {
+  if (!before || before.at === null) return undefined;
+  const [now, then] = [counted(values), counted(before.values)];
+  return now === undefined || then === undefined ? undefined : Math.max(0, now - then) / (at - before.at);
 }
+
+const rate = (report, name) => growth(report, (values) => values[name]);
 
 function activity(worker, report, shown) {
   if (!worker.served) return "no metrics";
@@ -92,12 +95,38 @@ function switchColumns(switches) {
   return [
     ["switch", ({ name }) => name],
     ["", ({ state }) => state],
-    ["session", ({ values }) => count(values.session)],
-    ["slots in use", ({ values }) => slots(values), null, "that hold contributions to the newest block"],
+    ["slots in use", ({ values }) => slots(values), null, "of this page's job, that hold contributions to the newest block"],
     ["sums", ({ values }) => count(sumOf(values, "slot_events_total/", "/completed"))],
     ["marked", ({ values }) => count(values.marked_packets_total), null, "packets marked for congestion"],
     ...[...new Set(names)].map((name) => [name.split("/")[1].replaceAll("_", " "), ({ values }) => count(values[name])]),
   ];
+}
+
+const JOBS = [
+  ["job", ({ name }) => name],
+  ["", ({ state }) => state],
+  ["switch", ({ place }) => place],
+  ["session", ({ of }) => count(of("session"))],
+  ["workers", ({ of }) => count(of("plan_workers"))],
+  ["slots per bank", ({ of }) => count(of("job_slots"))],
+  ["passes/s", ({ passes }) => count(passes), null, "passes of its packets through the banks"],
+  ["share", ({ share }) => percent(share), null, "of all passes of the switch"],
+  ["frames/s", ({ frames }) => count(frames), null, "frames that its ports received"],
+];
+
+// A row for each job of a switch.
+function jobRows({ name: place, at, values }, index, shown) {
+  const still = shown.finished || shown.seconds - at > SILENT;
+  return Object.keys(values).filter((key) => key.startsWith("session/")).map((session) => {
+    const name = session.slice("session/".length);
+    // In another session it may have another number, whose counters have an earlier job's frames.
+    const now = (counted) => (still ? undefined
+      : growth(switchReports[index], (each) => (each[session] === values[session] ? counted(each) : undefined)));
+    const passes = now((each) => each[`job_passes_total/${name}`]);
+    const share = passes && passes / now((each) => each.passes_total);
+    const frames = now((each) => sumOf(each, `job_frames_total/${name}/`) ?? 0);
+    return { name, place, state: name === shown.job ? "this job" : "", of: (metric) => values[`${metric}/${name}`], passes, share, frames };
+  });
 }
 
 function slots({ slots_in_use: used, slots_read: read, slots: all }) {
@@ -165,8 +194,8 @@ function chart(id, along, lines, mark) {
 }
 
 function show(shown) {
-  if (shown.network !== network) [network, reports, points] = [shown.network, [], []];
-  remember(shown.workers);
+  if (shown.network !== network) [network, reports, switchReports, points] = [shown.network, [], [], []];
+  [reports, switchReports] = [remember(shown.workers, reports), remember(shown.switches, switchReports)];
   points.push([shown.seconds, shown.workers.map(({ values }) => values.blocks_total ?? 0)]);
   if (points.length > MOST_POINTS) points = points.filter((_, index) => index % 2 === 0 || index === MOST_POINTS);
   const words = shown.outcome === null ? shown.step || "begins" : `Over: ${shown.words}`;
@@ -178,6 +207,7 @@ function show(shown) {
   if (find("step").textContent !== words) find("step").textContent = words;
   table("workers", WORKERS, shown.workers.map((worker, index) => workerRow(worker, index, shown)));
   table("switches", switchColumns(shown.switches), shown.switches.map((each) => ({ ...each, state: answer(each) })));
+  table("jobs", JOBS, shown.switches.flatMap((each, index) => jobRows(each, index, shown)));
   const lines = shown.workers.map(({ name, values }, index) => ({ name, values: points.map(([, blocks]) => blocks[index]), known: "blocks_total" in values }));
   chart("blocks", points.map(([seconds]) => seconds), lines.filter(({ known }) => known), (value) => `${value.toFixed(1)} s`);
   // A loss that is no number is null.

@@ -19,7 +19,7 @@
 
 enum Instance { NORMAL = 0, INGRESS_CLONE = 1, EGRESS_CLONE = 2, RECIRCULATED = 4, REPLICATED = 5, RESUBMITTED = 6 };
 
-constexpr size_t AGAIN_LIMIT = 1024, AGAIN_PER_TURN = 256, NOTICES = 4096;
+constexpr size_t SPARE_FRAMES = 1024, AGAIN_PER_TURN = 256, NOTICES = 4096;
 constexpr int CAREFUL_FRAMES = 512;
 constexpr u32 WAKE = ~0u;
 
@@ -58,7 +58,7 @@ struct Frames {
     }
     void release(Frame* frame) {
         if (--frame->users) return;
-        if (spare.size() < AGAIN_LIMIT) spare.push_back(frame);
+        if (spare.size() < SPARE_FRAMES) spare.push_back(frame);
         else free(frame);
     }
 };
@@ -85,7 +85,9 @@ template <class Program> struct Engine : Host {
     Counts counts = {};
     std::unordered_map<u64, std::vector<Replica>> groups;
     std::unordered_map<u64, Session> sessions;
-    Fifo<Again> again;
+    // By the port that a packet recirculates from; resubmitted packets are at DROP_PORT, which no
+    // packet leaves from.
+    RoundRobin<Again> again;
     std::vector<Packet*> spare;
     std::vector<int> to_flush;
     std::deque<std::pair<int, std::string>> captured;
@@ -129,8 +131,8 @@ template <class Program> struct Engine : Host {
     void clear() {
         queues.clear([this](Packet* packet) { drop(packet); });
         for (Port& port : ports) port.queued = 0;
-        for (; !again.empty(); again.pop_front()) {
-            const Again& item = again.front();
+        while (!again.empty()) {
+            const Again item = again.take();
             item.packet ? drop(item.packet) : frames.release(item.frame);
         }
         waiting = false;
@@ -220,29 +222,29 @@ template <class Program> struct Engine : Host {
         if (!queues.push((int)port, packet, line_clock())) drop(packet);
     }
     // Takes over one user of the frame.
-    void enter_again(Frame* frame, i64 type, i64 list, const State& state) {
-        if (again.size() >= AGAIN_LIMIT) {
+    void enter_again(u64 port, Frame* frame, i64 type, i64 list, const State& state) {
+        Again* const item = again.add(port);
+        if (!item) {
             counts.again_drops++;
             frames.release(frame);
             return;
         }
-        Again& item = again.add();
-        item.packet = nullptr, item.frame = frame, item.type = type;
-        Program::keep(list, state, item.kept);
+        item->packet = nullptr, item->frame = frame, item->type = type;
+        Program::keep(list, state, item->kept);
     }
     // Takes over a packet whose headers are still those of its bytes.
-    void enter_parsed(Packet* packet, Source& source, i64 pos, i64 list) {
+    void enter_parsed(u64 port, Packet* packet, Source& source, i64 pos, i64 list) {
         packet->frame = source.kept();
         packet->frame->users++;
         packet->pos = pos;
-        if (again.size() < AGAIN_LIMIT) {
-            Again& item = again.add();
-            item.packet = packet, item.frame = packet->frame, item.type = RECIRCULATED;
-            Program::keep(list, packet->state, item.kept);
+        Again* const item = again.add(port);
+        if (!item) {
+            counts.again_drops++;
+            drop(packet);
             return;
         }
-        counts.again_drops++;
-        drop(packet);
+        item->packet = packet, item->frame = packet->frame, item->type = RECIRCULATED;
+        Program::keep(list, packet->state, item->kept);
     }
 
     void receive(int port, const u8* data, size_t length) {
@@ -269,7 +271,7 @@ template <class Program> struct Engine : Host {
         if (fate.again) {
             counts.resubmitted++;
             source.kept()->users++;
-            enter_again(source.frame, RESUBMITTED, fate.again, state);
+            enter_again(DROP_PORT, source.frame, RESUBMITTED, fate.again, state);
         } else if (fate.group) {
             const auto found = groups.find(fate.group);
             if (found == groups.end() || found->second.empty()) return false;
@@ -335,7 +337,7 @@ template <class Program> struct Engine : Host {
         if (fate.stays && fate.out >= 0) {
             counts.recirculated++;
             frames.release(out);
-            enter_parsed(packet, source, pos, fate.again);
+            enter_parsed(port, packet, source, pos, fate.again);
             return;
         }
         if (fate.out < 0) {
@@ -344,7 +346,7 @@ template <class Program> struct Engine : Host {
             counts.recirculated++;
             out->length = (u32)fate.out;
             out->users++;
-            enter_again(out, RECIRCULATED, fate.again, state);
+            enter_again(port, out, RECIRCULATED, fate.again, state);
         } else {
             transmit(port, out->data, (size_t)(fate.cut < fate.out ? (fate.cut < 0 ? 0 : fate.cut) : fate.out));
         }
@@ -362,8 +364,7 @@ template <class Program> struct Engine : Host {
     }
     void run_again(size_t limit) {
         while (!again.empty() && limit--) {
-            const Again item = again.front();
-            again.pop_front();
+            const Again item = again.take();
             Source source(frames, item.frame);
             Packet* const packet = item.packet ? item.packet : fresh();
             if (item.packet) Program::renew(packet->state);

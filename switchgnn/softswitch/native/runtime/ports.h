@@ -198,7 +198,7 @@ constexpr int CLASSES = 8;  // three bits
 
 // A queue in a ring of a power of two of places, which grows.
 template <class X> struct Fifo {
-    std::vector<X> ring = std::vector<X>(16);
+    std::vector<X> ring;
     size_t first = 0, count = 0;
 
     bool empty() const { return count == 0; }
@@ -208,7 +208,7 @@ template <class X> struct Fifo {
     // A place at the end, with what was there before.
     X& add() {
         if (count == ring.size()) {
-            std::vector<X> wider(2 * count);
+            std::vector<X> wider(count ? 2 * count : 16);
             for (size_t i = 0; i < count; i++) wider[i] = at(i);
             wider.swap(ring);
             first = 0;
@@ -221,6 +221,31 @@ template <class X> struct Fifo {
         count--;
     }
     void clear() { first = count = 0; }
+};
+
+// A bounded queue for each port. Ports with packets take turns, one packet each.
+template <class X> struct RoundRobin {
+    static constexpr size_t DEPTH = 256;
+    Fifo<X> queues[PORTS];
+    Fifo<u64> turns;  // the ports with packets, the next one first
+
+    bool empty() const { return turns.empty(); }
+    // A place at the end of a port's queue, with what was there before; null: the queue is full.
+    X* add(u64 port) {
+        Fifo<X>& queue = queues[port];
+        if (queue.size() == DEPTH) return nullptr;
+        if (queue.empty()) turns.push_back(port);
+        return &queue.add();
+    }
+    X take() {
+        const u64 port = turns.front();
+        turns.pop_front();
+        Fifo<X>& queue = queues[port];
+        const X item = queue.front();
+        queue.pop_front();
+        if (!queue.empty()) turns.push_back(port);
+        return item;
+    }
 };
 
 // Egress queues: a depth per port and class with tail drop, and optional speed limits; see ports.py.

@@ -183,7 +183,8 @@ struct Table {
 template <int K> INLINE T<K> read_key(const u8* p) { return load_here<8 * K>(p); }
 
 // Key: the value. Entries that a packet needs in turn are often written in turn: the one behind the
-// last one is tried first, and fetched before it is asked for.
+// last one is tried first, and fetched before it is asked for; then the last one, which a table of few
+// entries often returns again.
 template <int K> struct ExactTable : Table {
     u32 next = 0;
 
@@ -195,7 +196,11 @@ template <int K> struct ExactTable : Table {
     }
     Entry* lookup(const T<K>& key) {
         u32 found = next;
-        if (found >= records.used || !(key_of(*this, found) == key)) found = number(key);
+        if (found >= records.used || !(key_of(*this, found) == key)) {
+            if (!records.used) return nullptr;
+            found = next ? next - 1 : 0;
+            if (found >= records.used || !(key_of(*this, found) == key)) found = number(key);
+        }
         if (found == NOWHERE) return nullptr;
         next = found + 1;
         __builtin_prefetch(records.key(next));
