@@ -16,6 +16,7 @@ from switchgnn.controller.base.place import Place
 from switchgnn.controller.controls.banks import BankEvents, Passes
 from switchgnn.controller.counters import JobCounters
 from switchgnn.host.base.pace import Pace
+from switchgnn.jobs import workers
 from switchgnn.jobs.workers import (
     WorkerError,
     follow_workers,
