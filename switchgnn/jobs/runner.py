@@ -59,8 +59,6 @@ from switchgnn.topologies import (
     Fabric,
     FabricChoice,
     FabricError,
-    KeptFabric,
-    KeptPorts,
     Target,
     TlsFolder,
     Topology,
@@ -73,6 +71,7 @@ from switchgnn.topologies import (
     socket_address,
 )
 from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.topologies.kept_fabric import KeptFabric, KeptPorts
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
