@@ -1,7 +1,4 @@
-"""A test that leaves something behind fails, and it is gone.
-
-The tests of tests that do so are run by a pytest of their own.
-"""
+"""A test that leaves something behind fails, and it is gone."""
 
 import os
 import re

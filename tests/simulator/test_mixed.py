@@ -1,7 +1,4 @@
-"""Some sums from the switch, others between hosts: times by hand, counts from plan and schedules.
-
-And `auto`, which leaves sums to hosts where they are faster.
-"""
+"""Some sums from the switch, others between hosts: times by hand, counts from the plans."""
 
 from functools import cache
 from math import ceil

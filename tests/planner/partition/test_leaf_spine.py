@@ -215,11 +215,7 @@ def most_of(vertices, workers):
 
 
 def check_steps(graph, leaf_spine, gamma, stream):
-    """The oracle: each vertex is at a worker of the least score, which is the one recorded.
-
-    All copies are counted anew for each worker that a vertex could go to: those that there would
-    be, less those that there are.
-    """
+    """The oracle: each vertex is at a worker of the least score, all copies counted anew."""
     vertices, workers = graph.vertices, leaf_spine.workers
     assert sorted(stream.order.tolist()) == list(range(vertices))
     source, destination = graph.edges()

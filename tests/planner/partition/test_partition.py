@@ -18,12 +18,7 @@ from switchgnn.planner.partition import metis
 from switchgnn.planner.partition import simple as partition_boundary
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
-from switchgnn.planner.partition.simple import (
-    balanced_boundary,
-    boundary_loads,
-    chunk,
-    shuffled,
-)
+from switchgnn.planner.partition.simple import balanced_boundary, boundary_loads, chunk, shuffled
 from switchgnn.planner.partition.workers import check_assignment
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.planner.helpers import (
