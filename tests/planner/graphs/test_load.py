@@ -157,13 +157,6 @@ def test_a_line_of_sizes_is_no_edge(tmp_path, text, vertices, ids):
     assert len(graph.indices) == 2 * (text.count("\n") - (vertices == 6))
 
 
-@pytest.mark.parametrize("text", ["0 1 0.5\n1 2 1.5\n", "u,v,w,t\n0,1,x,\n1,2,y,3\n"])
-def test_weights_can_be_ignored(tmp_path, text):
-    spec = write(tmp_path, text)
-    assert "--ignore-weights" in refused(spec)
-    assert pairs(load_graph(spec, edge_weights=False, directed=True)) == [(0, 1), (1, 2)]
-
-
 @pytest.mark.parametrize(
     ("text", "column"),
     [
