@@ -35,6 +35,7 @@ from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
 from bench.figures import predicted as fig_predicted
 from bench.figures import recovery as fig_recovery
+from bench.figures import shared_slots as fig_shared_slots
 from bench.figures import simulated as fig_simulated
 from bench.figures import stream as fig_stream
 from bench.figures import targets as fig_targets
@@ -59,6 +60,7 @@ _FIGURES = (
     fig_recovery,
     fig_simulated,
     fig_congestion,
+    fig_shared_slots,
     fig_local,
     fig_epoch,
     fig_wire,

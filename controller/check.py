@@ -26,7 +26,7 @@ from switchgnn.p4src import Program
 
 _BITS = 8
 # Registers with a cell per slot, and those of the strawman with one per destination.
-_BY_SLOT = (".value", ".state", ".free_slots")
+_BY_SLOT = (".value", ".state", ".free_slots", ".owners")
 _BY_DESTINATION = ".destinations"
 
 

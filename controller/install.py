@@ -28,7 +28,7 @@ from switchgnn.controller.change import (
 )
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
-from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
+from switchgnn.controller.controls.banks import SHARED_AGE, SlotLimits, hands_out_slots
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
     DEFAULT_ECN_THRESHOLD,
@@ -68,7 +68,8 @@ def desired_state(
     empty = empty_state(layout)
     settings = {}
     if hands_out_slots(layout):
-        settings[SlotLimits.name] = SlotLimits(layout).encode(plan.manifest.slots)
+        age = 0 if place.shared is None else SHARED_AGE
+        settings[SlotLimits.name] = SlotLimits(layout).encode(plan.manifest.slots, age)
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},

@@ -12,6 +12,7 @@ from switchgnn.controller.change import (
     change_between,
     read_state,
 )
+from switchgnn.controller.controls.banks import shared_slots
 from switchgnn.controller.controls.job import Job, WorkerPorts
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
@@ -69,7 +70,9 @@ def remove_job(
 
 
 def _places(client: P4RuntimeClient, state: SwitchContents) -> list[Place]:
-    return Job(client.get_layout()).decode(state.rows[Job.name], state.rows[WorkerPorts.name])
+    layout = client.get_layout()
+    shared = shared_slots(layout, state.defaults)
+    return Job(layout).decode(state.rows[Job.name], state.rows[WorkerPorts.name], shared)
 
 
 def _refuse_running(client: P4RuntimeClient, before: Counters, place: Place) -> None:

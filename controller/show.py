@@ -60,6 +60,7 @@ class JobState:
             "since": place.since,
             "ports": list(place.ports),
             "slots": place.slots,
+            "shared": place.shared,
             "session": session.session,
             "plan": f"{session.plan:08x}",
             "workers": session.workers,

@@ -19,6 +19,7 @@ from switchgnn.controller.change import (
     group_updates,
     read_state,
 )
+from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots, shared_slots
 from switchgnn.controller.controls.job import Job, WorkerPorts
 from switchgnn.controller.controls.session import NO_SESSION, Session, SessionEntry
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
@@ -68,7 +69,8 @@ class SwitchInstall:
     def jobs(self) -> list[Place]:
         """The jobs that the switch had before."""
         rows = self._before.rows
-        return Job(self._layout).decode(rows[Job.name], rows[WorkerPorts.name])
+        shared = shared_slots(self._layout, self._before.defaults)
+        return Job(self._layout).decode(rows[Job.name], rows[WorkerPorts.name], shared)
 
     def others(self, name: str) -> SwitchContents:
         """Return what the switch's jobs but one had before."""
@@ -282,7 +284,11 @@ def read_jobs(client: P4RuntimeClient, layout: Layout) -> list[tuple[Place, Sess
     job, session = Job(layout), Session(layout)
     workers = client.read_rows(layout.table("worker"))
     sessions = session.decode(client.read_rows(session.table))
-    places = job.decode(client.read_rows(job.table), workers)
+    shared = None
+    if hands_out_slots(layout):
+        limits = SlotLimits(layout)
+        shared = limits.decode_shared(client.read_default(limits.table))
+    places = job.decode(client.read_rows(job.table), workers, shared)
     return [(place, sessions.get(place.job, NO_SESSION)) for place in places]
 
 

@@ -41,7 +41,7 @@ class Job(Entries):
         values["name"] = int.from_bytes(name, "big")
         return self.make(values, 1)
 
-    def decode(self, jobs: Rows, workers: Rows) -> list[Place]:
+    def decode(self, jobs: Rows, workers: Rows, shared: int | None = None) -> list[Place]:
         """Return the jobs in entries of this table and of the worker table, by number."""
         params = jobs.param_columns(self.table.action(self.action))
         columns = {name: [int(each) for each in column] for name, column in params.items()}
@@ -51,7 +51,8 @@ class Job(Entries):
             values = {name: column[row] for name, column in columns.items()}
             name = values.pop("name").to_bytes(NAME_BYTES, "big").rstrip(b"\0")
             ports = ports_of(workers, job)
-            found.append(Place(job, name.decode("utf-8", "replace"), ports=ports, **values))
+            text = name.decode("utf-8", "replace")
+            found.append(Place(job, text, ports=ports, **values, shared=shared))
         return sorted(found, key=lambda place: place.job)
 
     def newest(self, default: bytes) -> int:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,6 +33,7 @@ from switchgnn.commands.shared.switch_state import (
     print_records,
     print_state,
     ranges_text,
+    slots_text,
 )
 from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.base.errors import ControllerError
@@ -170,6 +172,13 @@ class Access:
         return [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
 
 
+class Slots(str, Enum):
+    """Whose the slots of a job are."""
+
+    FIXED = "fixed"
+    SHARED = "shared"
+
+
 @dataclass(frozen=True)
 class Installed:
     """How a plan comes to be on switches, once or again and again."""
@@ -185,6 +194,12 @@ class Installed:
     )
     ports: str | None = option(
         JOB, "PORTS", "The ports of its workers, such as 1-4,7.", shown="1 to the number of workers"
+    )
+    slots: Slots = option(
+        JOB,
+        None,
+        "Let jobs of the strawman's program take slots from one memory (shared).",
+        default=Slots.FIXED,
     )
     quota: int | None = option(
         JOB, "SLOTS", "Refuse a plan that needs more slots.", shown="any that are free"
@@ -227,7 +242,8 @@ class Installed:
     def request(self, described: DescribedNetwork | None) -> JobRequest:
         """Return what the job asks for, with the name of a network file unless one is given."""
         named = described.job if described is not None else DEFAULT_JOB
-        return JobRequest(self.job or named, self.quota, int(time.time()))
+        shared = self.slots is Slots.SHARED
+        return JobRequest(self.job or named, self.quota, int(time.time()), shared)
 
 
 app = typer.Typer(
@@ -371,7 +387,7 @@ def remove(
     for client, (place, counts) in zip(clients, removed, strict=True):
         typer.echo(
             f"Switch {client.address}: job {place.name} removed, {counts.deleted:,} entries; ports "
-            f"{ranges_text(place.ports)} and {place.slots:,} slots in each bank are free."
+            f"{ranges_text(place.ports)} and {slots_text(place)} slots in each bank are free."
         )
 
 

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from switchgnn.base.machine import Amount
+from switchgnn.controller.base.place import Place
 from switchgnn.controller.jobs import LoopUse
 from switchgnn.controller.p4runtime.rows import Record
 from switchgnn.controller.show import JobState, SwitchState
@@ -44,7 +45,7 @@ def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: 
         marks = dict.fromkeys((marking.alone, marking.beside_others))
         table.add_row(
             *(place.name, f"{session.plan:08x}" if session.plan else "none"),
-            *(f"{session.workers:,}", ranges_text(place.ports), f"{place.slots:,}"),
+            *(f"{session.workers:,}", ranges_text(place.ports), slots_text(place)),
             *(f"{session.session}", " or ".join(map(str, marks))),
             f"{np.datetime64(place.since, 's')}Z",
             *(_of_use(uses[place.job], seconds) if uses else ()),
@@ -55,6 +56,11 @@ def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: 
 def _of_use(use: LoopUse, seconds: float) -> tuple[str, ...]:
     rates = (f"{count / seconds:,.0f}" for count in (use.frames, use.passes))
     return (*rates, f"{use.share:.1%}")
+
+
+def slots_text(place: Place) -> str:
+    """Return a job's slots in each bank as text."""
+    return f"{place.slots:,}" if place.shared is None else "shared"
 
 
 def ranges_text(numbers: Iterable[int]) -> str:

@@ -319,7 +319,7 @@ class ShelfTest(RecoveryTest):
     def limit(self, slots: int) -> None:
         """Split ``slots`` over the banks."""
         limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
-        self.entries.set("slot_limits", "set_limits", **limits)
+        self.entries.set("slot_limits", "set_limits", **limits, age=0)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
         """Send features that stay in the switch."""

@@ -115,6 +115,17 @@ def add_what_overflows(compiled: Json) -> None:
         ]
 
 
+@noticed_by("shared.ANewerTagTakesTheSlotOfItsJob")
+def add_to_the_slot_of_another(compiled: Json) -> None:
+    """Let a destination add to its slot after another one has taken it over."""
+    for action in actions(compiled, ".find_shared"):
+        steps = action["primitives"]
+        none = {"type": "hexstr", "value": "0x000000"}
+        lost = next(n for n, step in enumerate(steps) if step["parameters"][-1] == none)
+        # The slot, of the other branch.
+        steps[lost]["parameters"][-1] = steps[lost - 2]["parameters"][-1]
+
+
 @noticed_by("access.PartOfASumGoesUp")
 def forget_the_level(compiled: Json) -> None:
     """Let a partial sum go up with the level of its last feature."""
