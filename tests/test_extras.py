@@ -1,7 +1,4 @@
-"""What each extra of the wheel is for: with it the command works, without it one sentence names it.
-
-Each test runs in an environment that has the wheel, one extra at most, and what they require.
-"""
+"""With its extra a command of the wheel works, without it one sentence names the extra."""
 
 import importlib.metadata
 import os

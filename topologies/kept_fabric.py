@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from switchgnn.base.network import bad_job_name
 from switchgnn.base.network_file import (
     DescribedNetwork,
     networks_of,
@@ -47,6 +48,8 @@ class KeptPorts:
                     f"Port {port} of {file} leads to another machine, where torchrun starts its "
                     "worker: --on needs a link in its place."
                 )
+        if job is not None and (problem := bad_job_name(job)):
+            raise FabricError(f"{problem}.")
         workers = tuple(by_port[port] for port in ports)
         return cls(file, replace(network, workers=workers, job=job or network.job))
 
@@ -104,13 +107,7 @@ class KeptFabric(Fabric):
         super().__init__(topology, folder, **more)
 
     def start(self) -> None:
-        """Check that the hosts at the ports are there."""
-        for worker in self._on.network.workers:
-            if worker.namespace and not Path(worker.namespace).exists():
-                raise FabricError(
-                    f"The host at port {worker.port} of {self._on.file} has ended: keep another "
-                    "switch."
-                )
+        """Do nothing: the switch and its links are there."""
 
     def describe(self, processes: int = 1) -> DescribedNetwork:
         """See ``Fabric``; the network has the job's workers only."""

@@ -1,11 +1,11 @@
 """job.p4: the jobs of a switch, and which ports are whose."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools
+from switchgnn.base.array_types import Bools, Int64s
 from switchgnn.base.network import NAME_BYTES, Network
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
@@ -99,16 +99,17 @@ def _of(workers: Rows, job: int) -> Bools:
     return mask
 
 
-def belongs(rows: Rows, places: Iterable[Place]) -> Bools:
+def belongs(rows: Rows, places: Sequence[Place]) -> Bools:
     """Return which entries of a table are those of some jobs: by number, by block, or by port."""
-    keys = {name: np.asarray(column) for name, column in rows.key_columns().items()}
-    mask: Bools = np.zeros(len(rows), np.bool_)
-    for place in places:
-        if "job" in keys:
-            mask |= keys["job"] == place.job
-        elif "block_id" in keys:
-            block = keys["block_id"].astype(np.int64) - place.first_block
-            mask |= (block > 0) & (block <= place.last_block)
-        else:
-            mask |= np.isin(keys["port"], [*place.ports, *place.loop_ports])
+    # Every key begins with one of these.
+    name, column = next(iter(rows.key_columns().items()))
+    own: Mapping[str, Callable[[Place], Sequence[int] | Int64s]] = {
+        "job": lambda place: [place.job],
+        "block_id": lambda place: np.arange(1, place.blocks) + place.first_block,
+        "port": lambda place: [*place.ports, *place.loop_ports],
+    }
+    if not places:
+        return np.zeros(len(rows), np.bool_)
+    numbers = np.concatenate([own[name](place) for place in places])
+    mask: Bools = np.isin(np.asarray(column).astype(np.int64), numbers)
     return mask

@@ -28,6 +28,13 @@ from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.options import parse_ports
+from switchgnn.commands.shared.switch_state import (
+    jobs_table,
+    print_records,
+    print_state,
+    ranges_text,
+    slots_text,
+)
 from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.base.errors import ControllerError
 from switchgnn.controller.base.plan import SwitchPlan
@@ -38,15 +45,7 @@ from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.jobs import loop_use, remove_job
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.controller.show import (
-    NO_TABLES,
-    jobs_table,
-    print_records,
-    print_state,
-    ranges_text,
-    show_entries,
-    slots_text,
-)
+from switchgnn.controller.show import NO_TABLES, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, manifest_of, parts_for, parts_over

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from switchgnn.base.files import private_folder
+from switchgnn.base.full_disk import writing
 from switchgnn.base.network_file import network_text
 from switchgnn.controller import (
     ControllerError,
@@ -58,8 +59,6 @@ from switchgnn.topologies import (
     Fabric,
     FabricChoice,
     FabricError,
-    KeptFabric,
-    KeptPorts,
     Target,
     TlsFolder,
     Topology,
@@ -72,6 +71,7 @@ from switchgnn.topologies import (
     socket_address,
 )
 from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.topologies.kept_fabric import KeptFabric, KeptPorts
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
@@ -277,7 +277,8 @@ def finished(
         if ports is None:
             fabric, ahead = _own_fabric(stack, job, choice, workers, work)
             file = work.folder / NETWORK_FILE
-            file.write_text(network_text(fabric.describe()))
+            with writing(file):
+                file.write_text(network_text(fabric.describe()))
             if job.spare_ports:
                 ports = KeptPorts.read(file, range(1, job.workers + 1))
         else:

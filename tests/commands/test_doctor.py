@@ -172,7 +172,8 @@ def run(*words):
 
 def test_from_draft_to_network(tmp_path):
     file = tmp_path / "network.toml"
-    told = run("init", "--out", file, "--grpc", "192.0.2.9:9559", "--target", "bmv2")
+    job = ("--job", "training-b")
+    told = run("init", "--out", file, "--grpc", "192.0.2.9:9559", "--target", "bmv2", *job)
     assert "2 workers around switch s0, P4Runtime at 192.0.2.9:9559" in told.output
     assert read_network(file).switches[0].ports == {"1": "eth:enp1s0", "2": "eth:enp2s0"}
     told = run("worker", 0, "--interface", "enp1s0", "--gloo", "enp3s0", "--network", file)
@@ -180,6 +181,7 @@ def test_from_draft_to_network(tmp_path):
     assert "2 workers around switch s0" in run("check", "--network", file).output
     worker = read_network(file).workers[0]
     assert (worker.interface, worker.ip, worker.gloo) == ("enp1s0", "192.0.2.1", "enp3s0")
+    assert read_network(file).job == "training-b"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""docs/machines.md, played through: namespaces are the machines, each with a folder of its own.
-
-They have no parent in common but this test, no Mininet, and no file but what is copied.
-"""
+"""docs/machines.md, played through: namespaces are the machines, each with a folder of its own."""
 
 import json
 import os
@@ -200,11 +197,7 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
 
 
 def train(workers):
-    """Start the page's training on each machine, and kill a worker's process.
-
-    Returns:
-        The epochs, and what worker 1 has told Prometheus meanwhile.
-    """
+    """Train as the page says, kill a worker; return epochs and what worker 1 told Prometheus."""
     with ExitStack() as stack:
         running = []
         for number, machine in enumerate(workers):

@@ -1,7 +1,4 @@
-"""The documents: all are in the list of pages, and become a site without a broken link.
-
-The site needs no other server. Links to other sites are listed, and only tried on request.
-"""
+"""The documents: all are in the list of pages, and become a site without a broken link."""
 
 import ast
 import http.server

@@ -1,7 +1,4 @@
-"""Both versions of each script give the same losses and predictions, and differ in few lines.
-
-The commands are those of examples/README.md.
-"""
+"""Both versions of each script give the same losses and predictions, and differ in few lines."""
 
 import difflib
 import os

@@ -65,10 +65,7 @@ def test_every_panel_and_row_has_cells_at_every_scale(name):
     assert {"small", "full"} <= figure.scales.keys()
     for scale in figure.scales:
         cells = cells_of(figure, scale)
-        for where in (
-            *(it.where for it in figure.panels),
-            *(it.where for it in figure.claims),
-        ):
+        for where in (*(it.where for it in figure.panels), *(it.where for it in figure.claims)):
             assert select(cells, where), (scale, where)
 
 
@@ -84,10 +81,7 @@ def test_documents_and_help_name_the_figures_of_the_paper():
 
 
 def test_small_takes_five_minutes_of_two_cores():
-    """More points need another measurement for docs/evidence/figures.md.
-
-    Points of several figures belong to the first one.
-    """
+    """Points of several figures belong to the first one; more need another measurement."""
     lines = (ROOT / "docs" / "evidence" / "figures.md").read_text().splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("| points that no figure"))
     names = re.findall(r"`([\w-]+)`", lines[start - 2])

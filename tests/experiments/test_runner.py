@@ -23,17 +23,11 @@ def run(points, folder, program, versions=None, jobs=2, tell=quiet):
         return run_points(points, store, jobs, tell, program.words), store
 
 
-def test_every_point_is_run_once(tmp_path):
+def test_every_point_is_run_once_and_results_are_not_made_again(tmp_path):
     program = FakeProgram(tmp_path)
-    outcome, store = run([*POINTS, *POINTS], tmp_path, program)
-    assert (outcome.run, outcome.kept, outcome.failed) == (3, 0, {})
-    assert sum(program.groups) == 3
-    assert [store.find(each) for each in POINTS] == [result()] * 3
-
-
-def test_results_are_not_made_again(tmp_path):
-    program = FakeProgram(tmp_path)
-    run(POINTS[:2], tmp_path, program)
+    outcome, store = run([*POINTS[:2], *POINTS[:2]], tmp_path, program)
+    assert (outcome.run, outcome.kept, outcome.failed) == (2, 0, {})
+    assert [store.find(each) for each in POINTS[:2]] == [result()] * 2
     outcome, _ = run(POINTS, tmp_path, program)
     assert (outcome.run, outcome.kept) == (1, 2)
     assert sum(program.groups) == 3

@@ -105,10 +105,7 @@ class Team:
         return rows[(expected != result.values).any(axis=1)].tolist()
 
     def _magnitude(self):
-        """Return what the scale of the round is made of.
-
-        From the third round on it is foreseen: four times the larger of the two rounds before.
-        """
+        """Return the scale's base: from round 3 on four times the larger of the last two."""
         *before, now = (float(np.abs(features).max()) for features in self._drawn)
         foreseen = 4.0 * max(before[-2:], default=0.0)
         return foreseen if len(before) > 1 and now <= foreseen else now

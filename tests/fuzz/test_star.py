@@ -103,7 +103,7 @@ class Star:
         return self._frames_without_job() - self._strange
 
     def _frames_without_job(self):
-        return read_counters(self._client).jobs[0].frames
+        return sum(read_counters(self._client).jobs[0].outcomes.values())
 
     def _outcomes(self):
         outcomes = read_counters(self._client).outcomes

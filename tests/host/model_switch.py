@@ -1,9 +1,4 @@
-"""A switch made of dictionaries, to test hosts without a P4 program.
-
-It follows docs/protocol.md and shares only the header codec with the product.
-`disturb` sees every frame on its way to a worker or to the switch and returns
-what arrives instead.
-"""
+"""A switch made of dictionaries, to test hosts; only the header codec is the product's."""
 
 import queue
 import threading

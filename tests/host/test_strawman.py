@@ -18,12 +18,7 @@ from tests.support.speed import pace_here
 
 def strawman_plan(graph, workers=3, slots=8):
     return build_plan(
-        graph,
-        workers=workers,
-        slots=slots,
-        program="ab" * 32,
-        blocks="strawman",
-        order="random",
+        graph, workers=workers, slots=slots, program="ab" * 32, blocks="strawman", order="random"
     )
 
 

@@ -10,13 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 from prometheus_client import parser
 
-from switchgnn.base.metrics import (
-    MetricsError,
-    ask_metrics,
-    families,
-    parse_address,
-    serve_metrics,
-)
+from switchgnn.base.metrics import MetricsError, ask_metrics, families, parse_address, serve_metrics
 from tests.support.speed import seconds_here
 
 DESCRIBED = {"frames_total": ("Frames.", "kind"), "up": ("Whether.",)}

@@ -1,8 +1,4 @@
-"""What somebody may do to a plan: mistakes planted in its content, one each.
-
-A content is what `tests.planner.forgery.content_of` returns. Each alteration takes one and a
-random number generator, and changes it.
-"""
+"""Mistakes planted in the content of a plan (`forgery.content_of`), one each, by chance."""
 
 import numpy as np
 

@@ -17,10 +17,7 @@ class ReplayError(Exception):
 
 
 def replay(plan, features, shuffle_seed=0, direction=Direction.FORWARD):
-    """Run one exchange of whole feature vectors over `plan`; returns the sums, int64[V, F].
-
-    Workers are interleaved at random; each keeps its own order.
-    """
+    """Run one exchange of `plan`, workers interleaved at random; return the sums, int64[V, F]."""
     rng = np.random.default_rng(shuffle_seed)
     total = np.zeros_like(features)
     for block in plan.manifest.direction(direction).block_numbers:
@@ -199,10 +196,7 @@ def _towards(leaf, block, vertex):
 
 
 def check_routes(plan, parts):
-    """Every switch finds the slot of a sum, the switch that completes it, its worker and senders.
-
-    Raises AssertionError.
-    """
+    """Assert that each switch finds a sum's slot, worker and senders, and where it completes."""
     workers = plan.switch.result_worker.tolist()
     owner = dict(zip(_destinations(plan.switch), workers, strict=True))
     sender = dict(tuples(plan.switch.source_vertex, plan.switch.source_worker))

@@ -39,7 +39,7 @@ from tests.planner.helpers import (
     split_graphs,
     tuples,
 )
-from tests.planner.switch_model import PARTIAL_SUMS, ReplayError, check, replay
+from tests.planner.switch_model import PARTIAL_SUMS, ReplayError, check
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 STRAWMAN = {"blocks": "strawman", "order": "random"}
@@ -275,15 +275,6 @@ def test_the_judge_finds(send, name):
     wrong = replace(plan, switch=replace(plan.switch, **content["switch"]), workers=workers)
     with pytest.raises(ReplayError):
         check(wrong, features, expected)
-
-
-def test_one_worker_needs_no_exchange():
-    plan = plan_of(KARATE, 1)
-    assert plan.manifest.blocks == 0
-    assert plan.manifest.max_fan_in == 1
-    assert plan.manifest.direction(FORWARD).prediction.packets_up == (0,)
-    assert plan.workers[0].send_indptr.tolist() == [0]
-    assert not replay(plan, random_features(KARATE)).any()
 
 
 def test_inner_edges_of_one_way_do_not_matter():

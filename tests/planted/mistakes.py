@@ -1,7 +1,4 @@
-"""Mistakes in the product that the slow groups of tests find, and what finds them in `make test`.
-
-Each is a text in a file of the product and what stands there in its place.
-"""
+"""Mistakes in the product that the slow groups find, and what finds them in `make test`."""
 
 import re
 from dataclasses import dataclass

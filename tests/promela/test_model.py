@@ -52,10 +52,7 @@ class Verdict:
 
 
 def check(folder, switches, mode, *, model="model.pml", seconds=110, optimised=False):
-    """Build the checker of a model for these switches and let it search.
-
-    Optimising it takes seconds, which only long searches win back.
-    """
+    """Build the checker of a model and let it search; only long searches win optimising back."""
     for file in MODEL.glob("*.pml"):
         shutil.copy(file, folder)
 
@@ -181,10 +178,7 @@ def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
     ],
 )
 def test_every_kind_of_packet_arrives(tmp_path, switches, refusals):
-    """That nothing goes wrong says little of steps that were never taken.
-
-    Refusals shall not come where no process is started anew.
-    """
+    """Of each step some run takes it; refusals only come where a process is started anew."""
     output = check(tmp_path, switches, SAFE).output
     never = output.split("unreached in proctype Network")[1].split("unreached in")[0]
     assert never.count("D_STEP") == refusals

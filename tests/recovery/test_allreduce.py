@@ -1,7 +1,4 @@
-"""All-reduces on bad links, with switches and workers that end, and beside forged frames.
-
-More moments, in virtual time, are in tests/virtual, and more faults in tests/host/reduce.
-"""
+"""All-reduces on bad links, with switches and workers that end, and beside forged frames."""
 
 import random
 from contextlib import ExitStack

@@ -1,7 +1,4 @@
-"""Nothing lost, nothing counted twice, on running switches, and no sums of another run.
-
-Many more faults are in tests/virtual.
-"""
+"""Nothing lost, nothing counted twice, on running switches, and no sums of another run."""
 
 from contextlib import ExitStack, contextmanager
 

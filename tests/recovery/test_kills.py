@@ -1,7 +1,4 @@
-"""The switch, the controller or a worker dies at some moment of a round, on both switches.
-
-Many more moments are in tests/virtual.
-"""
+"""The switch, the controller or a worker dies at some moment of a round, on both switches."""
 
 import re
 import subprocess

@@ -84,11 +84,7 @@ def units_in_pools(pools, blocks, fragments, **options):
 @pytest.mark.parametrize(("blocks", "fragments"), [(1, 1), (1, 4), (5, 1), (3, 3)])
 @pytest.mark.parametrize("pools", [1, 2, 3, 4])
 def test_pools_share_round_trips(pools, blocks, fragments):
-    """A unit begins when the one before it in its pool has passed its barrier.
-
-    Four units are sent in less than a delay. So the units of all pools follow each other, and the
-    first one's barrier has passed only after the last one is sent.
-    """
+    """A unit begins after the barrier of the one before it; four take less than a delay."""
     run = units_in_pools(pools, blocks, fragments)
     sent = 8 * FEATURE
     turn = sent + FEATURE + 2 * DELAY + OPENING
@@ -138,10 +134,7 @@ def test_sums_that_complete_together_queue():
 
 
 def test_sums_wait_on_a_shelf_for_another_of_their_worker():
-    """A pass ends with each of the three sums of worker 1's packet, but only the second leaves.
-
-    So its acknowledgement does not wait for the third, but that of worker 0 for the fourth.
-    """
+    """Only the second of three sums leaves, so the acknowledgement waits for no third."""
     packets = [Sent(0, [[0, 1, 2]]), Sent(0, [[3]]), Sent(1, [[0, 1, 2]])]
     run = simulated(replace(scene(3, [Row(2, 2)] * 3 + [Row(2, 1)], packets), rows=2))
     sums = (60 + 16 + 2 * 128) * BYTE

@@ -1,7 +1,4 @@
-"""A few packets over leaves and spines, with times worked out by hand to the picosecond.
-
-Spines complete the sums that cross them, as in the P4 program; in a variant, leaves do.
-"""
+"""A few packets over leaves and spines, with times worked out by hand to the picosecond."""
 
 from dataclasses import replace
 
@@ -215,10 +212,7 @@ def test_hosts_alone_send_through_a_spine():
 
 @pytest.mark.parametrize(("completion", "hops"), [(SPINE, [4] * 4), (LEAF, [4, 4, 2, 2])])
 def test_a_mark_on_the_last_part_reaches_the_worker_and_all_are_told(completion, hops):
-    """The third part finds two at its leaf; the sum that it completes keeps its mark.
-
-    All hear of it from the first spine; where leaves complete, those of its leaf from the leaf.
-    """
+    """The third part finds two at its leaf; all are told by the first spine, or by their leaf."""
     assert simulated(three_sums(4), ecn_threshold=2, completion=completion).marked == 0
     run = simulated(three_sums(4), ecn_threshold=1, completion=completion)
     assert (run.marked, run.notices) == (1, (0, 0, 1, 0))

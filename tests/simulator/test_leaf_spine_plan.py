@@ -1,7 +1,4 @@
-"""Plans over leaves and spines: what is on every link, from the planner and without the models.
-
-Spines complete the sums that cross them, as in the P4 program; in a variant, leaves do.
-"""
+"""Plans over leaves and spines: what is on every link, from the planner without the models."""
 
 from collections import Counter
 from functools import cache
@@ -166,10 +163,7 @@ def test_links_carry_what_the_plan_says_where_leaves_complete(plan, leaves):
 
 
 def passes_of(leaf, plan, order):
-    """The passes of one fragment at a leaf, whose packets come one by one in that order.
-
-    `order`: (worker, index among all packets).
-    """
+    """The passes of one fragment at a leaf; `order`: (worker, index among all packets)."""
     switch, passes = leaf.switch, 0
     sent = [source for part in plan.workers for source in part.send_source.tolist()]
     blocks = [

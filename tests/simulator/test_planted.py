@@ -1,7 +1,4 @@
-"""Mistakes planted in the models: tests that compare counts and statistics find them.
-
-Those that compare times with times on paper need none.
-"""
+"""Mistakes planted in the models: tests that compare counts and statistics find them."""
 
 import shutil
 

@@ -1,7 +1,4 @@
-"""Prints a PATH on which everything is but the optional programs; `make test-bare` takes it.
-
-It is a folder of links in the user's temporary folder, made anew each time.
-"""
+"""Prints a PATH on which everything is but the optional programs; `make test-bare` takes it."""
 
 import os
 import shutil

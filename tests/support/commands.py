@@ -1,8 +1,4 @@
-"""Run `switchgnn` as a user does, but forked from a process that has imported it already.
-
-Only tests/test_docs.py starts new processes; elsewhere the forkserver of this file imports all
-once.
-"""
+"""Run `switchgnn` as a user does, but forked from a process that has imported it already."""
 
 import atexit
 import functools
@@ -74,10 +70,7 @@ def started(*arguments, log, scratch=None, folder=None, disk=None, screen=False,
 
 
 def forks_elsewhere(monkeypatch):
-    """Let a command that runs in this process fork from another one.
-
-    Other tests have left threads of gRPC here, which end what is forked from this process.
-    """
+    """Let a command of this process fork from another one: threads of gRPC would end its forks."""
     elsewhere = NewForkserver(_PRELOAD, {})
     monkeypatch.setattr(Forkserver, "begin", lambda _, orders: elsewhere.begin(orders))
 

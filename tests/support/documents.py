@@ -9,10 +9,7 @@ from pathlib import Path
 from tests.support.commands import switchgnn
 from tests.support.processes import run_program
 
-ENVIRONMENT = {
-    **os.environ,
-    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-}
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
 # A command with none of these means the same without a shell.

@@ -182,17 +182,7 @@ def added_up(records):
 class Team:
     """All workers of a bed, each in a thread with its own link; `link` opens that of a worker."""
 
-    def __init__(
-        self,
-        bed,
-        stack,
-        *,
-        faults="",
-        pace=PATIENT,
-        on_block=None,
-        kind=None,
-        link=None,
-    ):
+    def __init__(self, bed, stack, *, faults="", pace=PATIENT, on_block=None, kind=None, link=None):
         open_link = link or bed.link
         self.bed = bed
         self.links = []
@@ -218,10 +208,7 @@ class Team:
             )
 
     def run(self, rounds, width=33, seed=0, *, stops=None):
-        """Exchange so many rounds; return how many sums differ from the reference.
-
-        `stops` maps a worker to the number of rounds after which it goes silent.
-        """
+        """Exchange so many rounds, a worker only `stops[worker]`; return how many sums differ."""
         generator = np.random.default_rng(seed)
         shape = (self.bed.graph.vertices, width)
         features = [generator.standard_normal(shape).astype(np.float32) for _ in range(rounds)]
@@ -231,10 +218,7 @@ class Team:
         return sum(map(self._wrong, features, results))
 
     def exchange(self, features, directions, *, stops=None):
-        """Exchange features (of all vertices) round after round; `errors` says what went wrong.
-
-        Returns for each round the sums of each worker.
-        """
+        """Exchange features round after round; return the sums; `errors` says what is wrong."""
         results = [{} for _ in features]
 
         def work(worker):
@@ -280,10 +264,7 @@ class LeafSpineBed:
         self.program = load_program()
         self.graph = load_graph(graph)
         self.plan = build_plan(
-            self.graph,
-            workers=workers,
-            program=self.program.digest,
-            **{"slots": 16, **options},
+            self.graph, workers=workers, program=self.program.digest, **{"slots": 16, **options}
         )
         self.leaf_spine = even_leaf_spine(workers, leaves, spines)
         self.parts = split_for_leaf_spine(self.plan, self.leaf_spine)

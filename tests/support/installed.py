@@ -41,10 +41,7 @@ def build(what, tree, out):
 
 
 def environment_of(wheel, folder, extra=None):
-    """Make an environment with the wheel and one extra or None; return its Python.
-
-    Raises PackageNotFoundError if the extra is not installed here.
-    """
+    """Make an environment with the wheel and one extra or None; return its Python."""
     venv.create(folder, with_pip=False, symlinks=True)
     site = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
     with zipfile.ZipFile(wheel) as archive:

@@ -29,11 +29,7 @@ except OSError as error:
 
 
 def free_ports(number):
-    """The first of so many ports in a row that nobody uses.
-
-    Below those that the kernel hands out: a client that tries such a port again and again may get
-    it as its own, and talk to itself.
-    """
+    """The first of so many unused ports in a row, below those that the kernel hands out."""
     while True:
         first = secrets.SystemRandom().randrange(*_PORTS)
         with ExitStack() as stack:

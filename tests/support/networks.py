@@ -1,7 +1,4 @@
-"""Network namespaces: to be in one for a while, or to have one where a switch is alone.
-
-BMv2's Thrift server listens on all interfaces without a password: see docs/security.md.
-"""
+"""Network namespaces: to be in one for a while, or to have one where a switch is alone."""
 
 import ctypes
 import os

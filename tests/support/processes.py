@@ -76,10 +76,7 @@ def network_of(pid):
 
 
 class Family:
-    """The descendants of a process; cheap to ask for again and again.
-
-    A stranger is looked at once: nobody becomes a descendant later.
-    """
+    """The descendants of a process; a stranger is looked at once, as nobody becomes one later."""
 
     def __init__(self, pid):
         self._pid = pid

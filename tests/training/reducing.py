@@ -73,10 +73,7 @@ class _End:
 
 
 class BesideGloo:
-    """Adds arrays of processes in a thread, through a Gloo group of its own.
-
-    `fail_at` is the number of the array at which `error` comes.
-    """
+    """Adds arrays of processes in a thread, through Gloo; `error` comes at array `fail_at`."""
 
     def __init__(self, store, rank, size, error=None, fail_at=None):
         self.rank, self.size = rank, size

@@ -172,14 +172,7 @@ def test_another_training_is_refused(saved, change, words):
     assert words in refused(saved, trained=TRAINED | change)
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        b"",
-        b"[]",
-        b'{"format": "switchgnn-checkpoint", "version": 4}',
-    ],
-)
+@pytest.mark.parametrize("facts", [b"", b"[]", b'{"format": "switchgnn-checkpoint", "version": 4}'])
 def test_strange_facts_are_refused(saved, facts):
     changed(saved, lambda tensors: tensors.update(facts=torch.tensor([*facts], dtype=torch.uint8)))
     assert "no checkpoint" in refused(saved).lower()

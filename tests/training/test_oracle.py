@@ -161,10 +161,7 @@ def test_gradients_of_inputs_on_directed_graphs_too(name, directed):
 
 
 def test_a_bin_is_sent_before_what_comes_late():
-    """Worker 0 gets no data frames, and sends its second layer's rows anyway.
-
-    Some of its bins have no remote neighbour, so that they do not wait for the first layer.
-    """
+    """Worker 0 gets no data frames, and sends the second layer's rows of bins of its own."""
     data = load_dataset("digits")
     assignment = (np.arange(data.vertices) >= 900).astype(np.int32)
     schedules = binned_schedules(data.graph, assignment, 2)

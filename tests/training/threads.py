@@ -59,11 +59,7 @@ class ThreadSums(GradientSums):
 def train_parts(
     data, assignment, transports, shape, options, distributed, *, compression=None, kept=None
 ):
-    """Return what each worker has reported, and its weights.
-
-    `distributed(model, part, transport)` is a context manager that yields the remote sums. `kept`
-    takes the gradient sums of the workers.
-    """
+    """Return reports and weights; `distributed(model, part, transport)` yields the remote sums."""
     parts = list(partition_dataset(data, assignment))
     shared = (threading.Barrier(len(parts), timeout=seconds_here(60)), [])
     torch.manual_seed(0)

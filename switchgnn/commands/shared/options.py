@@ -33,14 +33,8 @@ from switchgnn.planner.partition.metis_leaf_spine import partition_for_leaf_spin
 from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanRequest
 from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
-from switchgnn.topologies import (
-    Backend,
-    Bmv2Log,
-    FlowLimits,
-    KeptPorts,
-    choose,
-    usual_limits,
-)
+from switchgnn.topologies import Backend, Bmv2Log, FlowLimits, choose, usual_limits
+from switchgnn.topologies.kept_fabric import KeptPorts
 
 _LAST_PORT = 65_535
 _LEAVES, _SPINES = 2, 1

@@ -147,11 +147,7 @@ def remote_edges(graph, assignment, direction):
 
 
 def exact_sums(graph, assignment, features, direction=Direction.FORWARD):
-    """float64 sums over remote neighbours, and a bound on what float32 may be off.
-
-    A float32 sum of n numbers in any order, here in at most two steps, is off by at most
-    (n + 1) · 2^-23 times the sum of their magnitudes.
-    """
+    """float64 sums over remote neighbours; float32 may be off by (n + 1) · 2^-23 of magnitudes."""
     matrix = remote_edges(graph, assignment, direction)
     doubles = features.astype(np.float64)
     sizes = np.asarray(matrix.sum(axis=1)) + 1

@@ -187,10 +187,7 @@ def test_who_attends_answers_for_the_rounds_behind_it(in_background):
 
 
 def test_a_farewell_acknowledges_all_that_came_before():
-    """All acknowledgements of one worker are lost; that it leaves is as good as they are.
-
-    The rows are few enough for the window: otherwise the other worker would wait with the rest.
-    """
+    """That a worker leaves is as good as its lost acknowledgements; the rows fit the window."""
     case = NothingAcknowledged(Pace(timeout=1.5))
     check_round(case.transports, *case.graph, case.features)
     assert case.dropped

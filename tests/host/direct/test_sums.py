@@ -154,10 +154,7 @@ def case():
 def sampled(case, calls, hub=None, **options):
     graph, assignment, _ = case
     transports = on_hub(
-        copy_schedules(graph, assignment, SAMPLERS),
-        hub=hub,
-        sampling=Sampling(0.4, 0),
-        **options,
+        copy_schedules(graph, assignment, SAMPLERS), hub=hub, sampling=Sampling(0.4, 0), **options
     )
     return exchange(transports, parts_of(assignment, SAMPLERS), calls), transports
 

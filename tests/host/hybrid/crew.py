@@ -19,10 +19,7 @@ from tests.support.speed import pace_here
 
 @contextmanager
 def crew(bed, *, faults="", pace=PATIENT, mtu="1500", on_block=None):
-    """A transport for each worker of the bed's plan, on its installed session.
-
-    `on_block` is called with each block that is done.
-    """
+    """A transport for each worker of the bed's plan; `on_block` is called with each block done."""
     plan = bed.plan
     left = {direction: plan.left(direction) for direction in BOTH}
     schedules = left_schedules(bed.graph, plan.assignment, bed.workers, left)

@@ -100,11 +100,7 @@ def test_features_do_not_wait_for_a_slow_worker(graph):
 
 
 def test_who_computes_is_not_asked_for_features(graph):
-    """Until all are in the round nothing can be lost that a question would bring back.
-
-    The clock moves only while one worker computes. Afterwards no answer is late, however busy the
-    machine is; a worker that asks anyway has counted the time before the round was open.
-    """
+    """Until all are in the round no question helps; the clock moves only while one computes."""
     clock = HandClock(1000.0)
     team, seen = made(graph, clock=clock)
     others = set(range(1, WORKERS))

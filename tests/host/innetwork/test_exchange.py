@@ -10,10 +10,7 @@ from switchgnn.host import FeatureError, InNetworkExchange, Pace
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork import units
-from switchgnn.host.innetwork.errors import (
-    PlanMismatchError,
-    RoundMismatchError,
-)
+from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.wire.header import Kind, unpack_header
 from switchgnn.planner import Direction, build_plan, graph_from_edges, reference_sums
@@ -301,10 +298,7 @@ def test_lost_features_and_sums_are_repaired(graph, kind, how_many, send, pools)
 
 
 def test_a_fetched_feature_serves_every_sum_that_needs_it(graph):
-    """Lose everything inside: each worker fetches each remote neighbour once.
-
-    Also those that are never sent as they are, but in partial sums only.
-    """
+    """Each worker fetches each remote neighbour once, also those in partial sums only."""
     plan = plan_of(graph, 3, slots=64, send="cover")
     sent = {int(source) for part in plan.workers for source in part.send_source}
     assert {int(source) for part in plan.workers for source in part.neighbour_vertex} - sent

@@ -49,10 +49,7 @@ class Asking:
         endpoint = Endpoint(0, SESSION, self.link, ADDRESSES, Pace())
         self.round_trip = endpoint.round_trip
         self.receiver = SumReceiver(
-            endpoint,
-            schedule,
-            unit=Unit(1, schedule.block_id, 0),
-            began=self.now,
+            endpoint, schedule, unit=Unit(1, schedule.block_id, 0), began=self.now
         )
 
     def time_out(self):

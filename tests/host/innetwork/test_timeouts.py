@@ -448,10 +448,7 @@ def test_what_overtakes_the_advance_is_kept(kind, fragment):
 
 
 def test_a_unit_begins_when_the_older_ones_are_sent():
-    """Repetitions of the older one leave room in the window, which its other features need.
-
-    With an incomplete group of each unit in a narrow window, nothing would be acknowledged.
-    """
+    """Repetitions of the older one leave room in the window, which its other features need."""
     endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=2 * GROUP))
     barrier = Barrier(endpoint, workers=2, pools=2, plan_id=1)
     units = UnitExchange(endpoint, Inbox(endpoint, None, None), barrier=barrier, pools=2)

@@ -46,10 +46,7 @@ def second(number=0, **options):
 
 
 class ScriptedLink(Link):
-    """A link whose frames a test puts in; like a socket's, its batches share a room.
-
-    `keeps`: whether it has a second room.
-    """
+    """A link whose frames a test puts in; `keeps`: whether it has a second room for batches."""
 
     def __init__(self, *, keeps=True):
         self._keeps = keeps

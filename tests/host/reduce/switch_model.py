@@ -1,7 +1,4 @@
-"""A switch that reduces, made of a dictionary, and a network in memory on a hand clock.
-
-Both share only the header codec with the product.
-"""
+"""A reducing switch of a dictionary, and a network on a hand clock; the header codec is ours."""
 
 import heapq
 import random

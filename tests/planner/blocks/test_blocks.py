@@ -279,18 +279,6 @@ def test_a_poor_partition_is_repaired(monkeypatch, parts_of, slots):
     check_edges(boundary, mlgp(boundary, slots, 0), slots)
 
 
-def test_the_greedy_cut_makes_progress(monkeypatch):
-    def scatter(source, destination, *, vertices, parts, seed):
-        return (np.arange(vertices) // 2).astype(np.int32)
-
-    monkeypatch.setattr(blocks_mlgp, "partition_vertices", scatter)
-    # Parts {0,1} {2,3} {4,5}, and no edge inside any of them.
-    boundary = everyone_apart(graph_of([0, 0, 1, 2], [2, 4, 3, 5], 6))
-    block = mlgp(boundary, 2, 0)
-    check_edges(boundary, block, 2)
-    assert block.max() == 4
-
-
 @pytest.mark.parametrize(
     ("module", "strategy"), [(blocks_mlgp, mlgp), (blocks_destination, destination)]
 )
@@ -463,10 +451,11 @@ def test_the_best_plan_knows_the_leaves():
 
     attached = even_leaf_spine(8, 4, 2)
     star, over = chosen(SPARSE, 40), chosen(SPARSE, 40, leaf_spine=attached)
-    assert over.blocks == f"{star.blocks}:4:2"
+    assert (over.partition, over.blocks) == ("metis-leaf-spine:4", f"{star.blocks}:4:2")
+    assert "4 leaves" in over.because["partition"]
     assert "spread over the workers" in over.because["blocks"]
     assert "spread" not in star.because["blocks"]
-    assert chosen(SPARSE, 40, leaf_spine=even_leaf_spine(8, 1, 2)).blocks == star.blocks
+    assert chosen(SPARSE, 40, leaf_spine=even_leaf_spine(8, 1, 2)) == star
     assert chosen(SPARSE, 600, leaf_spine=attached).blocks == "destination-cover"
     completing = chosen(SPARSE, 40, leaf_spine=attached, leaves_complete=True)
     assert completing.blocks == f"{star.blocks}:4:0"

@@ -1,7 +1,4 @@
-"""Predicted times against times worked out by hand, and queues against a loop.
-
-tests/simulator/test_predictions.py compares the same predictions with the simulator.
-"""
+"""Predicted times against times worked out by hand, and queues against a loop."""
 
 from dataclasses import replace
 

@@ -157,13 +157,6 @@ def test_a_line_of_sizes_is_no_edge(tmp_path, text, vertices, ids):
     assert len(graph.indices) == 2 * (text.count("\n") - (vertices == 6))
 
 
-@pytest.mark.parametrize("text", ["0 1 0.5\n1 2 1.5\n", "u,v,w,t\n0,1,x,\n1,2,y,3\n"])
-def test_weights_can_be_ignored(tmp_path, text):
-    spec = write(tmp_path, text)
-    assert "--ignore-weights" in refused(spec)
-    assert pairs(load_graph(spec, edge_weights=False, directed=True)) == [(0, 1), (1, 2)]
-
-
 @pytest.mark.parametrize(
     ("text", "column"),
     [
@@ -238,11 +231,7 @@ def test_the_third_column_is_the_weight_of_both_directions(tmp_path, text):
         ("w,u,v\n2,0,1\n1,2\n", 3, "2 columns"),
         ("0 1 0.5\n1 2 x\n", 2, "has the weight 'x'; expected two vertex ids and a finite weight."),
         ("0 1 inf\n", 1, "has the weight 'inf'; expected two vertex ids and a finite weight."),
-        (
-            "0 1 2\n0 21 nan\n",
-            2,
-            "'0 21 nan' has the weight 'nan'; expected two vertex ids and ",
-        ),
+        ("0 1 2\n0 21 nan\n", 2, "'0 21 nan' has the weight 'nan'; expected two vertex ids and "),
     ],
 )
 def test_a_line_without_a_weight_is_named(tmp_path, text, line, part):
@@ -633,12 +622,7 @@ def test_wrong_types_and_lengths_are_refused():
     with reports("not a 1-D array of <i8"):
         Graph(np.array([0, 0], dtype=np.int32), np.array([], dtype=np.int32), "g")
     for part, u, v, options in (
-        (
-            "array labels: it has",
-            [0],
-            [1],
-            {"labels": np.zeros(3, dtype=np.int64)},
-        ),
+        ("array labels: it has", [0], [1], {"labels": np.zeros(3, dtype=np.int64)}),
         ("float32", [0], [1], {"features": np.zeros((4, 2))}),
         ("0 vertices", [], [], {"vertices": 0}),
         ("outside", [0], [4], {}),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
-from switchgnn.planner import Direction, PlanContext, load_graph, partition_workers
+from switchgnn.planner import Direction, load_graph, partition_workers
 from switchgnn.planner.costs.report import report_leaf_spine_direction
 from switchgnn.planner.partition import metis_leaf_spine as module
 from switchgnn.planner.partition.cdfgnn import by_degree_sum, cdfgnn, stream_vertices
@@ -16,7 +16,6 @@ from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sum
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine, partition_for_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.planner.presets import preset_strategies
 from tests.planner.helpers import (
     boundary_of,
     check_everybody_has_a_vertex,
@@ -123,19 +122,6 @@ def test_every_worker_gets_a_vertex(graph, workers, leaves, seed, compared):
         check_everybody_has_a_vertex(make, graph, workers, seed)
 
 
-def test_best_knows_the_leaves():
-    def choice(preset, leaf_spine):
-        return preset_strategies(
-            preset, GRAPHS["random"], PlanContext(8, 50, leaf_spine=leaf_spine)
-        )
-
-    on_leaves = choice("best", even_leaf_spine(8, 4, 2))
-    assert on_leaves.partition == "metis-leaf-spine:4"
-    assert "4 leaves" in on_leaves.because["partition"]
-    assert choice("best", even_leaf_spine(8, 1, 1)) == choice("best", None)
-    assert choice("paper", even_leaf_spine(8, 4, 2)) == choice("paper", None)
-
-
 def slots_needed(plan, leaf_spine, direction):
     """Of each leaf and each spine, from what the workers await."""
     leaf_of = leaf_spine.leaf_of_worker
@@ -215,11 +201,7 @@ def most_of(vertices, workers):
 
 
 def check_steps(graph, leaf_spine, gamma, stream):
-    """The oracle: each vertex is at a worker of the least score, which is the one recorded.
-
-    All copies are counted anew for each worker that a vertex could go to: those that there would
-    be, less those that there are.
-    """
+    """The oracle: each vertex is at a worker of the least score, all copies counted anew."""
     vertices, workers = graph.vertices, leaf_spine.workers
     assert sorted(stream.order.tolist()) == list(range(vertices))
     source, destination = graph.edges()
@@ -275,14 +257,6 @@ def test_no_worker_gets_too_many_vertices(graph, workers, leaves, seed, gamma):
     check_everybody_has_a_vertex(make, graph, workers, seed)
     shares = np.bincount(make(graph, workers, seed))
     assert shares.max() <= most_of(graph.vertices, workers)
-
-
-def test_a_worker_that_the_stream_leaves_empty_gets_a_vertex():
-    """The source of the only edge costs its worker no work, so both ends go there."""
-    graph = graph_of([0], [1], 2, directed=True)
-    stream = stream_vertices(graph, even_leaf_spine(2, 1, 1), 0, 0.0)
-    assert stream.assignment.tolist() == [0, 0]
-    assert sorted(cdfgnn(graph, 2, 0, leaves=1, gamma=0.0).tolist()) == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,8 @@ from switchgnn.planner import build_plan, load_assignment, partition_workers
 from switchgnn.planner.partition import metis
 from switchgnn.planner.partition import simple as partition_boundary
 from switchgnn.planner.partition.g3 import g3
-from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
-from switchgnn.planner.partition.simple import (
-    balanced_boundary,
-    boundary_loads,
-    chunk,
-    shuffled,
-)
+from switchgnn.planner.partition.metis import partition_vertices
+from switchgnn.planner.partition.simple import balanced_boundary, boundary_loads, chunk, shuffled
 from switchgnn.planner.partition.workers import check_assignment
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.planner.helpers import (
@@ -168,16 +163,6 @@ def test_bad_assignments():
     ):
         with reports(part):
             check_assignment(graph_of([0], [1], 4), 2, np.array(assignment))
-
-
-def test_the_wrapper_takes_directions_duplicates_and_loops():
-    source = np.array([0, 0, 1, 2, 2, 3, 3])
-    destination = np.array([1, 1, 0, 2, 3, 3, 4])
-    indptr, indices = symmetric_rows(source, destination, 6)
-    assert indptr.tolist() == [0, 1, 2, 3, 5, 6, 6]
-    assert indices.tolist() == [1, 0, 3, 2, 4, 3]
-    part = partition_vertices(source, destination, vertices=6, parts=2, seed=-5)
-    assert set(part.tolist()) == {0, 1}
 
 
 def test_boundary_edges():

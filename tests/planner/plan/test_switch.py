@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import Direction, load_graph, reference_sums
+from switchgnn.planner import load_graph, reference_sums
 from switchgnn.planner.blocks.mlgp import mlgp
-from switchgnn.planner.costs.report import predict_leaf_spine
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES, place_destinations, slots_per_bank
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
@@ -45,23 +44,6 @@ def test_any_leaf_spine_makes_the_sums_of_one_switch(case, slots, leaves, spines
     features = random_features(graph)
     expected = reference_sums(graph, plan.assignment, features)
     assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)
-
-
-@pytest.mark.parametrize(("direction", "rows"), [(Direction.FORWARD, 1), (Direction.BACKWARD, 4)])
-def test_prediction_is_what_crosses(direction, rows):
-    graph = random_graph(60, 300, 3, directed=True)
-    plan = plan_of(graph, 6, 10, directions="both", send="cover", rows=rows)
-    leaf_spine = even_leaf_spine(6, 3, 2)
-    parts = split_for_leaf_spine(plan, leaf_spine)
-    check_routes(plan, parts)
-    features = random_features(graph)
-    found = replay_leaf_spine(plan, parts, features, direction)
-    expected = reference_sums(graph, plan.assignment, features, direction)
-    assert np.array_equal(found.sums, expected)
-    said = predict_leaf_spine(parts, plan.manifest.direction(direction), rows)
-    assert [list(row) for row in said.partial_sums] == found.partial_sums.tolist()
-    assert [list(row) for row in said.sums] == found.sums_down.tolist()
-    assert said.packets == found.partial_sums.sum() + found.sums_down.sum()
 
 
 def test_one_leaf_is_the_single_switch():

@@ -5,12 +5,7 @@ import torch
 from torch import nn
 
 from switchgnn.training.layers import dropout
-from switchgnn.training.layers.dropout import (
-    Draws,
-    VertexDropout,
-    begin_epoch,
-    drop_by_vertex,
-)
+from switchgnn.training.layers.dropout import Draws, VertexDropout, begin_epoch, drop_by_vertex
 
 VERTICES, COLUMNS = 2000, 64
 

@@ -284,11 +284,7 @@ def unchanged(features, _number):
 
 
 def passes_on_two(make, inputs=unchanged, *, precompute=True, evaluate=()):
-    """Check four passes, those in `evaluate` without gradients, and the last one's gradients.
-
-    Return the exchanges of a worker, and how many passes used kept sums. `inputs` is called with a
-    part's features and the number of the pass.
-    """
+    """Check four passes and the last gradients; return exchanges and passes with kept sums."""
     data = make_data(3, directed=True)
     assignment = np.arange(data.vertices) % 2
     gathering = Gathering(data.graph, assignment)

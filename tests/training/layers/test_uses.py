@@ -1,7 +1,4 @@
-"""What people do with models, on several workers: the result of one process.
-
-`docs/models.md` lists these uses in one table, which the last test compares with the names here.
-"""
+"""What people do with models (the table of docs/models.md) gives the result of one process."""
 
 import copy
 import io
@@ -198,10 +195,7 @@ DIRECTED = ("edges reversed", "edges reversed outside", "DirGNNConv", "flow from
 
 
 def together(make, use, data, targets, *, state=None, epoch=None, rows_of=None):
-    """Return what `use` returns for all workers: rows in the order of ids, and added shares.
-
-    `rows_of` gives a worker the rows of other vertices, in place of a transport that copies.
-    """
+    """Return what `use` returns for all workers; `rows_of` gives the rows of other vertices."""
     ends = None
     if rows_of is None and not check_layers(make(), copies=True):
         ends = on_hub(copy_schedules(data.graph, assigned(data.vertices), WORKERS))
