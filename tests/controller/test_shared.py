@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.base.network import network_on
+from switchgnn.commands.shared.switch_state import jobs_table
 from switchgnn.controller import DesiredStates, Share, SwitchPlan, install_each
 from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.controls.banks import SHARED_AGE, SlotLimits
-from switchgnn.controller.show import NO_TABLES, jobs_table, show
+from switchgnn.controller.show import NO_TABLES, show
 from switchgnn.p4src import load_program, load_strawman
 from tests.controller.plans import make_plan
 
