@@ -196,14 +196,13 @@ class _Watcher:
         for client in self.clients:
             client.open()
             self._give_back(client)
+            self._keep(client)
         if self.own is not None:
             report = self.own.bring(self._session)
             # Its workers are in that session: a restarted switch must return to it.
             self._session = report.session
             for client, sentence in zip(self.clients, report.sentences(), strict=True):
                 self._tell(WatchEventKind.INSTALLED, client, sentence)
-        for client in self.clients:
-            self._keep(client)
 
     def _give_back(self, client: P4RuntimeClient) -> None:
         """Write what a switch had before it restarted; its windows of tags are lost."""
@@ -239,7 +238,7 @@ class _Watcher:
         if not client.alive:
             return False
         if client.get_pipeline_cookie() != program_cookie(self.program):
-            return known is None
+            return known is None and self.own is None
         job = Job(_layout(self.program))
         if known is not None and not job.newest(client.read_default(job.table)):
             return False

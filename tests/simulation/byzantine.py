@@ -395,6 +395,18 @@ _REMEMBERED = 8
 _ABOUT_THE_PLAN, _OF_THOSE_THAT_PASSED, _AHEAD = 0.4, 0.4, 0.15
 _SESSION_SHIFT = 24
 _MAC_BYTES, _WITH_ADDRESSES = 12, 0.5
+# The shares of frames about another job, of these those of its workers, and those whose block would
+# be the other job's, counted from the beginning of this one's.
+_ABOUT_THE_OTHER, _OVERHEARD, _MOVED = 0.5, 0.6, 0.5
+
+
+@dataclass(frozen=True)
+class OtherJob:
+    """What a Byzantine worker knows of another job of its switch."""
+
+    generator: Generator  # of frames about its plan
+    ports: frozenset[int]
+    moves: tuple[int, ...]  # what to add to numbers of blocks
 
 
 class ByzantineWorker:
@@ -416,6 +428,12 @@ class ByzantineWorker:
         self._left = 0
         self._raves = False
         self._gaps = (0.0, 0.0)
+        self._other: OtherJob | None = None
+        self._overheard: deque[bytes] = deque(maxlen=_REMEMBERED * len(Kind))
+
+    def know(self, other: OtherJob) -> None:
+        """Send frames about another job too."""
+        self._other = other
 
     def rave(self, seconds: float) -> None:
         """Send arbitrary frames for some seconds, or up to a number."""
@@ -434,11 +452,17 @@ class ByzantineWorker:
         """Remember frames of the worker's process."""
         if port == self._port:
             self._remember(frame for frame in frames if frame not in self._own)
+        self._overhear(port, frames)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Remember frames for it."""
         if port == self._port:
             self._remember(frames)
+        self._overhear(port, frames)
+
+    def _overhear(self, port: int, frames: list[bytes]) -> None:
+        if self._other is not None and port in self._other.ports:
+            self._overheard.extend(frame for frame in frames if len(frame) >= BODY_AT)
 
     def _remember(self, frames: Iterable[bytes]) -> None:
         for frame in frames:
@@ -463,6 +487,8 @@ class ByzantineWorker:
         self._scheduler.after(gap, self._fire)
 
     def _frame(self) -> bytes:
+        if self._other and self._overheard and self._random.random() < _ABOUT_THE_OTHER:
+            return self._frame_of(self._other)
         sort = self._random.random()
         if sort < _ABOUT_THE_PLAN:
             return self._generator.shot().aim(*self._present())
@@ -475,6 +501,19 @@ class ByzantineWorker:
         raw = self._random.randbytes(int(ON_A_WIRE ** self._random.random()))
         with_addresses = self._passed and self._random.random() < _WITH_ADDRESSES
         return next(iter(self._passed.values()))[-1][:_MAC_BYTES] + raw if with_addresses else raw
+
+    def _frame_of(self, other: OtherJob) -> bytes:
+        draw, overheard = self._random, self._random.choice(self._overheard)
+        frame = bytearray(overheard)
+        if draw.random() > _OVERHEARD:
+            number = read_field(overheard, "round")
+            present = number >> _SESSION_SHIFT, number & LAST_ROUND
+            frame = bytearray(other.generator.shot().aim(*present))
+        if draw.random() < _MOVED and len(frame) >= BODY_AT:
+            block = read_field(frame, "block_id") + draw.choice(other.moves)
+            write_header(frame, block_id=block)
+            seal(frame)
+        return bytes(frame)
 
     def _present(self) -> tuple[int, int]:
         """Return session and round of the last barrier that has passed."""
@@ -505,6 +544,18 @@ def generator_for(
     facts = facts_of(subject.plan, scenario.width, spines)
     macs = [topology.station(other).mac for other in range(scenario.workers)]
     return generator_between(facts, random, topology.addresses(worker), macs)
+
+
+def other_job(subject: PlannedSubject, other: PlannedSubject, width: int, own: Random) -> OtherJob:
+    """Return what the workers of a subject know of another one, with the addresses of theirs."""
+    topology, workers = other.topology, range(other.topology.workers)
+    macs = [topology.station(worker).mac for worker in workers]
+    addresses = subject.topology.addresses(0)
+    return OtherJob(
+        generator_between(facts_of(other.plan, width), own, addresses, macs),
+        frozenset(map(topology.port, workers)),
+        (subject.plan.manifest.blocks, -other.plan.manifest.blocks),
+    )
 
 
 def generator_between(
