@@ -428,12 +428,8 @@ class ByzantineWorker:
         self._left = 0
         self._raves = False
         self._gaps = (0.0, 0.0)
-        self._other: OtherJob | None = None
+        self.other: OtherJob | None = None  # that its frames are about, too
         self._overheard: deque[bytes] = deque(maxlen=_REMEMBERED * len(Kind))
-
-    def know(self, other: OtherJob) -> None:
-        """Send frames about another job too."""
-        self._other = other
 
     def rave(self, seconds: float) -> None:
         """Send arbitrary frames for some seconds, or up to a number."""
@@ -461,7 +457,7 @@ class ByzantineWorker:
         self._overhear(port, frames)
 
     def _overhear(self, port: int, frames: list[bytes]) -> None:
-        if self._other is not None and port in self._other.ports:
+        if self.other is not None and port in self.other.ports:
             self._overheard.extend(frame for frame in frames if len(frame) >= BODY_AT)
 
     def _remember(self, frames: Iterable[bytes]) -> None:
@@ -487,8 +483,8 @@ class ByzantineWorker:
         self._scheduler.after(gap, self._fire)
 
     def _frame(self) -> bytes:
-        if self._other and self._overheard and self._random.random() < _ABOUT_THE_OTHER:
-            return self._frame_of(self._other)
+        if self.other and self._overheard and self._random.random() < _ABOUT_THE_OTHER:
+            return self._frame_of(self.other)
         sort = self._random.random()
         if sort < _ABOUT_THE_PLAN:
             return self._generator.shot().aim(*self._present())
@@ -503,15 +499,13 @@ class ByzantineWorker:
         return next(iter(self._passed.values()))[-1][:_MAC_BYTES] + raw if with_addresses else raw
 
     def _frame_of(self, other: OtherJob) -> bytes:
-        draw, overheard = self._random, self._random.choice(self._overheard)
-        frame = bytearray(overheard)
+        draw, frame = self._random, bytearray(self._random.choice(self._overheard))
         if draw.random() > _OVERHEARD:
-            number = read_field(overheard, "round")
-            present = number >> _SESSION_SHIFT, number & LAST_ROUND
-            frame = bytearray(other.generator.shot().aim(*present))
+            number = read_field(frame, "round")
+            shot = other.generator.shot()
+            frame = bytearray(shot.aim(number >> _SESSION_SHIFT, number & LAST_ROUND))
         if draw.random() < _MOVED and len(frame) >= BODY_AT:
-            block = read_field(frame, "block_id") + draw.choice(other.moves)
-            write_header(frame, block_id=block)
+            write_header(frame, block_id=read_field(frame, "block_id") + draw.choice(other.moves))
             seal(frame)
         return bytes(frame)
 
@@ -546,15 +540,17 @@ def generator_for(
     return generator_between(facts, random, topology.addresses(worker), macs)
 
 
-def other_job(subject: PlannedSubject, other: PlannedSubject, width: int, own: Random) -> OtherJob:
-    """Return what the workers of a subject know of another one, with the addresses of theirs."""
-    topology, workers = other.topology, range(other.topology.workers)
+def other_job(
+    scenario: Scenario, subject: PlannedSubject, blocks: int, own: Addresses, random: Random
+) -> OtherJob:
+    """Return what a worker with a plan of some blocks, and its addresses, knows of another job."""
+    topology, workers = subject.topology, range(scenario.workers)
     macs = [topology.station(worker).mac for worker in workers]
-    addresses = subject.topology.addresses(0)
+    facts = facts_of(subject.plan, scenario.width)
     return OtherJob(
-        generator_between(facts_of(other.plan, width), own, addresses, macs),
+        generator_between(facts, random, own, macs),
         frozenset(map(topology.port, workers)),
-        (subject.plan.manifest.blocks, -other.plan.manifest.blocks),
+        (blocks, -facts.blocks),
     )
 
 

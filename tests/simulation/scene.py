@@ -234,8 +234,10 @@ class Scene:
                 )
                 second = self.other
                 if second is not None and switch is second.switches[0]:
-                    byzantine.know(
-                        other_job(self.subject, second.subject, second.scenario.width, source)
+                    blocks = self.subject.plan.manifest.blocks
+                    own = self.subject.topology.addresses(number)
+                    byzantine.other = other_job(
+                        second.scenario, second.subject, blocks, own, source
                     )
                 switch.onlookers.append(byzantine)
 

@@ -88,6 +88,8 @@ class VirtualController:
         self._task: Task | None = None
         self._stop: _Stop | None = None
         self._orders: list[Order] = []
+        # those whose workers wait for the others: with the session, and starts of switches so far
+        self._installed: list[tuple[Order, int, int]] = []
         self._removes = False
 
     def open_session(self, order: Order) -> None:
@@ -141,6 +143,8 @@ class VirtualController:
         while True:
             while self._orders:
                 self._install(task, self._orders[0])
+                if not self._orders:
+                    self._begin_workers()
             self._watch(task)
             # The next session may have been asked for before this one was left.
             if not self._orders:
@@ -159,12 +163,29 @@ class VirtualController:
                     client.close()
             task.sleep(int(_AGAIN * SECOND))
 
+    def _begin_workers(self) -> None:
+        """Let the workers of all installed jobs begin; install again what was lost meanwhile."""
+        installed, self._installed = self._installed, []
+        for order, session, starts in installed:
+            if starts == self._starts:
+                order.ready(session)
+            else:
+                self._orders.append(order)
+
+    @property
+    def _starts(self) -> int:
+        return sum(line.switch.starts for line in self._lines)
+
     def _remove(self, clients: list[P4RuntimeClient]) -> None:
         for client in clients:
             client.open()
             # It may be gone already, or the switch may have restarted.
             with suppress(UnknownJobError, PipelineMissingError):
                 remove_job(client, DEFAULT_JOB)
+        self._installed = [
+            (order, session, 0 if order.job == DEFAULT_JOB else starts)
+            for order, session, starts in self._installed
+        ]
         self._scheduler.trace.note(_NAME, "has removed the job")
 
     def _install(self, task: Task, order: Order) -> None:
@@ -183,7 +204,7 @@ class VirtualController:
         self.watching = False
         self._scheduler.trace.note(_NAME, f"has installed session {session}")
         self._orders.remove(order)
-        order.ready(session)
+        self._installed.append((order, session, self._starts))
 
     def _watch(self, task: Task) -> None:
         stop = self._stop = _Stop(task)
