@@ -71,8 +71,7 @@ class SwitchInstall:
 
     def without(self, name: str) -> SwitchContents:
         """Return what the switch had before, but for a job."""
-        own = [each for each in self.jobs if each.name == name]
-        return self._before.without(own[0]) if own else self._before
+        return self._before.only([each for each in self.jobs if each.name != name])
 
     def refuse_others(self, job: int) -> None:
         """Refuse to empty the switch's registers while it has other jobs."""

@@ -54,22 +54,33 @@ class JobsApart(SwitchCheck):
         if other.job.session in {packet.session for packet in packets}:
             self.tell(f"a packet of the other job leaves through port {port}")
 
+    def session_ends(self):
+        # Late frames arrive after it.
+        if self._known:
+            state, part = self.scene.switches[0].engine.state, Part(self.scene)
+            names = {name: each.cells for name, each in state.registers.items()}
+            names |= {name: each.packets for name, each in state.counters.items()}
+            held = {name: part.of(cells) for name, cells in names.items()}
+            session, given = self.scene.job.session, self._given.hexdigest()
+            self.held = {"session": session, "frames given": given, **held}
+
     def conclude(self, *, in_time):
-        scene, (switch, *_) = self.scene, self.scene.switches
-        if not scene.is_second or not self._began or self._elsewhere or switch.starts > 1:
+        if not self._known:
             return
-        state, part = switch.engine.state, Part(scene)
-        outcomes = part.of(state.counters["SwitchIngress.outcome.outcome"].packets)
+        counters = self.scene.switches[0].engine.state.counters
+        outcomes = Part(self.scene).of(counters["SwitchIngress.outcome.outcome"].packets)
         wrong = [each.name for each in _NEVER if outcomes[each]]
         if wrong or sum(outcomes) != self._taken:
             self.tell(
                 f"the switch has counted {sum(outcomes)} frames of the second job, whose workers "
                 f"have sent {self._taken}; some are {wrong}"
             )
-        names = {name: each.cells for name, each in state.registers.items()}
-        names |= {name: each.packets for name, each in state.counters.items()}
-        held = {name: part.of(cells) for name, cells in names.items()}
-        self.held = {"session": scene.job.session, "frames given": self._given.hexdigest(), **held}
+
+    @property
+    def _known(self):
+        """Whether the part of the second job is known, and has all that it got."""
+        started = self.scene.switches[0].starts == 1 and self._began
+        return self.scene.is_second and started and not self._elsewhere
 
 
 class Part:

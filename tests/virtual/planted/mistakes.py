@@ -72,7 +72,14 @@ TWO_JOBS = replace(
     incidents=(Incident(IncidentKind.BYZANTINE, "w1", 500, 0.02),),
 )
 _BUNDLED = replace(_JOB, seed=2, graph="random:60:150:1", rows=2, slots=8, send="cover")
-BUNDLES = replace(_BUNDLED, second=_BUNDLED, second_first=True, incidents=TWO_JOBS.incidents)
+# The first job is killed, and otherwise the last one on the shelf.
+BUNDLES = replace(
+    _BUNDLED,
+    rounds=8,
+    second=_BUNDLED,
+    second_first=True,
+    incidents=(Incident(IncidentKind.KILL, "w1", 300),),
+)
 _REDUCING = replace(_JOB, seed=2, reduces=(Tensor(1_000), Tensor(300)))
 REDUCING = replace(TWO_JOBS, reduces=_REDUCING.reduces, second=_REDUCING)
 
