@@ -395,6 +395,18 @@ _REMEMBERED = 8
 _ABOUT_THE_PLAN, _OF_THOSE_THAT_PASSED, _AHEAD = 0.4, 0.4, 0.15
 _SESSION_SHIFT = 24
 _MAC_BYTES, _WITH_ADDRESSES = 12, 0.5
+# The shares of frames about another job, of these those of its workers, and those whose block would
+# be the other job's, counted from the beginning of this one's.
+_ABOUT_THE_OTHER, _OVERHEARD, _MOVED = 0.5, 0.6, 0.5
+
+
+@dataclass(frozen=True)
+class OtherJob:
+    """What a Byzantine worker knows of another job of its switch."""
+
+    generator: Generator  # of frames about its plan
+    ports: frozenset[int]
+    moves: tuple[int, ...]  # what to add to numbers of blocks
 
 
 class ByzantineWorker:
@@ -416,6 +428,8 @@ class ByzantineWorker:
         self._left = 0
         self._raves = False
         self._gaps = (0.0, 0.0)
+        self.other: OtherJob | None = None  # that its frames are about, too
+        self._overheard: deque[bytes] = deque(maxlen=_REMEMBERED * len(Kind))
 
     def rave(self, seconds: float) -> None:
         """Send arbitrary frames for some seconds, or up to a number."""
@@ -434,11 +448,17 @@ class ByzantineWorker:
         """Remember frames of the worker's process."""
         if port == self._port:
             self._remember(frame for frame in frames if frame not in self._own)
+        self._overhear(port, frames)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
         """Remember frames for it."""
         if port == self._port:
             self._remember(frames)
+        self._overhear(port, frames)
+
+    def _overhear(self, port: int, frames: list[bytes]) -> None:
+        if self.other is not None and port in self.other.ports:
+            self._overheard.extend(frame for frame in frames if len(frame) >= BODY_AT)
 
     def _remember(self, frames: Iterable[bytes]) -> None:
         for frame in frames:
@@ -463,6 +483,8 @@ class ByzantineWorker:
         self._scheduler.after(gap, self._fire)
 
     def _frame(self) -> bytes:
+        if self.other and self._overheard and self._random.random() < _ABOUT_THE_OTHER:
+            return self._frame_of(self.other)
         sort = self._random.random()
         if sort < _ABOUT_THE_PLAN:
             return self._generator.shot().aim(*self._present())
@@ -475,6 +497,17 @@ class ByzantineWorker:
         raw = self._random.randbytes(int(ON_A_WIRE ** self._random.random()))
         with_addresses = self._passed and self._random.random() < _WITH_ADDRESSES
         return next(iter(self._passed.values()))[-1][:_MAC_BYTES] + raw if with_addresses else raw
+
+    def _frame_of(self, other: OtherJob) -> bytes:
+        draw, frame = self._random, bytearray(self._random.choice(self._overheard))
+        if draw.random() > _OVERHEARD:
+            number = read_field(frame, "round")
+            shot = other.generator.shot()
+            frame = bytearray(shot.aim(number >> _SESSION_SHIFT, number & LAST_ROUND))
+        if draw.random() < _MOVED and len(frame) >= BODY_AT:
+            write_header(frame, block_id=read_field(frame, "block_id") + draw.choice(other.moves))
+            seal(frame)
+        return bytes(frame)
 
     def _present(self) -> tuple[int, int]:
         """Return session and round of the last barrier that has passed."""
@@ -505,6 +538,20 @@ def generator_for(
     facts = facts_of(subject.plan, scenario.width, spines)
     macs = [topology.station(other).mac for other in range(scenario.workers)]
     return generator_between(facts, random, topology.addresses(worker), macs)
+
+
+def other_job(
+    scenario: Scenario, subject: PlannedSubject, blocks: int, own: Addresses, random: Random
+) -> OtherJob:
+    """Return what a worker with a plan of some blocks, and its addresses, knows of another job."""
+    topology, workers = subject.topology, range(scenario.workers)
+    macs = [topology.station(worker).mac for worker in workers]
+    facts = facts_of(subject.plan, scenario.width)
+    return OtherJob(
+        generator_between(facts, random, own, macs),
+        frozenset(map(topology.port, workers)),
+        (blocks, -facts.blocks),
+    )
 
 
 def generator_between(

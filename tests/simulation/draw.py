@@ -39,6 +39,9 @@ _ELEMENTS = (1, 7, 255, 256, 257, 257, 1_000, 5_000, 20_000)
 _ALL_SLOTS = 140_000, 200_000
 # The longest computation, in patiences.
 _PAUSES = (0.001, 0.001, 0.05, 3.0)
+# With a second job; of these, those whose first job is removed while it runs, those with bundles,
+# and those with a switch that has time for all.
+_SECOND, _REMOVED, _BUNDLES, _TIMELY = 1 / 12, 0.3, 0.25, 0.5
 # Kinds of restarts of a switch, and their shares.
 _KINDS = {IncidentKind.RESTART: 0.6, IncidentKind.TEAR: 0.4}
 
@@ -55,6 +58,7 @@ class Wish:
     reduces: bool = False  # whether each has all-reduces
     # whether each has fewer bits or caches, but for those with a Byzantine worker
     compression: bool = False
+    second: bool = False  # whether each has a second job
 
 
 def scenarios(wish: Wish) -> st.SearchStrategy[Scenario]:
@@ -78,8 +82,42 @@ def draw_scenario(source: Random, wish: Wish) -> Scenario:
             kind = source.choice((IncidentKind.RESTART, IncidentKind.TEAR, IncidentKind.TEAR))
             event, gone = _event(source, 6.0, 12.0), scenario.patience / 20 * source.random()
             incidents.append(Incident(kind, _switch(source, scenario), event, round(gone, 3)))
+    scenario = _with_pools(source, scenario)
+    # Drawn last, so that seeds keep what else they draw.
+    if wish.second or _rarely(source, _SECOND):
+        scenario = _with_second(source, scenario)
+        if _rarely(source, _REMOVED):
+            event = _event(source, 5.0, 9.0 + scenario.exchanges.bit_length())
+            gone = round(scenario.patience / 10 * source.random(), 3)
+            incidents.append(Incident(IncidentKind.REMOVE, "controller", event, gone))
     incidents.sort(key=lambda incident: incident.event)
-    return replace(_with_pools(source, scenario), incidents=tuple(incidents))
+    return replace(scenario, incidents=tuple(incidents))
+
+
+def _with_second(source: Random, scenario: Scenario) -> Scenario:
+    vertices, edges = source.choice(_SHAPES[:2])
+    share = source.choice((0.0, 0.0, 1.0 if scenario.patience == _PATIENCE else _IMPATIENT))
+    second = Scenario(
+        seed=source.randrange(2**32),
+        graph=f"random:{vertices}:{edges}:{source.randrange(_GRAPHS)}",
+        workers=2 if scenario.leaves else source.choice((2, 2, 3)),
+        slots=source.choice(_SLOTS),
+        send=source.choice(("multicast", "cover")),
+        width=source.choice((1, 32, 64)),
+        rounds=source.choice((2, 4, 8)),
+        window=source.choice((16, 2, 64)),
+        patience=scenario.patience,
+        up=_rates(source, share),
+        down=_rates(source, share),
+        reduces=source.choice(((), (Tensor(1_000), Tensor(257, TensorKind.FLOAT32)))),
+    )
+    second = _with_pools(source, second)
+    if _rarely(source, _TIMELY):
+        scenario = replace(scenario, turns=0, queue_rate=0.0)
+    if _rarely(source, _BUNDLES):
+        bundled = [replace(each, rows=2, lanes=32, width=32) for each in (scenario, second)]
+        scenario, second = (replace(each, bits=32, cache=False) for each in bundled)
+    return replace(scenario, second=second, second_first=source.random() < 0.5)
 
 
 def _rarely(source: Random, share: float) -> bool:

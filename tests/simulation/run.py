@@ -3,24 +3,35 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.controller.base.place import DEFAULT_JOB
 from switchgnn.host.base.compression import Compression
 from switchgnn.host.base.pace import Pace
 from switchgnn.planner.base.direction import Direction
 from tests.simulation.checks import all_checks
+from tests.simulation.checks.apart import JobsApart
 from tests.simulation.checks.check import Check
+from tests.simulation.parts.controller import Order
 from tests.simulation.parts.engines import Programs
 from tests.simulation.parts.reducer import Agreement, Reduced, ReduceJob
 from tests.simulation.parts.worker import Done, ExchangeJob, Reports, Round
-from tests.simulation.scenario import Fault, Incident, IncidentKind, Scenario, ScenarioError
+from tests.simulation.scenario import (
+    Fault,
+    Incident,
+    IncidentKind,
+    IncidentRates,
+    Scenario,
+    ScenarioError,
+)
 from tests.simulation.scene import CRASH, Scene, Violation, what_crashed
 from tests.simulation.subject import Subjects
+from tests.simulation.timing import SECOND
 
 _CONTROLLER = "controller"
 _OF_WORKERS = (IncidentKind.STOP, IncidentKind.KILL, IncidentKind.JUMP, IncidentKind.BYZANTINE)
@@ -45,6 +56,8 @@ def _targets(kind: IncidentKind, scene: Scene) -> list[str]:
         return [*scene.wires, *(name.rpartition(".")[0] for name in scene.wires)]
     if kind is IncidentKind.RESTART:
         return [*switches, *workers, _CONTROLLER]
+    if kind is IncidentKind.REMOVE:
+        return [_CONTROLLER]
     return workers if kind in _OF_WORKERS else switches
 
 
@@ -53,13 +66,13 @@ def _happen(scene: Scene, incident: Incident) -> None:
     scene.trace.note(where, f"{kind.value} {seconds:g}")
     # A tear happens when frames leave next.
     if kind is not IncidentKind.TEAR:
-        _note(scene, incident)
+        scene.happens(incident)
     if kind is IncidentKind.SILENCE:
         for name, wire in scene.wires.items():
             if where in (name, name.rpartition(".")[0]):
                 wire.silence(seconds)
     elif where == _CONTROLLER:
-        scene.controller.restart(seconds)
+        scene.controller.restart(seconds, removes=kind is IncidentKind.REMOVE)
     elif where.startswith("w"):
         _happen_to_worker(scene, int(where[1:]), kind, seconds)
     else:
@@ -88,19 +101,15 @@ def _happen_to_switch(scene: Scene, number: int, incident: Incident) -> None:
     elif incident.kind is IncidentKind.PARTITION:
         scene.lines[number].cut(seconds)
     elif incident.kind is IncidentKind.TEAR:
-        switch.tear(seconds, partial(_note, scene, incident))
+        switch.tear(seconds, partial(scene.happens, incident))
     else:
         switch.restart(seconds)
 
 
-def _note(scene: Scene, incident: Incident) -> None:
-    scene.happened.append((scene.scheduler.now, incident))
-    if incident.restarts_switch:
-        scene.unwatched += not scene.controller.watching
-
-
 # The most nanoseconds between two sessions.
 _PAUSE = 50_000_000
+# What clocks of the second job show when it begins, in nanoseconds.
+_BEGIN = 1000 * SECOND
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,8 @@ class ScenarioOutcome:
     faults: dict[str, int] = field(default_factory=dict)  # injected faults and incidents, by kind
     each_fault: tuple[Fault, ...] = ()  # those of single frames, in order
     errors: tuple[str, ...] = ()  # of workers that gave up
+    # of the second job: see `JobsApart`
+    held: dict[str, object] = field(default_factory=dict)
     digest: str = ""  # SHA-256 of the trace
     trace: tuple[str, ...] = ()  # its lines, if kept
 
@@ -138,77 +149,135 @@ def run_scenario(
 ) -> ScenarioOutcome:
     try:
         scene = Scene(scenario, subjects, programs, keeps_trace=keeps_trace)
-        run = _ScenarioRun(scene, beside)
+        jobs = [_JobRun(scene, [*all_checks(scenario.rows), *beside])]
+        if (second := scene.other) is not None:
+            jobs.append(_JobRun(second, all_checks(second.scenario.rows)))
     except SwitchGNNError:
         raise
     except Exception as error:  # before anything has happened
         return ScenarioOutcome((Violation(CRASH, what_crashed(error)),))
-    return run.run()
+    outcome = _run_jobs(jobs)
+    if outcome.violations or not _first_has_faults(scenario):
+        return outcome
+    calm = _without_faults(scenario)
+    expected = run_scenario(calm, programs, subjects).held
+    if not outcome.held or expected.get("session") != outcome.held["session"]:
+        return outcome
+    names = [name for name, each in outcome.held.items() if each != expected[name]]
+    if not names:
+        return outcome
+    what = f"without the faults of the first job, the second has other {', '.join(names)}"
+    return replace(outcome, violations=(Violation(JobsApart.name, what),))
 
 
-class _ScenarioRun:
-    """Drives the sessions of a scene."""
+def _without_faults(scenario: Scenario) -> Scenario:
+    """Return a scenario without the faults of the first job."""
+    calm = IncidentRates()
+    return replace(scenario, incidents=(), faults=(), up=calm, down=calm, cables=calm)
 
-    def __init__(self, scene: Scene, beside: Sequence[Check]) -> None:
-        self._scene = scene
-        self._checks = [*all_checks(), *beside]
+
+def _first_has_faults(scenario: Scenario) -> bool:
+    """Return whether only the first job has faults, and the switch has time for all."""
+    if scenario.second is None or scenario.turns or scenario.queue_rate:
+        return False
+    shared = any(
+        each.restarts_switch or each.kind is IncidentKind.SPILL
+        for each in scenario.incidents
+        if each.where == "s0"
+    )
+    return not shared and scenario != _without_faults(scenario)
+
+
+def _run_jobs(jobs: "Sequence[_JobRun]") -> ScenarioOutcome:
+    scene = jobs[0].scene
+    try:
+        _happen_to_all(jobs)
+        _clean_up(jobs)
+    except SwitchGNNError:
+        raise
+    except Exception as error:  # a crash is a finding
+        scene.violated(CRASH, what_crashed(error))
+        with suppress(Exception):
+            _clean_up(jobs)
+    outcome = jobs[0].outcome()
+    if len(jobs) == 1:
+        return outcome
+    second = jobs[1].outcome()
+    found = [Violation(each.name, f"second job: {each.what}") for each in second.violations]
+    return replace(
+        outcome,
+        violations=(*outcome.violations, *found),
+        errors=outcome.errors + second.errors,
+        held=second.held,
+    )
+
+
+def _happen_to_all(jobs: "Sequence[_JobRun]") -> None:
+    scene = jobs[0].scene
+    for job in jobs:
+        job.begin()
+    arrange(scene)
+    for switch in scene.switches:
+        switch.start()
+    # The one that is installed first.
+    for job in jobs[:: -1 if scene.scenario.second_first else 1]:
+        job.open_session()
+    limit = sum(longest(job.scene.scenario) for job in jobs)
+    in_time = scene.scheduler.run(limit, lambda: all(job.finished for job in jobs))
+    for job in jobs:
+        job.conclude(in_time=in_time)
+
+
+def _clean_up(jobs: "Sequence[_JobRun]") -> None:
+    for job in jobs:
+        for worker in job.scene.workers:
+            worker.kill()
+    jobs[0].scene.controller.end()
+
+
+class _JobRun:
+    """Drives the sessions of a job."""
+
+    def __init__(self, scene: Scene, checks: Sequence[Check]) -> None:
+        self.scene = scene
+        self.finished = False
+        self._checks = checks
         self._random = scene.source("sessions")
         self._session = 0
         self._unwatched = 0
         self._numbers: set[int] = set()
         self._running = 0
-        self._finished = False
         self._done_by: Counter[tuple[int, int]] = Counter()
         self._reduced_by: Counter[tuple[int, int]] = Counter()
         self._errors: list[str] = []
 
-    def run(self) -> ScenarioOutcome:
-        try:
-            self._happen()
-            self._clean_up()
-        except SwitchGNNError:
-            raise
-        except Exception as error:  # a crash is a finding
-            self._scene.violated(CRASH, what_crashed(error))
-            with suppress(Exception):
-                self._clean_up()
-        return self._outcome()
-
-    def _happen(self) -> None:
-        scene = self._scene
+    def begin(self) -> None:
         for check in self._checks:
-            check.begin(scene)
-        arrange(scene)
-        for switch in scene.switches:
-            switch.start()
-        self._open_session()
-        in_time = scene.scheduler.run(longest(scene.scenario), lambda: self._finished)
+            check.begin(self.scene)
+
+    def conclude(self, *, in_time: bool) -> None:
         for check in self._checks:
             check.conclude(in_time=in_time)
 
-    def _clean_up(self) -> None:
-        for worker in self._scene.workers:
-            worker.kill()
-        self._scene.controller.end()
-
-    def _open_session(self) -> None:
+    def open_session(self) -> None:
         self._session += 1
-        if self._scene.unwatched > self._unwatched:
+        if self.scene.unwatched > self._unwatched:
             # Its number is forgotten, so it may be used again.
-            self._unwatched = self._scene.unwatched
+            self._unwatched = self.scene.unwatched
             self._forget_late()
-        self._scene.controller.open_session(self._begin_workers)
+        name = "second" if self.scene.is_second else DEFAULT_JOB
+        self.scene.controller.open_session(Order(name, self.scene.subject, self._begin_workers))
 
     def _forget_late(self) -> None:
         """Lose delayed frames of the sessions so far."""
-        for wire in self._scene.wires.values():
+        for wire in self.scene.wires.values():
             wire.forget_late()
 
     def _begin_workers(self, session: int) -> None:
         if session in self._numbers:
             self._forget_late()
         self._numbers.add(session)
-        scene = self._scene
+        scene = self.scene
         scenario, subject = scene.scenario, scene.subject
         pace = Pace(scenario.window, scenario.patience)
         job = scene.job = ExchangeJob(
@@ -225,12 +294,15 @@ class _ScenarioRun:
             check.session_begins()
         self._running = len(scene.workers)
         for worker in scene.workers:
+            if scene.is_second:
+                # Floats round the same whenever it begins.
+                worker.clock.show(_BEGIN)
             reports = Reports(self._done, self._reduced, self._worker_ended)
             worker.begin(job, scene.reduces, reports)
 
     def _rounds(self) -> Iterator[Round]:
         """Yield the features of all vertices; with a cache most resemble those before."""
-        scenario, subject = self._scene.scenario, self._scene.subject
+        scenario, subject = self.scene.scenario, self.scene.subject
         before: dict[Direction, NDArray[np.float32]] = {}
         for number in range(scenario.rounds):
             direction = subject.directions[number % len(subject.directions)]
@@ -242,14 +314,14 @@ class _ScenarioRun:
             yield features, direction
 
     def _reduce_job(self, session: int, pace: Pace) -> ReduceJob:
-        scenario = self._scene.scenario
+        scenario = self.scene.scenario
         return ReduceJob(
             session,
             (scenario.seed, self._session),
             scenario.reduces,
             scenario.workers,
             pace,
-            self._scene.subject.plan.manifest.number,
+            self.scene.subject.plan.manifest.number,
             Agreement(scenario.workers),
         )
 
@@ -267,20 +339,20 @@ class _ScenarioRun:
         self._running -= 1
         if self._running:
             return
-        scene = self._scene
+        scene = self.scene
         scene.session_ends()
         for check in self._checks:
             check.session_ends()
         tasks = [task for worker in scene.workers for task in worker.tasks]
         self._errors += [f"{task.name}: {task.error}" for task in tasks if task.error]
-        scene.controller.close_session()
-        if self._session == scene.scenario.sessions:
-            self._finished = True
-            return
-        scene.scheduler.after(int(_PAUSE * self._random.random()), self._open_session)
+        self.finished = self._session == scene.scenario.sessions
+        if not (scene.is_second or (self.finished and scene.other)):
+            scene.controller.close_session()
+        if not self.finished:
+            scene.scheduler.after(int(_PAUSE * self._random.random()), self.open_session)
 
-    def _outcome(self) -> ScenarioOutcome:
-        scene, all_of_them = self._scene, len(self._scene.workers)
+    def outcome(self) -> ScenarioOutcome:
+        scene, all_of_them = self.scene, len(self.scene.workers)
         incidents = Counter(incident.kind.value for _, incident in scene.happened)
         faults = {name: n for name, n in scene.lines_state.fates.items() if name != "passed"}
         return ScenarioOutcome(
@@ -295,6 +367,7 @@ class _ScenarioRun:
             errors=tuple(self._errors),
             digest=scene.trace.digest,
             trace=tuple(scene.trace.lines),
+            held=next((each.held for each in self._checks if isinstance(each, JobsApart)), {}),
         )
 
 

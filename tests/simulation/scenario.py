@@ -35,6 +35,7 @@ class IncidentKind(str, Enum):
     PARTITION = "partition"
     SPILL = "spill"
     JUMP = "jump"
+    REMOVE = "remove"
     BYZANTINE = "byzantine"
 
 
@@ -44,7 +45,7 @@ class Incident:
 
     kind: IncidentKind
     # a line like `w3`, `w3.up`, `l0s1.down`; a worker like `w3`; a switch like `s0`; or
-    # `controller`
+    # `controller`, which ends and comes back, after REMOVE to remove the job first
     where: str
     event: int  # it happens after this many events of the scenario
     seconds: float = 0.0  # duration or distance
@@ -145,6 +146,12 @@ class Scenario:
     # whether workers send changes of rows that have changed by more than a share epsilon
     cache: bool = False
     epsilon: float = 0.0
+    rows: int = 1  # of a frame; only results are checked if there are more
+    # a job beside this one on switch 0, a star of other workers: it has one session, the same
+    # switch and latency, and only the incidents of these
+    second: "Scenario | None" = None
+    second_first: bool = False  # whether it is installed before this one
+    port: int = 1  # of worker 0 of a star
 
     @property
     def switches(self) -> int:

@@ -1,14 +1,13 @@
 """All parts of one scenario, and the lines between them."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
 from types import TracebackType
 
-from switchgnn.host.links.faults import worker_link
-from tests.simulation.byzantine import ByzantineWorker, generator_for
+from tests.simulation.byzantine import ByzantineWorker, generator_for, other_job
 from tests.simulation.network import Deliver, Disturbance, LineState, ListedFaults, Wire, WireFaults
 from tests.simulation.parts.control_line import ControlLine
 from tests.simulation.parts.controller import VirtualController
@@ -56,8 +55,24 @@ class Violation:
     what: str
 
 
+def second_job(scenario: Scenario, second: Scenario, port: int) -> Scenario:
+    """Return the second job of a scenario, with the switch and the incidents that it shares."""
+    common = ("backend", "queue_depth", "queue_rate", "turns", "latency", "jitter")
+    shared = [each for each in scenario.incidents if each.where in _SHARED]
+    return replace(
+        second,
+        **{name: getattr(scenario, name) for name in common},
+        incidents=tuple(shared),
+        port=port,
+    )
+
+
+# What incidents concern both jobs.
+_SHARED = ("s0", "controller")
+
+
 class Scene:
-    """The parts of a scenario, not started yet."""
+    """The parts of a job of a scenario, not started yet; a second one is beside the first."""
 
     def __init__(
         self,
@@ -66,10 +81,11 @@ class Scene:
         programs: Programs,
         *,
         keeps_trace: bool = False,
+        beside: "Scene | None" = None,
     ) -> None:
         self.scenario = scenario
         self.subject = subjects.of(scenario)
-        self.scheduler = Scheduler(keeps_trace=keeps_trace)
+        self.scheduler = beside.scheduler if beside else Scheduler(keeps_trace=keeps_trace)
         self.trace = self.scheduler.trace
         self.happened: list[tuple[int, Incident]] = []  # with times in nanoseconds
         self.wires: dict[str, Wire] = {}  # all directions of all lines
@@ -86,22 +102,42 @@ class Scene:
             scenario.latency * _MICROSECOND,
             scenario.jitter * _MICROSECOND,
         )
-        self.switches = [
-            VirtualSwitch(
-                number, programs, scenario, self.scheduler, random=self.source(f"s{number}")
-            )
-            for number in range(scenario.switches)
-        ]
+        names = [f"{'x' if beside else 'w'}{number}" for number in range(scenario.workers)]
         self.workers = [
-            VirtualWorker(number, self.subject, self.scheduler, self.source(f"w{number}"))
-            for number in range(scenario.workers)
+            VirtualWorker(number, name, self.subject, self.scheduler, self.source(name))
+            for number, name in enumerate(names)
         ]
-        self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
-        self.controller = VirtualController(
-            self.subject, self.lines, subjects.program, self.scheduler
-        )
+        if beside:
+            self.switches, self.lines = beside.switches[:1], beside.lines[:1]
+            self.controller = beside.controller
+        else:
+            self.switches = self._make_switches(programs)
+            self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
+            self.controller = VirtualController(
+                self.subject, self.lines, subjects.program, self.scheduler
+            )
         self._lay_lines()
+        self.is_second = beside is not None
+        # the other job; and it, if it is installed before
+        self.other: Scene | None = beside
+        self.before: Scene | None = None
+        if scenario.second is not None:
+            port = max(self.switches[0].wires) + 1
+            second = second_job(scenario, scenario.second, port)
+            self.other = Scene(second, subjects, programs, beside=self)
+            if scenario.second_first:
+                self.before = self.other
+            else:
+                self.other.before = self
         self._attach_byzantine()
+
+    def _make_switches(self, programs: Programs) -> list[VirtualSwitch]:
+        return [
+            VirtualSwitch(
+                number, programs, self.scenario, self.scheduler, random=self.source(f"s{number}")
+            )
+            for number in range(self.scenario.switches)
+        ]
 
     def source(self, name: str) -> Random:
         """Return a separate generator for a part, so that parts do not influence each other."""
@@ -138,6 +174,15 @@ class Scene:
         """Note that the switches know the turns of a new session."""
         self._starts = sum(switch.starts for switch in self.switches)
 
+    def happens(self, incident: Incident) -> None:
+        """Note an incident, which the second job shares if it is one of the switch."""
+        shared = [self.other] if self.other and incident.where in _SHARED else []
+        for scene in (self, *shared):
+            scene.happened.append((self.scheduler.now, incident))
+            scene.unwatched += incident.restarts_switch and not self.controller.watching
+        # The workers know the session of the removed job only.
+        self.unwatched += incident.kind is IncidentKind.REMOVE
+
     def session_ends(self) -> None:
         for each in self._byzantine.values():
             each.calm()
@@ -155,7 +200,7 @@ class Scene:
         topology, scenario = self.subject.topology, self.scenario
         for worker in self.workers:
             switch = self.switches[topology.positions[worker.number][0]]
-            port, link = topology.port(worker.number), worker_link(worker.number)
+            port, link = topology.port(worker.number), worker.name
             worker.up = self._wire(f"{link}.up", scenario.up, partial(switch.arrive, port))
             switch.wires[port] = self._wire(f"{link}.down", scenario.down, worker.arrive)
         for name, lower, upper in self.subject.topology.cables:
@@ -183,10 +228,17 @@ class Scene:
                 source = self.source(f"mad/{worker.name}")
                 generator = generator_for(self.scenario, self.subject, number, source)
                 port = self.subject.topology.port(number)
+                switch = self.switches[self.subject.topology.positions[number][0]]
                 byzantine = self._byzantine[number] = ByzantineWorker(
                     number, generator, worker.up, port, scheduler=self.scheduler
                 )
-                switch = self.switches[self.subject.topology.positions[number][0]]
+                second = self.other
+                if second is not None and switch is second.switches[0]:
+                    blocks = self.subject.plan.manifest.blocks
+                    own = self.subject.topology.addresses(number)
+                    byzantine.other = other_job(
+                        second.scenario, second.subject, blocks, own, source
+                    )
                 switch.onlookers.append(byzantine)
 
     def _wire(self, name: str, rates: IncidentRates, deliver: Deliver) -> Wire:

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
+from switchgnn.base.network import network_on
 from switchgnn.controller import (
     Network,
     leaf_spine_networks,
     leaf_spine_switch_plan,
     load_plan,
-    star_network,
 )
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.install import DesiredStates
@@ -181,7 +181,7 @@ class Subjects:
         """Return the subject of a scenario."""
         s = scenario
         of_plan = s.graph, s.workers, s.slots, s.lanes, s.pools, s.send, s.directions
-        key = (*of_plan, s.leaves, s.spines)
+        key = (*of_plan, s.rows, s.leaves, s.spines, s.port)
         if key not in self._known:
             if len(self._known) >= self._most:
                 self._known.pop(next(iter(self._known)))
@@ -195,6 +195,7 @@ class Subjects:
             workers=scenario.workers,
             slots=scenario.slots,
             lanes=scenario.lanes,
+            rows=scenario.rows,
             pools=scenario.pools,
             program=self.program.digest,
             send=scenario.send,
@@ -206,7 +207,7 @@ class Subjects:
         if scenario.leaves:
             shares, topology = _leaf_spine(scenario, plan)
         else:
-            network = star_network(scenario.workers)
+            network = network_on(range(scenario.port, scenario.port + scenario.workers))
             switch_plan = load_plan(plan)
             shares = (SwitchShare(switch_plan, network),)
             topology = Topology(network.alone, Target.EMBEDDED, ("virtual",))

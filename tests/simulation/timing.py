@@ -172,6 +172,10 @@ class VirtualClock:
     def now(self) -> float:
         return (self._scheduler.now + self._ahead) / SECOND
 
+    def show(self, nanoseconds: int) -> None:
+        """Let it be that time now."""
+        self._ahead = nanoseconds - self._scheduler.now
+
     def jump(self, seconds: float) -> None:
         """Be ahead by that much more."""
         self._ahead += int(seconds * SECOND)

@@ -144,10 +144,15 @@ def test_another_process_of_a_worker_is_refused_unless_the_first_had_done_nothin
         pytest.param(Wish(2, 2, reduces=True), range(6), id="leaf-spine reduces", marks=whole),
         pytest.param(Wish(byzantine=True, reduces=True), range(12), id="byzantine", marks=whole),
         pytest.param(Wish(compression=True), range(8), id="compression", marks=whole),
+        pytest.param(Wish(second=True), range(6), id="two jobs", marks=whole),
+        pytest.param(Wish(2, 1, second=True), range(3), id="two jobs on a leaf", marks=whole),
         *(
             pytest.param(wish, range(begin, begin + 100), marks=[full, pytest.mark.timeout(900)])
             for begin in range(1000, 1300, 100)
-            for wish in (Wish(), Wish(2, 2), Wish(2, 2, byzantine=True), Wish(2, 2, reduces=True))
+            for wish in (
+                *(Wish(), Wish(2, 2), Wish(2, 2, byzantine=True), Wish(2, 2, reduces=True)),
+                *(Wish(byzantine=True, second=True), Wish(2, 1, second=True)),
+            )
         ),
     ],
 )
@@ -155,6 +160,28 @@ def test_drawn_scenarios(wish, seeds):
     soak = Soak(wish)
     found = {seed: soak.run(soak.scenario(seed)).violations for seed in seeds}
     assert found == dict.fromkeys(found, ())
+
+
+@pytest.mark.parametrize("leaves", [0, 2])
+@pytest.mark.parametrize("kind", [IncidentKind.BYZANTINE, IncidentKind.KILL, IncidentKind.REMOVE])
+def test_faults_of_one_job_change_nothing_for_another(soak, kind, leaves):
+    """Its workers get the same bytes at the same times, and the switch has the same of it."""
+    where = "controller" if kind is IncidentKind.REMOVE else "w1"
+    scenario = replace(
+        OF_THREE,
+        leaves=leaves,
+        spines=leaves // 2,
+        patience=5.0,
+        second=replace(OF_THREE, seed=2, workers=2, rounds=6, reduces=(Tensor(500),)),
+        incidents=(Incident(kind, where, 300, 0.05),),
+    )
+    outcome, calm = soak.run(scenario), soak.run(replace(scenario, incidents=()))
+    assert outcome.violations == ()
+    assert outcome.faults[kind] == 1
+    assert outcome.digest != calm.digest
+    assert outcome.held == calm.held
+    assert sum(outcome.held["SwitchIngress.outcome.outcome"]) > 100
+    assert not any(error.startswith("x") for error in outcome.errors)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The invariants that hold whatever goes wrong; docs/reliability.md describes each."""
 
+from tests.simulation.checks.apart import JobsApart
 from tests.simulation.checks.barriers import (
     BarrierWaits,
     DoneIsDone,
@@ -18,13 +19,15 @@ _OF_PACKETS = (
     *(MagnitudesAgree, SourcesOnce, ResentRight, WorkersWait, ReducesLeaveExact),
 )
 # Crashes come before other violations, which they explain, and errors after them.
-_BEFORE = (Ends, SumsExact, PartsMarked, MemoryBounded, CalmIsQuiet, ReducedExact)
+# Of bundles only results are checked.
+_BEFORE = (Ends, SumsExact, MemoryBounded, CalmIsQuiet, ReducedExact)
+_OF_SWITCHES = (PartsMarked, JobsApart)
 _AFTER = (RightParty, ReduceRightParty)
-CHECKS = (*_BEFORE, *_OF_PACKETS, *_AFTER)
+CHECKS = (*_BEFORE, *_OF_SWITCHES, *_OF_PACKETS, *_AFTER)
 
 
-def all_checks():
-    """Return a new check of each class, and what hands packets to them."""
-    packets = [kind() for kind in _OF_PACKETS]
-    reader = PacketReader(packets)
-    return [*(kind() for kind in _BEFORE), *packets, reader, *(kind() for kind in _AFTER)]
+def all_checks(rows):
+    """Return a new check of each class for frames of some rows, and what hands packets to them."""
+    packets = [kind() for kind in _OF_PACKETS] if rows == 1 else []
+    others = [kind() for kind in (*_BEFORE, *_OF_SWITCHES)]
+    return [*others, *packets, PacketReader(packets), *(kind() for kind in _AFTER)]

@@ -15,6 +15,8 @@ _BROKEN = re.compile(
     "A worker or the switch is broken|different scales|in round"
     "|has refused the largest magnitude|, worker .* goes on with another|did not answer"
 )
+# What ends the controller or a switch.
+_ENDS = (IncidentKind.RESTART, IncidentKind.REMOVE)
 # Seconds that a switch takes to be found and installed again.
 _INSTALLED = 1.5
 # Seconds in which a worker recovers when the faults are over.
@@ -93,7 +95,7 @@ class RightParty(Check):
                 continue
             if incident.ends_worker or incident.kind is IncidentKind.SPILL:
                 continue
-            if incident.restarts_switch or incident.kind is IncidentKind.RESTART:
+            if incident.restarts_switch or incident.kind in _ENDS:
                 restarted.add(incident.where == "controller")
                 away += _INSTALLED
             away += min(incident.seconds, patience / 2)

@@ -1,12 +1,17 @@
-"""The controller in virtual time: it installs a plan, and watches that it stays."""
+"""The controller in virtual time: it installs plans, and watches that they stay."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.base.errors import ControllerError
+from switchgnn.controller.admission import JobRequest
+from switchgnn.controller.base.errors import ControllerError, PipelineMissingError, UnknownJobError
+from switchgnn.controller.base.place import DEFAULT_JOB
 from switchgnn.controller.install import Share, install_each
+from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
 from switchgnn.p4src import Program
 from tests.simulation.parts.control_line import ControlLine, VirtualConnection
@@ -17,6 +22,7 @@ from tests.simulation.timing import SECOND, Scheduler, Task, VirtualClock
 _DEADLINE = 1.0
 _AGAIN = 1.0
 _NAME = "controller"
+Result = TypeVar("Result")
 
 
 class InOrder(Executor):
@@ -54,6 +60,15 @@ class _Stop:
         self._task.tell(0)
 
 
+@dataclass(frozen=True)
+class Order:
+    """A job to be installed in a new session."""
+
+    job: str  # its name
+    subject: PlannedSubject
+    ready: Callable[[int], None]  # called with the session
+
+
 class VirtualController:
     """A controller process."""
 
@@ -64,7 +79,6 @@ class VirtualController:
         program: Program,
         scheduler: Scheduler,
     ) -> None:
-        self.session = 0  # the last one installed; 0 before
         self.watching = False  # whether it keeps switches in a session
         self._subject = subject
         self._lines = lines
@@ -73,11 +87,14 @@ class VirtualController:
         self._clock = VirtualClock(scheduler)
         self._task: Task | None = None
         self._stop: _Stop | None = None
-        self._ready: Callable[[int], None] | None = None
+        self._orders: list[Order] = []
+        # those whose workers wait for the others: with the session, and starts of switches so far
+        self._installed: list[tuple[Order, int, int]] = []
+        self._removes = False
 
-    def open_session(self, ready: Callable[[int], None]) -> None:
-        """Install the plan in a new session, call `ready`, and keep it until `close_session`."""
-        self._ready = ready
+    def open_session(self, order: Order) -> None:
+        """Install a job in a new session, and keep all until `close_session`."""
+        self._orders.append(order)
         # One restarted since the last session was closed still watches that session.
         self._leave()
         self._begin()
@@ -92,7 +109,9 @@ class VirtualController:
             self._stop.set()
         self._stop = None
 
-    def restart(self, seconds: float) -> None:
+    def restart(self, seconds: float, *, removes: bool = False) -> None:
+        """End it, and start it again some seconds later; it may remove the job before all else."""
+        self._removes = self._removes or removes
         if self._task is None or self._task.ended:
             return
         self._task.kill()
@@ -118,47 +137,81 @@ class VirtualController:
     def _work(self, task: Task) -> None:
         for line in self._lines:
             line.hold(task)
+        if self._removes:
+            self._try(task, "remove", self._remove)
+            self._removes = False
         while True:
-            if self._ready is not None:
-                self._install(task)
+            while self._orders:
+                self._install(task, self._orders[0])
+                if not self._orders:
+                    self._begin_workers()
             self._watch(task)
             # The next session may have been asked for before this one was left.
-            if self._ready is None:
+            if not self._orders:
                 return
 
-    def _install(self, task: Task) -> None:
-        """Install under a new session, until it succeeds."""
+    def _try(self, task: Task, what: str, act: Callable[[list[P4RuntimeClient]], Result]) -> Result:
+        """Do something with all switches, until it succeeds."""
         while True:
             clients = self._clients()
             try:
-                report = install_each(
-                    self._shares(clients),
-                    self._subject.desired,
-                    new_session=True,
-                    clock=self._clock,
-                    pool=InOrder,
-                )
+                return act(clients)
             except ControllerError as error:
-                self._scheduler.trace.note(_NAME, f"cannot install: {type(error).__name__}")
-            else:
-                break
+                self._scheduler.trace.note(_NAME, f"cannot {what}: {type(error).__name__}")
             finally:
                 for client in clients:
                     client.close()
             task.sleep(int(_AGAIN * SECOND))
+
+    def _begin_workers(self) -> None:
+        """Let the workers of all installed jobs begin; install again what was lost meanwhile."""
+        installed, self._installed = self._installed, []
+        for order, session, starts in installed:
+            if starts == self._starts:
+                order.ready(session)
+            else:
+                self._orders.append(order)
+
+    @property
+    def _starts(self) -> int:
+        return sum(line.switch.starts for line in self._lines)
+
+    def _remove(self, clients: list[P4RuntimeClient]) -> None:
+        for client in clients:
+            client.open()
+            # It may be gone already, or the switch may have restarted.
+            with suppress(UnknownJobError, PipelineMissingError):
+                remove_job(client, DEFAULT_JOB)
+        self._installed = [
+            (order, session, 0 if order.job == DEFAULT_JOB else starts)
+            for order, session, starts in self._installed
+        ]
+        self._scheduler.trace.note(_NAME, "has removed the job")
+
+    def _install(self, task: Task, order: Order) -> None:
+        def install(clients: list[P4RuntimeClient]) -> int:
+            return install_each(
+                self._shares(order.subject, clients),
+                order.subject.desired,
+                JobRequest(order.job),
+                new_session=True,
+                clock=self._clock,
+                pool=InOrder,
+            ).session
+
+        session = self._try(task, "install", install)
         # The watch of the last session may have restored that one; nothing watches this one yet.
-        self.session, self.watching = report.session, False
-        self._scheduler.trace.note(_NAME, f"has installed session {report.session}")
-        ready, self._ready = self._ready, None
-        if ready is not None:
-            ready(report.session)
+        self.watching = False
+        self._scheduler.trace.note(_NAME, f"has installed session {session}")
+        self._orders.remove(order)
+        self._installed.append((order, session, self._starts))
 
     def _watch(self, task: Task) -> None:
         stop = self._stop = _Stop(task)
         while not stop.is_set():
             try:
                 watch(
-                    self._shares(self._clients()),
+                    self._shares(self._subject, self._clients()),
                     self._subject.desired,
                     on_event=self._hear,
                     stop=stop,
@@ -174,8 +227,9 @@ class VirtualController:
         self.watching = self.watching or event.kind is WatchEventKind.INSTALLED
         self._scheduler.trace.note(_NAME, f"{event.kind.value} {event.address}")
 
-    def _shares(self, clients: list[P4RuntimeClient]) -> list[Share]:
-        shares = zip(self._subject.shares, clients, strict=True)
+    def _shares(self, subject: PlannedSubject, clients: list[P4RuntimeClient]) -> list[Share]:
+        # The second job is at the first switch only.
+        shares = zip(subject.shares, clients, strict=False)
         return [Share(share.plan, share.network, client) for share, client in shares]
 
     def _clients(self) -> list[P4RuntimeClient]:

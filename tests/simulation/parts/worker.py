@@ -65,10 +65,15 @@ class VirtualWorker:
     """A worker, with a new process in each session."""
 
     def __init__(
-        self, number: int, subject: PlannedSubject, scheduler: Scheduler, random: Random
+        self,
+        number: int,
+        name: str,
+        subject: PlannedSubject,
+        scheduler: Scheduler,
+        random: Random,
     ) -> None:
         self.number = number
-        self.name = f"w{number}"
+        self.name = name
         self.up: Wire  # takes its frames
         self.clock = VirtualClock(scheduler)
         # of its process; None before the first one

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from switchgnn.p4src import load_program
 from tests.planted.mistakes import MISTAKES as IN_THE_TREE
-from tests.planted.planting import changed_program, text_replaced
+from tests.planted.planting import actions, changed_program, constant, nodes, text_replaced
 from tests.ptf.switchgnn_ptf.mistakes import MISTAKES as IN_PROGRAMS
 from tests.simulation.draw import Wish
-from tests.simulation.scenario import Scenario
+from tests.simulation.scenario import Incident, IncidentKind, Scenario, Tensor
 from tests.simulation.soak import Soak
 
 STAR, LEAF_SPINE = Wish(), Wish(2, 1)
@@ -61,6 +61,44 @@ def known(name, what, seed, wish=STAR):
 def known_program(name, seed, wish=STAR):
     """Return a mistake that tests/ptf has."""
     return Planted(name, seed, wish, in_program=IN_PROGRAMS[name])
+
+
+# Two jobs alike, of which the first has a Byzantine worker, without bundles and with them.
+_JOB = Scenario(seed=1, graph="random:20:30:1", workers=2, rounds=4, backend="python")
+TWO_JOBS = replace(
+    _JOB,
+    second=replace(_JOB, seed=2),
+    second_first=True,
+    incidents=(Incident(IncidentKind.BYZANTINE, "w1", 500, 0.02),),
+)
+_BUNDLED = replace(_JOB, seed=2, graph="random:60:150:1", rows=2, slots=8, send="cover")
+# The first job is killed, and otherwise the last one on the shelf.
+BUNDLES = replace(
+    _BUNDLED,
+    rounds=8,
+    second=_BUNDLED,
+    second_first=True,
+    incidents=(Incident(IncidentKind.KILL, "w1", 300),),
+)
+_REDUCING = replace(_JOB, seed=2, reduces=(Tensor(1_000), Tensor(300)))
+REDUCING = replace(TWO_JOBS, reduces=_REDUCING.reduces, second=_REDUCING)
+
+
+def as_of_job_1(name, field, old, scenario=TWO_JOBS):
+    """Return a mistake in job.p4: all jobs have a part that job 1 has, whose beginning is a field.
+
+    `old`: the number of the job there, or the parameter of its entry.
+    """
+
+    def change(compiled):
+        found = [*actions(compiled, "job.set_job"), *actions(compiled, "job.find_parts")]
+        steps = [step["parameters"] for action in found for step in action["primitives"]]
+        values = [each[1] for each in steps if field in str(each[0]["value"])]
+        for node in nodes(values):
+            if node.get("type") in ("field", "runtime_data") and old in str(node["value"]):
+                node.update(constant(int(node["type"] == "field")))
+
+    return Planted(name, scenario, in_program=change)
 
 
 def in_file(file, *mistakes):
@@ -118,6 +156,20 @@ MISTAKES = (
     known_program("begin_older_fragments", 6, REDUCES),
     known_program("forget_exponents", 1, REDUCES),
     known_program("reduce_as_a_worker", 1, REDUCES_OF_LEAVES),
+    as_of_job_1("barriers_of_a_neighbour", "own_pool", "own_job"),
+    as_of_job_1("rounds_of_a_neighbour", "own_cell", "own_job"),
+    as_of_job_1("sums_of_a_neighbour", "own_first_reduce", "own_job", REDUCING),
+    as_of_job_1("group_of_a_neighbour", "own_groups", "own_job"),
+    as_of_job_1("shelf_of_a_neighbour", "loop_first_worker", "8", BUNDLES),
+    *in_file(
+        "controller/controls/job.py",
+        (
+            "slots_of_a_neighbour",
+            TWO_JOBS,
+            'values["name"] = ',
+            'values["first_slot"] = 0\n        values["name"] = ',
+        ),
+    ),
     *in_file(
         ROUND,
         (

@@ -14,6 +14,8 @@ QUICK = {
     *("void_rounds_not_left", "installed_once", "session_not_remembered", "turns_not_forgotten"),
     *("the_living_are_named", "keep_the_part"),
     *("silent_in_a_block", "done_not_said_again", "share_the_last_tags", "more_units_than_pools"),
+    *("slots_of_a_neighbour", "barriers_of_a_neighbour", "shelf_of_a_neighbour"),
+    *("group_of_a_neighbour", "sums_of_a_neighbour"),
 }
 
 
