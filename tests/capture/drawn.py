@@ -16,13 +16,11 @@ WORKERS = tuple(neighbour.station for neighbour in NETWORK.neighbours)
 bits = st.integers(0, 2**128 - 1)
 numbers_of_bytes = st.one_of(st.integers(1, 40), st.integers(1, 2239)).map(lambda lanes: 4 * lanes)
 rows = st.binary(min_size=128, max_size=128)
-# Of any number of rows, or parts of them.
 packed_rows = st.builds(
     lambda some, size: (some * size)[:size], st.binary(min_size=7, max_size=40), numbers_of_bytes
 )
 
 
-# The word of the first fragment of 32 numbers.
 WORD = 3
 
 

@@ -153,7 +153,6 @@ def test_options_without_sense():
     found, damage = read(section() + block("<", 1, too_long) + enhanced("<", 0, 1, b"abcd"))
     assert damage is None
     assert found[0].frame == b"abcd"
-    # A resolution that no clock has.
     content = section() + interface("<", resolution=0x7F) + enhanced("<", 0, 1 << 62, b"abcd")
     assert read(content)[0][0].time < 1 << 62
 
@@ -198,7 +197,6 @@ def test_what_is_no_capture(tmp_path, content, words):
 
 def test_gzipped_files_of_a_folder(tmp_path):
     (tmp_path / "w0.pcap.gz").write_bytes(gzip.compress(pcap(FRAMES[:1])))
-    # Members that follow each other, as of `cat`.
     two = pcap(FRAMES[1:])
     (tmp_path / "w1.pcapng.gz").write_bytes(gzip.compress(two[:50]) + gzip.compress(two[50:]))
     (tmp_path / "notes.txt.gz").write_bytes(gzip.compress(b"not a capture"))

@@ -180,7 +180,6 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
     (drawn,) = seen["switches"]
     assert drawn["values"]["contributions_total"] > 0
     assert [worker["served"] for worker in seen["workers"]] == [True] * WORKERS
-    # A second session, as one was killed in the first.
     for name, value in (("up", 1.0), ("session", 2.0), ("plan_workers", WORKERS)):
         assert re.search(
             rf"^switchgnn_(switch_)?{name}\{{.*\}} {float(value)}$", counted, re.MULTILINE

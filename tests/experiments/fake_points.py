@@ -9,7 +9,6 @@ from switchgnn.lab.experiments.table import RESULT_COLUMNS
 
 VERSIONS = {"code": "1"}
 
-# Notes how many points it is given, and answers each as it is told to.
 PROGRAM = """
 import json, sys
 log, answers = sys.argv[1:]

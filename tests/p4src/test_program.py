@@ -27,7 +27,6 @@ def compile_switchgnn(folder):
     compile_program(replace(SWITCHGNN, compiled=folder))
 
 
-# How each program is compiled into a folder.
 PROGRAMS = {SWITCHGNN: compile_switchgnn, STRAWMAN: compile_strawman, PLAIN: compile_plain_program}
 
 

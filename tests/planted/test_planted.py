@@ -83,10 +83,8 @@ def test_it_is_noticed(mistake, tmp_path):
         assert verdict.failed, verdict.output[-4000:]
 
 
-# Leftovers are reported at teardown.
 _FAILED = re.compile(r"^FAILED |ERROR at teardown of ", re.MULTILINE)
 _BROKEN = re.compile(r"ERROR at setup of |ERROR collecting ")
-# Pytest's folder for its own temporary files.
 _OF_PYTEST = "PYTEST_DEBUG_TEMPROOT"
 _NOTHING_RAN = 5
 _PYTEST = ("-m", "pytest", "--level", "test", "-x", "-p", "no:cacheprovider", "--timeout", "100")

@@ -13,7 +13,6 @@ from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.g3 import g3
 
 GRAPH = ["--graph", "karate", "--workers", "4"]
-# What the issue wants at least.
 KEYS = {"epoch_seconds", "communication_seconds", "bytes", "max_queue_bytes", "max_slots"}
 KEYS |= {"aggregation_bits_per_second", "events", "wall_seconds"}
 

@@ -155,7 +155,6 @@ def test_links_carry_what_the_plan_says_where_leaves_complete(plan, leaves):
     assert np.array_equal(
         down.sum(axis=1), np.bincount(home, weights=pairs.sum(axis=1), minlength=leaves)
     )
-    # A spine sends on what it gets.
     assert np.array_equal(down.sum(axis=0), up.sum(axis=0))
     star = check_against_star(run, plan, fragments)
     if leaves == 1:
@@ -278,7 +277,6 @@ def test_hosts_alone_send_between_leaves_what_other_leaves_need(graph, leaves):
     for sender, receiver in zip(*np.nonzero(leaf[:, None] != leaf), strict=True):
         frames = fragments * copies[sender, receiver]
         data[leaf[sender], mixed(int(sender) << 32 | int(receiver)) % spines] += frames
-        # One for each eight.
         answers = mixed(int(receiver) << 32 | int(sender)) % spines
         acks[leaf[receiver], answers] += -(-frames // 8)
     assert np.array_equal(np.reshape(run.inside.features_up, data.shape), data)

@@ -23,12 +23,10 @@ from tests.support.speed import pace_here, seconds_here
 
 QUICK = Pace(window=4, timeout=0.25)
 STEADY = Pace(window=4, timeout=20.0)
-# The slots of a pool are as many as in other tests.
 every_number_of_pools = pytest.mark.parametrize("pools", [1, 2, 4])
 every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
 FORWARD, BACKWARD = Direction
 SUM, MAX, MIN = Operation.SUM, Operation.MAX, Operation.MIN
-# Every change of direction, and no change.
 TURNS = [FORWARD, BACKWARD, BACKWARD, FORWARD, FORWARD]
 
 

@@ -458,7 +458,6 @@ def test_a_unit_begins_when_the_older_ones_are_sent():
     )
     units._in_flight = [older, later]
     units._send_some(1.0)
-    # One of the first group is lost.
     older.sender.take_ack(0, GROUP - 1, 1.1)
     older.sender.take_ack(1, GROUP, 1.1)
     units._send_some(1.1)

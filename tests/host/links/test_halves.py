@@ -26,7 +26,6 @@ PROTOCOL_AT, KIND_AT, NUMBER_AT = 23, 46, 50
 PROTOCOL, DIRECT = 253, 254
 FIRST_KIND = 11
 SECONDS = seconds_here(10.0)
-# Far less than SECONDS.
 SHORT = 0.1
 
 
@@ -170,7 +169,6 @@ def test_frames_of_the_second_half():
         (frame(12, protocol=DIRECT), False),
         (frame(1, flags=0xF), False),
         (second()[: KIND_AT + 1], True),
-        # What the room has there is older.
         (second()[:KIND_AT], False),
     ]
     for index in range(len(chosen)):

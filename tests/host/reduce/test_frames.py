@@ -42,7 +42,6 @@ WIDTHS = [(1, 0), (8, 0), (9, 1), (16, 1), (17, 2), (33, 4), (128, 15), (129, 16
 @pytest.mark.parametrize(("rest", "width"), WIDTHS)
 def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, width):
     frames, wire = fragment_frames(), Recorder()
-    # What is left of earlier fragments must not leave again.
     write(frames, 8, np.full((SLOTS, 256), -1), 255)
     write(frames, 16, np.arange(256), 3)
     write(frames, 17, np.arange(256, 256 + rest), 3)
