@@ -70,7 +70,6 @@ def frame_of(header, body, sender, receiver, protocol=PROTOCOL):
 
 
 def feature(worker=0, *, fragment=0, **fields):
-    """A FEATURE of a worker: 32 numbers."""
     word = fragment << 7 | WORD
     header = Header(kind=Kind.FEATURE, count=1, session=1, fragment=word, **fields)
     return frame_of(header, bytes(128), WORKERS[worker], SWITCH)
@@ -91,7 +90,6 @@ def control(kind, worker=0, *, down=False, **fields):
 
 
 def flipped(frame, bit):
-    """A frame with one flipped bit of header or body."""
     changed = bytearray(frame)
     position = 8 * HEADER_AT + bit % (8 * (len(frame) - HEADER_AT))
     changed[position // 8] ^= 0x80 >> position % 8

@@ -100,7 +100,6 @@ def test_a_file_that_was_cut_off_is_read_up_to_there(data):
 
 
 def records_of(content):
-    """The prefixes of a file that end with a record."""
     made = pcap if content[:4] == pcap([])[:4] else pcapng
     return [made(FRAMES[:count]) for count in range(len(FRAMES) + 1)] + [section()]
 

@@ -105,7 +105,6 @@ def ip(network, words):
 
 
 def scraped(machine, address):
-    """What Prometheus would be told there."""
     program = f"import urllib.request as r; print(r.urlopen('{address}').read().decode())"
     return machine.run(f"python -c {shlex.quote(program)}")
 

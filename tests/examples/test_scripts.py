@@ -144,7 +144,6 @@ def test_switches_that_cannot_be_are_one_sentence(options, words, tmp_path):
 
 
 def words_of(command):
-    """The words of a command, with the programs of this Python; none needs a shell."""
     program, *words = command.split()
     folder = Path(sys.executable).parent
     return [sys.executable if program == "python" else folder / program, *words]

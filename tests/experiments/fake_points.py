@@ -51,5 +51,4 @@ class FakeProgram:
 
     @property
     def groups(self):
-        """The number of points of each process, ascending."""
         return sorted(map(int, self._log.read_text().split())) if self._log.exists() else []

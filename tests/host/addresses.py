@@ -32,7 +32,6 @@ class Recorder:
 
     @property
     def sent(self):
-        """The headers."""
         return [unpack_header(frame) for frame in self.frames]
 
     def send(self, frame):

@@ -37,7 +37,6 @@ class Exchange(Transport):
         self.status = ExchangeStatus(0, 0, 16.0)
 
     def now(self, *status):
-        """Report another status, with the same counters."""
         self.status = ExchangeStatus(*status, counters=self.status.counters)
 
 

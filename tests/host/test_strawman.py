@@ -56,7 +56,6 @@ class Alone:
 
     @property
     def sum(self):
-        """The sum of the vertex, or None while it is missing."""
         if self.vertex in self.receiver.missing_vertices:
             return None
         return int(self.receiver.sums()[self.index, 0])

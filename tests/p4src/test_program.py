@@ -39,7 +39,6 @@ def names(files):
 
 
 def a_copy(tmp_path, files):
-    """The program's files in a copy of the whole source folder."""
     copy = tmp_path / "p4src"
     shutil.copytree(SOURCE_FOLDER, copy)
     main, compiled = (path.relative_to(SOURCE_FOLDER) for path in (files.main, files.compiled))

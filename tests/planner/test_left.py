@@ -32,7 +32,6 @@ def plan():
 
 
 def destinations(graph, assignment, direction):
-    """Every vertex with a remote neighbour that it sums, as bool[V]."""
     boundary = boundary_of(graph, assignment)
     found = np.zeros(graph.vertices, dtype=bool)
     found[boundary.destination if direction is Direction.FORWARD else boundary.source] = True

@@ -25,7 +25,6 @@ every_mistake = pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake:
 
 
 def plant(mistake, folder):
-    """Put the mistake into a copy of the tree."""
     (folder / mistake.file).write_text(changed_text(mistake.file, mistake.old, mistake.new))
 
 
@@ -104,12 +103,10 @@ class Verdict:
 
     @property
     def broken(self) -> bool:
-        """Whether a test could not even begin."""
         return bool(_BROKEN.search(self.output))
 
     @property
     def all_skipped(self) -> bool:
-        """Whether the machine lacks what every one of them needs."""
         return self.code == _NOTHING_RAN or (self.code == 0 and " passed" not in self.output)
 
 

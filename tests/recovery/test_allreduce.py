@@ -65,7 +65,6 @@ def forge(workers, header, body=LANES):
 
 
 def about(workers, number):
-    """The header of a contribution of the Byzantine worker."""
     session = workers.bed.session & SESSION_MASK
     own = Header(kind=Kind.REDUCE, src_id=BYZANTINE, count=1, fragment=WIDEST, session=session)
     return with_number(own, number)

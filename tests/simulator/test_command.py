@@ -169,7 +169,6 @@ def test_what_cannot_be_simulated_is_refused_in_a_sentence(words, told, folder):
 
 
 def numbers_of(told):
-    """What does not change from run to run, and is not the digest of the plan."""
     changing = ("plan", "wall_seconds", "events_per_second", "peak_memory_bytes")
     return {name: it for name, it in told.items() if name not in changing}
 

@@ -35,7 +35,6 @@ ACROSS = 3 * (FEATURE + DELAY)
 
 
 def simulated(setup, *, leaves=2, spines=1, completion=SPINE, opening=True, **options):
-    """Simulate with a list of all arrivals."""
     more = {"leaf_spine": LeafSpineOptions(leaves, spines, completion), "opening": opening}
     return run_simulation(setup, NetworkOptions(**options), **more, trace=True)
 

@@ -90,14 +90,12 @@ def plan(request, graph):
 
 
 def on_network(plan, fragments, network, options=QUIET, **more):
-    """Simulate a plan with the tables that the switches of that network have."""
     whole = more.pop("whole_features", False)
     setup = plan_setup(plan, fragments, whole_features=whole, leaf_spine=network)
     return run_simulation(setup, options, leaf_spine=network, **more)
 
 
 def predicted(plan, network):
-    """The planner's own count of partial sums and sums on each link, in one fragment."""
     parts = split_for_leaf_spine(plan, network.attach(plan.manifest.workers))
     prediction = predict_leaf_spine(parts, plan.manifest.direction(FORWARD))
     return np.array(prediction.partial_sums), np.array(prediction.sums)

@@ -26,13 +26,11 @@ OPTIONS = NetworkOptions()
 
 
 def beside(setup, rows, *, features=32, options=OPTIONS, trace=False):
-    """Simulate an exchange whose hosts also send each other rows."""
     mixed = mixed_setup(setup, np.array(rows), features, options.pace, PACKED)
     return run_simulation(mixed, options, trace=trace)
 
 
 def one_sum():
-    """Workers 0 and 1 contribute to a sum of worker 2."""
     return scene(3, [Row(2, 2)], [Sent(0, [[0]]), Sent(1, [[0]])])
 
 

@@ -39,7 +39,6 @@ def windows(congestion, shares):
 
 
 def opened(round_trip, window=128):
-    """A control that has opened its window."""
     congestion = CongestionWindow(Pace(window=window), round_trip)
     while congestion.window < window:
         congestion.acknowledged(int(congestion.window))

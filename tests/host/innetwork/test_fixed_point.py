@@ -66,7 +66,6 @@ def bits(value):
 
 
 def foresight(*exchanges):
-    """One that has seen exchanges, each a direction, a width and a magnitude."""
     made = Foresight(FAN_IN)
     for direction, width, magnitude in exchanges:
         made.note(ExchangeKind(direction, width), bits(magnitude))

@@ -60,13 +60,11 @@ def moments(receiver, seconds, *, start=1.0, answer=None):
 
 
 def missing(receiver, now, count=0, vertex=None):
-    """Answer that a sum, by default the first one, is incomplete."""
     vertex = receiver.missing_vertices[0] if vertex is None else vertex
     return receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=count), now)
 
 
 def fetches(receiver):
-    """The sources of all fetches."""
     return [header.src_id for header in receiver._endpoint.link.sent if header.kind is Kind.FETCH]
 
 

@@ -62,7 +62,6 @@ class ScriptedLink(Link):
         return Traffic(0, 0, 0, 0)
 
     def arrive(self, *frames):
-        """Let frames arrive as one batch."""
         with self._changed:
             self._groups.append(frames)
             self._changed.notify_all()
@@ -127,7 +126,6 @@ def wrapped(link, how, folder):
 
 @contextmanager
 def elsewhere():
-    """Run functions in another thread."""
     with ThreadPoolExecutor(4) as pool:
         yield pool.submit
 
@@ -152,7 +150,6 @@ def both_receiving(link, one, other, seconds=SECONDS):
 
 
 def wait_until(condition):
-    """Wait for a state that has no event."""
     deadline = time.monotonic() + seconds_here(10.0)
     while not condition():
         assert time.monotonic() < deadline
@@ -331,7 +328,6 @@ def test_senders_take_turns():
 
 @pytest.fixture
 def turns():
-    """A link whose halves share this thread."""
     link = ScriptedLink()
     return link, *split_link(link, kinds_from(0, DIRECT))
 

@@ -389,7 +389,6 @@ def test_npz_of_scipy(tmp_path):
 
 
 def packed(save, *arrays, **named):
-    """What NumPy or SciPy writes, packed by gzip, too."""
     file = io.BytesIO()
     save(file, *arrays, **named)
     return file.getvalue(), zipped(file.getvalue())

@@ -74,12 +74,10 @@ def ranks():
 
 
 def arrived(work):
-    """Wait for a work with a deadline."""
     return work.wait(timedelta(seconds=seconds_here(30)))
 
 
 def value_of(future):
-    """The value of a future, with a deadline."""
     done = threading.Event()
     future.add_done_callback(lambda _: done.set())
     assert done.wait(seconds_here(30))
