@@ -34,15 +34,11 @@ class World:
         return len(self.facts.units)
 
 
-def world_of(graph, plan, network):
-    return World(graph, plan, network, facts_of(plan, WIDTH))
-
-
 def star_world(program=None):
     graph = load_graph("karate")
     digest = (program or load_program()).digest
     plan = build_plan(graph, workers=WORKERS, slots=16, pools=POOLS, program=digest, send="cover")
-    return world_of(graph, plan, star_network(WORKERS + 1))
+    return World(graph, plan, star_network(WORKERS + 1), facts_of(plan, WIDTH))
 
 
 class Team:

@@ -90,10 +90,6 @@ def drawn(shape, dtype):
     return [each.to(dtype) for each in values]
 
 
-def total_of(tensors):
-    return sum(each.double() for each in tensors)
-
-
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (257,), (3, 4, 5)])
 @pytest.mark.parametrize(
     ("dtype", "relative"),
@@ -108,7 +104,7 @@ def total_of(tensors):
 def test_sums_and_means_are_made_in_the_switch(ranks, dtype, relative, shape):
     for op, divisor in ((SUM, 1), (AVG, WORKERS)):
         tensors = drawn(shape, dtype)
-        expected = total_of(tensors) / divisor
+        expected = sum(each.double() for each in tensors) / divisor
         if dtype is torch.int32:
             expected = expected.trunc()
         for found in ranks.reduce(tensors, op):
