@@ -34,6 +34,7 @@ LINKS   ?=#          of `make docs`: --check also requests the links to other si
 
 # One version for all users; a CPU build suffices.
 TORCH   ?= torch==2.13.0
+SPARE_PORTS ?= 0#    ports of the switch that `make up` keeps, for other jobs
 GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shell` opens
 ELECTION_ID ?= 0,1#  of `make shell`: high,low; 0,0 only reads, beside another controller
 PYTHON ?= python3
@@ -70,7 +71,7 @@ exchange: $(VENV)/base  ## only the neighbour sums, each compared with a referen
 up: $(VENV)/base  ## the same, then keep the switch running until Ctrl-C
 	$(BIN)/switchgnn run --target $(TARGET) --fabric $(FABRIC) --workers $(WORKERS) $(TOPOLOGY_OPTIONS) \
 	    --graph $(GRAPH) --rounds $(ROUNDS) --slots $(SLOTS) --keep --grpc-port $(GRPC_PORT) \
-	    $(EXCHANGE_OPTIONS)
+	    --spare-ports $(SPARE_PORTS) $(EXCHANGE_OPTIONS)
 
 shell: $(VENV)-shell/ready  ## p4runtime-shell on the switch that `make up` keeps
 	$(VENV)-shell/bin/python -m p4runtime_sh --grpc-addr 127.0.0.1:$(GRPC_PORT) --device-id 0 \

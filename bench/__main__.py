@@ -25,6 +25,7 @@ from bench.figures import epoch as fig_epoch
 from bench.figures import exchange as fig_exchange
 from bench.figures import host as fig_host
 from bench.figures import install as fig_install
+from bench.figures import jobs as fig_jobs
 from bench.figures import lanes as fig_lanes
 from bench.figures import local as fig_local
 from bench.figures import loss as fig_loss
@@ -34,6 +35,7 @@ from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
 from bench.figures import predicted as fig_predicted
 from bench.figures import recovery as fig_recovery
+from bench.figures import shared_slots as fig_shared_slots
 from bench.figures import simulated as fig_simulated
 from bench.figures import stream as fig_stream
 from bench.figures import targets as fig_targets
@@ -50,6 +52,7 @@ _FIGURES = (
     fig_targets,
     fig_lanes,
     fig_install,
+    fig_jobs,
     fig_entries,
     fig_host,
     fig_exchange,
@@ -57,6 +60,7 @@ _FIGURES = (
     fig_recovery,
     fig_simulated,
     fig_congestion,
+    fig_shared_slots,
     fig_local,
     fig_epoch,
     fig_wire,

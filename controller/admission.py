@@ -1,23 +1,23 @@
 """Where a job fits on a switch: free ranges, its ports, and what it may take."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from switchgnn.base.network import DEFAULT_JOB, bad_job_name
 from switchgnn.controller.base.errors import PlanRefusedError, UnknownJobError
-from switchgnn.controller.base.place import DEFAULT_JOB, Place
+from switchgnn.controller.base.place import Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.check import slots_per_bank
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
-from switchgnn.controller.controls.banks import Banks, hands_out_slots
-from switchgnn.controller.controls.job import NAME_BYTES, Job
+from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots
+from switchgnn.controller.controls.job import Job
 from switchgnn.controller.controls.session import Session
+from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.p4runtime.layout import Layout
 
-_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_BYTES - 1}}}")
-# The highest number of a block on a switch.
-_LAST_BLOCK = (1 << 16) - 1
+# Numbers of blocks on a switch, including 0.
+_BLOCKS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,11 @@ class JobRequest:
     name: str = DEFAULT_JOB
     quota: int | None = None  # the most slots of all banks that it may take; None: any number
     since: int = 0  # when it asks, in seconds since 1970
+    shared: bool = False  # whether it shares slots with other jobs
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise PlanRefusedError(
-                f"{self.name!r} names no job: use 1 to {NAME_BYTES} letters, digits, dots, dashes "
-                "and underscores."
-            )
+        if problem := bad_job_name(self.name):
+            raise PlanRefusedError(f"{problem}.")
         if self.quota is not None and self.quota < 1:
             raise PlanRefusedError(
                 f"Job {self.name} has a quota of {self.quota} slots, which admits no plan: give it "
@@ -59,10 +57,16 @@ class _Range:
 def _ranges(layout: Layout) -> tuple[_Range, ...]:
     limits = Session(layout)
     sources = layout.registers.get(LAST_TAGS_REGISTER)
-    slots = 0 if hands_out_slots(layout) else Banks(layout).slots_per_bank
+    slots = _Range(
+        *("slots in each bank", "first_slot", "slots"),
+        *(Banks(layout).slots_per_bank, "plan for less memory"),
+    )
+    if hands_out_slots(layout):
+        room, remedy = SlotLimits(layout).destinations_per_bank, "plan for a smaller boundary"
+        slots = replace(slots, what="destinations in each bank", total=room, remedy=remedy)
     return (
-        _Range("slots in each bank", "first_slot", "slots", slots, "plan for less memory"),
-        _Range("blocks", "first_block", "last_block", _LAST_BLOCK, "plan for fewer blocks"),
+        slots,
+        _Range("numbers of blocks", "first_block", "blocks", _BLOCKS, "plan for fewer blocks"),
         _Range(
             *("sources", "first_source", "sources"),
             *(sources.size // limits.max_pools if sources else 0, "plan for fewer sources"),
@@ -105,29 +109,60 @@ def admit(
     """
     others = [each for each in present if each.name != request.name]
     own = next((each for each in present if each.name == request.name), None)
+    shared = _shared(request, plan, layout, present, address)
     wanted = Place(
         job=own.job if own else _free_number(others, Job(layout).max_jobs, request.name, address),
         name=request.name,
         since=request.since,
         ports=tuple(sorted(ports)),
-        slots=slots_per_bank(plan, layout),
+        slots=slots_per_bank(plan, layout) if shared is None else bank_slots(plan.switch),
         last_block=plan.manifest.blocks,
         sources=len(plan.switch.source_vertex),
         workers=plan.manifest.workers,
+        shared=shared,
     )
     _check_ports(wanted, others, address)
     _check_quota(request, wanted, plan)
-    if others and hands_out_slots(layout):
-        raise PlanRefusedError(
-            f"The strawman's program serves one job, and switch {address} has {others[0].name}: "
-            "remove that first."
-        )
     ranges = _ranges(layout)
     if own is not None:
         same = _at(wanted, {each.first: getattr(own, each.first) for each in ranges})
         if replace(same, since=own.since) == own:
             return own
     return _at(wanted, {each.first: _first_fit(each, wanted, others, address) for each in ranges})
+
+
+def _shared(
+    request: JobRequest,
+    plan: SwitchPlan,
+    layout: Layout,
+    present: Sequence[Place],
+    address: str,
+) -> int | None:
+    """Return how many slots a job shares with others, or None; refuse it beside other kinds."""
+    if not hands_out_slots(layout):
+        if request.shared:
+            raise PlanRefusedError(
+                f"Job {request.name} asks for shared slots, which only the strawman's program has: "
+                'make its plan with build_plan(blocks="strawman", '
+                "program=load_strawman().digest), or install it with fixed slots."
+            )
+        return None
+    shared = plan.manifest.slots if request.shared else None
+    for each in present:
+        if each.name == request.name and (each.shared is None) == (shared is None):
+            continue
+        if each.shared is None or shared is None:
+            kind = "slots of its own" if each.shared is None else "shared slots"
+            raise PlanRefusedError(
+                f"Job {each.name} of switch {address} has {kind}: remove it first, or install all "
+                "its jobs with shared slots."
+            )
+        if each.shared != shared:
+            raise PlanRefusedError(
+                f"The jobs of switch {address} share {each.shared:,} slots, but the plan of job "
+                f"{request.name} is for {shared:,}: plan for that many, or remove the others."
+            )
+    return shared
 
 
 def _at(place: Place, firsts: dict[str, Any]) -> Place:
@@ -157,6 +192,8 @@ def _check_ports(wanted: Place, others: Sequence[Place], address: str) -> None:
 
 def _check_quota(request: JobRequest, wanted: Place, plan: SwitchPlan) -> None:
     needed = wanted.slots * plan.switch.entry_slot.shape[1]
+    if plan.manifest.strawman:
+        needed = plan.manifest.slots
     if request.quota is not None and needed > request.quota:
         raise PlanRefusedError(
             f"The plan of job {request.name} needs {needed:,} slots, but its quota is "

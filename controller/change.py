@@ -32,7 +32,7 @@ from switchgnn.controller.p4runtime.rows import (
 )
 
 Groups = Mapping[int, tuple[int, ...]]
-_SESSION = "session"
+_SESSION, _THRESHOLD = "session", "threshold"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +123,9 @@ class Change:
         While a job's entries and groups change, the switch does not serve it: its workers wait, and
         the next install repairs a switch whose controller died half-way. Its session comes last.
         """
-        sessions, reserved = self._sessions_apart()
-        others = [table for table in reserved if len(table)]
+        tables = dict(zip(self.before.rows, self.tables, strict=True))
+        sessions, thresholds = tables.pop(_SESSION), tables.pop(_THRESHOLD)
+        others = [table for table in tables.values() if len(table)]
         if others or self.groups:
             before, after = self.before.rows[_SESSION], self.after.rows[_SESSION]
             closed = self._closed(before)
@@ -133,13 +134,9 @@ class Change:
                 yield from encode_difference(table)
             yield from encode_messages(list(self.groups))
             sessions = difference(before.select(~closed), after)
+        yield from encode_difference(thresholds)
         yield from encode_messages([self._default_update(name) for name in self.defaults])
         yield from encode_difference(sessions)
-
-    def _sessions_apart(self) -> tuple[RowsDifference, list[RowsDifference]]:
-        names = list(self.before.rows)
-        sessions = self.tables[names.index(_SESSION)]
-        return sessions, [table for table in self.tables if table is not sessions]
 
     def _closed(self, before: Rows) -> Bools:
         """Return which sessions end, or pause while entries change."""

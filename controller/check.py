@@ -9,7 +9,7 @@ from switchgnn.base.network import Network
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.base.place import FIRST_LOOP_PORT
 from switchgnn.controller.base.plan import SwitchPlan
-from switchgnn.controller.controls import KEYED
+from switchgnn.controller.controls import ENTRIES
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
 from switchgnn.controller.controls.banks import (
     Banks,
@@ -19,14 +19,14 @@ from switchgnn.controller.controls.banks import (
 )
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.session import Session
-from switchgnn.controller.controls.tables import Keyed
+from switchgnn.controller.controls.tables import Entries
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.p4runtime.layout import Array, Layout, Table
 from switchgnn.p4src import Program
 
 _BITS = 8
 # Registers with a cell per slot, and those of the strawman with one per destination.
-_BY_SLOT = (".value", ".state", ".free_slots")
+_BY_SLOT = (".value", ".state", ".free_slots", ".owners")
 _BY_DESTINATION = ".destinations"
 
 
@@ -80,7 +80,7 @@ def memory_of(
     """
     tables = [
         _table(table, control.count(plan, network), _of_banks(control, banks))
-        for control in (each(layout) for each in KEYED)
+        for control in (each(layout) for each in ENTRIES)
         for table in [control.table]
     ]
     registers = (
@@ -90,7 +90,7 @@ def memory_of(
     return MemoryUse(_largest_first(tables), _largest_first(registers))
 
 
-def _of_banks(control: Keyed, banks: int | None) -> frozenset[str]:
+def _of_banks(control: Entries, banks: int | None) -> frozenset[str]:
     """Return the parameters of the banks that the switch lacks."""
     if banks is None or not isinstance(control, Fanout):
         return frozenset()

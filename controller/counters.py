@@ -1,10 +1,11 @@
 """The counters of a switch since its program was loaded."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from finsy.proto import p4r
 
+from switchgnn.controller.base.place import Place
 from switchgnn.controller.controls.banks import (
     PASS_CELLS,
     PASSES_COUNTER,
@@ -13,7 +14,7 @@ from switchgnn.controller.controls.banks import (
     Passes,
 )
 from switchgnn.controller.controls.outcome import COUNTER as OUTCOME_COUNTER
-from switchgnn.controller.controls.outcome import OUTCOME_CELLS, Outcome
+from switchgnn.controller.controls.outcome import ORDINARY, OUTCOME_CELLS, Outcome
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Array, Layout
 from switchgnn.planner.plan.plan import SwitchPart
@@ -33,8 +34,8 @@ class JobCounters:
 
     @property
     def frames(self) -> int:
-        """All frames."""
-        return sum(self.outcomes.values())
+        """Frames of our protocol."""
+        return sum(frames for outcome, frames in self.outcomes.items() if outcome not in ORDINARY)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ class Counters:
         """The passes of all jobs."""
         cells = [job.passes.by_contributions for job in self.jobs]
         return Passes(tuple(map(sum, zip(*cells, strict=True))))
+
+    def of_job(self, place: Place) -> "Counters":
+        """Return them with one job's outcomes, passes and releases; the rest is of all jobs."""
+        releases = self.releases[place.first_worker :][: place.workers]
+        return replace(self, jobs=(self.jobs[place.job],), releases=releases)
 
     def named(self) -> dict[str, int]:
         """Return the counters that do not distinguish workers or queues by name, outcomes first."""

@@ -28,7 +28,7 @@ from switchgnn.controller.change import (
 )
 from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import KEYED
-from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
+from switchgnn.controller.controls.banks import SHARED_AGE, SlotLimits, hands_out_slots
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
     DEFAULT_ECN_THRESHOLD,
@@ -68,7 +68,8 @@ def desired_state(
     empty = empty_state(layout)
     settings = {}
     if hands_out_slots(layout):
-        settings[SlotLimits.name] = SlotLimits(layout).encode(plan.manifest.slots)
+        age = 0 if place.shared is None else SHARED_AGE
+        settings[SlotLimits.name] = SlotLimits(layout).encode(plan.manifest.slots, age)
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},
@@ -146,7 +147,6 @@ def install_each(
     request: JobRequest = DEFAULT_REQUEST,
     *,
     new_session: bool = False,
-    session: int | None = None,
     replace_others: bool = True,
     progress: Progress | None = None,
     clock: Clock = SYSTEM_CLOCK,
@@ -163,7 +163,6 @@ def install_each(
         desired: what switches shall hold; several installs of a plan may have the same.
         request: the job's name and quota.
         new_session: take a new session number even if the plan is installed, for restarted workers.
-        session: the session that a restarted switch gets again; None: that of the switches.
         replace_others: whether to replace another plan that a switch serves for the job.
         progress: called with an address, updates written, and all updates.
         clock: of the report.
@@ -191,6 +190,7 @@ def install_each(
         table = Session(layout)
         try:
             team.each(SwitchInstall.look)
+            team.each(lambda target: target.refuse_loss(request.name))
             if not replace_others:
                 served = team.each(lambda target: target.served_plan(request.name))
                 for share, target, number in zip(shares, team.targets, served, strict=True):
@@ -211,12 +211,13 @@ def install_each(
                 most = desired.largest_feature
                 return [table.entry(number, share.plan, most) for share in shares]
 
-            jobs = [place.job for place in places]
-            entries = _session_entries(team, jobs, entries_of, session, new_session=new_session)
+            entries = _session_entries(team, places, entries_of, new_session=new_session)
             goals = {}
-            for target, state, entry, job in zip(team.targets, states, entries, jobs, strict=True):
-                own = with_session(state, layout, job, entry, target.newest_session)
-                goals[id(target)] = own.beside(target.without(request.name)), job
+            for target, state, entry, place in zip(
+                team.targets, states, entries, places, strict=True
+            ):
+                own = with_session(state, layout, place.job, entry, target.newest_session)
+                goals[id(target)] = own.beside(target.others(request.name)), place.job
             for target, (goal, _) in zip(team.targets, goals.values(), strict=True):
                 _check_room(goal, target.client.address)
             reports = team.each(
@@ -298,30 +299,34 @@ def _check_room(goal: SwitchContents, address: str) -> None:
 
 def _session_entries(
     team: _Team,
-    jobs: Sequence[int],
+    places: Sequence[Place],
     entries_of: Callable[[int], list[SessionEntry]],
-    session: int | None,
     *,
     new_session: bool,
 ) -> list[SessionEntry]:
     """Choose one session for all switches, and return each one's entry.
 
-    The plan keeps its session unless a new one is wanted. A restarted switch joins it, but has
-    lost its window of tags. A new session is newer than all.
+    The plan keeps its session unless a new one is wanted, or it has a new place on a switch, whose
+    registers may hold a newer session of another job. A restarted switch joins it, but has lost its
+    window of tags. A new session is newer than all.
     """
-    present = [target.session_of(job) for target, job in zip(team.targets, jobs, strict=True)]
-    serving = None if new_session else session or _served(present, entries_of)
+    present = [target.session_of(at) for target, at in zip(team.targets, places, strict=True)]
+    serving = None if new_session else _served(present, entries_of)
     if serving:
-        both = list(zip(present, entries_of(serving), strict=True))
-        if all(here.session in (0, serving) and here.plan in (0, own.plan) for here, own in both):
+        both = list(zip(team.targets, present, entries_of(serving), strict=True))
+        if all(
+            (here.session, here.plan) == (serving, own.plan)
+            if here.session
+            else target.newest_session < serving
+            for target, here, own in both
+        ):
             return [
-                replace(own, any_tag=here.any_tag if here.session == serving else 1)
-                for here, own in both
+                replace(own, any_tag=here.any_tag if here.session else 1) for _, here, own in both
             ]
     number = max(target.newest_session for target in team.targets) + 1
     if number > team.targets[0].max_session:
-        for target, job in zip(team.targets, jobs, strict=True):
-            target.refuse_others(job)
+        for target, place in zip(team.targets, places, strict=True):
+            target.refuse_others(place.job)
         # Loading the program empties the registers with old numbers.
         team.each(lambda target: target.load(anew=True))
         number = 1

@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from switchgnn.controller.admission import job_named
 from switchgnn.controller.base.errors import JobRunningError
 from switchgnn.controller.base.place import Place
-from switchgnn.controller.change import ChangeCounts, change_between, read_state
+from switchgnn.controller.change import (
+    ChangeCounts,
+    SwitchContents,
+    change_between,
+    read_state,
+)
+from switchgnn.controller.controls.banks import shared_slots
 from switchgnn.controller.controls.job import Job, WorkerPorts
-from switchgnn.controller.counters import Counters
+from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.target import verify
 
@@ -17,7 +23,7 @@ from switchgnn.controller.target import verify
 class LoopUse:
     """What a job did between two readings of the counters."""
 
-    frames: int  # that its ports received
+    frames: int  # of our protocol, that its ports received
     passes: int  # through the banks
     share: float  # of the passes of all jobs, from 0 to 1
 
@@ -32,33 +38,47 @@ def loop_use(before: Counters, after: Counters) -> list[LoopUse]:
 
 
 def remove_job(
-    client: P4RuntimeClient, name: str, busy: Sequence[LoopUse] = ()
-) -> tuple[Place, ChangeCounts]:
-    """Remove a job and verify; what the other jobs have stays as it is.
+    clients: Sequence[P4RuntimeClient], name: str, before: Sequence[Counters] = ()
+) -> list[tuple[Place, ChangeCounts]]:
+    """Remove a job from switches and verify; what the other jobs have stays as it is.
 
     Args:
-        client: the switch, open.
+        clients: of the switches, open.
         name: of the job.
-        busy: what each job has done of late; empty: the job is removed even if it runs.
+        before: the counters of each a while ago; empty: the job is removed even if it runs.
 
     Returns:
-        The place that is free now, and what was removed.
+        For each switch the place that is free now, and what was removed.
 
     Raises:
-        UnknownJobError: there is no such job.
-        JobRunningError: it runs.
+        UnknownJobError: a switch has no such job; nothing was removed.
+        JobRunningError: it runs; nothing was removed.
     """
+    states = [read_state(client, client.get_layout()) for client in clients]
+    places = [_places(client, state) for client, state in zip(clients, states, strict=True)]
+    found = [job_named(each, name, at.address) for each, at in zip(places, clients, strict=True)]
+    for client, counters, place in zip(clients, before, found, strict=bool(before)):
+        _refuse_running(client, counters, place)
+    counts = []
+    for client, state, jobs, place in zip(clients, states, places, found, strict=True):
+        rest = state.only([job for job in jobs if job.name != name])
+        change = change_between(client.get_layout(), state, rest, place.job)
+        client.write_requests(change.requests())
+        verify(client, client.get_layout(), rest)
+        counts.append(change.counts)
+    return list(zip(found, counts, strict=True))
+
+
+def _places(client: P4RuntimeClient, state: SwitchContents) -> list[Place]:
     layout = client.get_layout()
-    present = read_state(client, layout)
-    places = Job(layout).decode(present.rows[Job.name], present.rows[WorkerPorts.name])
-    place = job_named(places, name, client.address)
-    if busy and busy[place.job].frames:
+    shared = shared_slots(layout, state.defaults)
+    return Job(layout).decode(state.rows[Job.name], state.rows[WorkerPorts.name], shared)
+
+
+def _refuse_running(client: P4RuntimeClient, before: Counters, place: Place) -> None:
+    frames = loop_use(before, read_counters(client))[place.job].frames
+    if frames:
         raise JobRunningError(
-            f"Job {name} of switch {client.address} runs: its workers have just sent "
-            f"{busy[place.job].frames:,} frames. End them first, or add --force."
+            f"Job {place.name} of switch {client.address} runs: its workers have just sent "
+            f"{frames:,} frames. End them first, or add --force."
         )
-    rest = present.only([each for each in places if each != place])
-    change = change_between(layout, present, rest, place.job)
-    client.write_requests(change.requests())
-    verify(client, layout, rest)
-    return place, change.counts

@@ -193,7 +193,7 @@ def _values_of(job: JobState) -> dict[str, float]:
     found: dict[str, float] = {
         f"session/{name}": session.session,
         f"plan_workers/{name}": session.workers,
-        f"job_slots/{name}": job.place.slots,
+        f"job_slots/{name}": 0 if job.place.shared else job.place.slots,
         f"job_first_slot/{name}": job.place.first_slot,
         f"job_passes_total/{name}": passes.passes,
         f"job_contributions_total/{name}": passes.contributions,

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
-from switchgnn.base.network import Network
+from switchgnn.base.network import DEFAULT_JOB, Network
 from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
 from switchgnn.controller.base import errors
-from switchgnn.controller.base.place import DEFAULT_JOB, Place
+from switchgnn.controller.base.place import Place
 from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.change import (
     SwitchContents,
@@ -19,6 +19,7 @@ from switchgnn.controller.change import (
     group_updates,
     read_state,
 )
+from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots, shared_slots
 from switchgnn.controller.controls.job import Job, WorkerPorts
 from switchgnn.controller.controls.session import NO_SESSION, Session, SessionEntry
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
@@ -68,11 +69,23 @@ class SwitchInstall:
     def jobs(self) -> list[Place]:
         """The jobs that the switch had before."""
         rows = self._before.rows
-        return Job(self._layout).decode(rows[Job.name], rows[WorkerPorts.name])
+        shared = shared_slots(self._layout, self._before.defaults)
+        return Job(self._layout).decode(rows[Job.name], rows[WorkerPorts.name], shared)
 
-    def without(self, name: str) -> SwitchContents:
-        """Return what the switch had before, but for a job."""
+    def others(self, name: str) -> SwitchContents:
+        """Return what the switch's jobs but one had before."""
         return self._before.only([each for each in self.jobs if each.name != name])
+
+    def refuse_loss(self, name: str) -> None:
+        """Refuse to replace another program while it serves other jobs."""
+        if self._runs_program or self._cookie is None:
+            return
+        others = [place.name for place, _ in served_jobs(self.client) if place.name != name]
+        if others:
+            raise errors.PlanRefusedError(
+                f"Switch {self.client.address} runs another program, which serves other jobs: "
+                f"remove them first ({', '.join(others)})."
+            )
 
     def refuse_others(self, job: int) -> None:
         """Refuse to empty the switch's registers while it has other jobs."""
@@ -83,10 +96,10 @@ class SwitchInstall:
                 f"numbers: remove its other jobs first ({', '.join(others)})."
             )
 
-    def session_of(self, job: int) -> SessionEntry:
-        """Return the session entry that a job had before."""
+    def session_of(self, place: Place) -> SessionEntry:
+        """Return the session entry that a job had before, if it was at this place."""
         sessions = Session(self._layout).decode(self._before.rows[Session.name])
-        return sessions.get(job, NO_SESSION)
+        return sessions.get(place.job, NO_SESSION) if place in self.jobs else NO_SESSION
 
     def look(self) -> None:
         """Read the switch, without changing it."""
@@ -118,7 +131,8 @@ class SwitchInstall:
     def restore(self, contents: SwitchContents) -> int:
         """Load the program and write what the switch had before it restarted; count its updates.
 
-        The switch has lost its windows of tags: it accepts any until barriers are complete.
+        The switch has lost its windows of tags: it accepts any until barriers are complete. After a
+        failure ``go_back``.
         """
         self.load()
         session = Session(self._layout)
@@ -259,15 +273,23 @@ def served_jobs(client: P4RuntimeClient) -> list[tuple[Place, SessionEntry]]:
         return []
     try:
         client.layout = None  # of an earlier program
-        layout = client.get_layout()
-        job, session = Job(layout), Session(layout)
-        workers = client.read_rows(layout.table("worker"))
-        sessions = session.decode(client.read_rows(session.table))
-        places = job.decode(client.read_rows(job.table), workers)
-        return [(place, sessions.get(place.job, NO_SESSION)) for place in places]
-    except (errors.OtherProgramError, KeyError):
+        return read_jobs(client, client.get_layout())
+    except (errors.OtherProgramError, KeyError, TypeError):
         # Another program, or a version with other entries.
         return []
+
+
+def read_jobs(client: P4RuntimeClient, layout: Layout) -> list[tuple[Place, SessionEntry]]:
+    """Return the jobs of an open switch that runs SwitchGNN's program, by number."""
+    job, session = Job(layout), Session(layout)
+    workers = client.read_rows(layout.table("worker"))
+    sessions = session.decode(client.read_rows(session.table))
+    shared = None
+    if hands_out_slots(layout):
+        limits = SlotLimits(layout)
+        shared = limits.decode_shared(client.read_default(limits.table))
+    places = job.decode(client.read_rows(job.table), workers, shared)
+    return [(place, sessions.get(place.job, NO_SESSION)) for place in places]
 
 
 def served_plan(client: P4RuntimeClient, job: str = DEFAULT_JOB) -> int:

@@ -15,6 +15,7 @@ from switchgnn.controller.base.errors import (
     NoPrimaryError,
     NotPrimaryError,
     OtherPlanError,
+    PipelineMissingError,
     PlanRefusedError,
     SwitchUnreachableError,
 )
@@ -25,7 +26,7 @@ from switchgnn.controller.controls.session import Session
 from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.target import SwitchInstall, refuse_other_plan, served_plan
+from switchgnn.controller.target import SwitchInstall, refuse_other_plan, served_jobs, served_plan
 from switchgnn.p4src import Program
 
 # Short, so that a watch can be stopped while it waits for a connection.
@@ -93,12 +94,11 @@ def watch(
     """
     clients = [_watching(share.switch) for share in shares]
 
-    def bring(session: int | None) -> InstallReport:
+    def bring() -> InstallReport:
         return install_each(
             [replace(share, switch=client) for share, client in zip(shares, clients, strict=True)],
             desired,
             request,
-            session=session,
             replace_others=False,
             clock=clock,
             pool=pool,
@@ -156,7 +156,7 @@ class _Own:
 
     plan: SwitchPlan
     job: str
-    bring: Callable[[int | None], InstallReport]  # in a session, or in any
+    bring: Callable[[], InstallReport]
 
 
 @dataclass
@@ -170,7 +170,6 @@ class _Watcher:
     clock: Clock
     # What each switch had at the last look.
     _kept: dict[str, SwitchContents] = field(default_factory=dict)
-    _session: int | None = None
 
     def run(self) -> None:
         self._install()
@@ -192,27 +191,30 @@ class _Watcher:
                 self._restore()
 
     def _install(self) -> None:
-        """Restore switches that have lost everything, and install the own plan."""
+        """Restore switches that have lost everything, with sessions; install the own plan."""
         for client in self.clients:
             client.open()
             self._give_back(client)
-        if self.own is not None:
-            report = self.own.bring(self._session)
-            # Its workers are in that session: a restarted switch must return to it.
-            self._session = report.session
-            for client, sentence in zip(self.clients, report.sentences(), strict=True):
-                self._tell(WatchEventKind.INSTALLED, client, sentence)
-        for client in self.clients:
             self._keep(client)
+        if self.own is not None:
+            sentences = self.own.bring().sentences()
+            for client in self.clients:
+                self._keep(client)
+            for client, sentence in zip(self.clients, sentences, strict=True):
+                self._tell(WatchEventKind.INSTALLED, client, sentence)
 
     def _give_back(self, client: P4RuntimeClient) -> None:
         """Write what a switch had before it restarted; its windows of tags are lost."""
         kept = self._kept.get(client.address)
-        target = SwitchInstall(client, self.program, client.layout or _layout(self.program))
+        target = SwitchInstall(client, self.program, _layout(self.program))
         target.look()
-        if kept is None or target.newest_session:
+        if kept is None or target.newest_session or served_jobs(client):
             return
-        restored = target.restore(kept)
+        try:
+            restored = target.restore(kept)
+        except BaseException:
+            target.go_back()
+            raise
         jobs = Job(_layout(self.program)).decode(kept.rows[Job.name], kept.rows[WorkerPorts.name])
         names = ", ".join(place.name for place in jobs)
         self._tell(
@@ -222,28 +224,28 @@ class _Watcher:
             f"restored ({names}).",
         )
 
-    def _keep(self, client: P4RuntimeClient) -> None:
-        """Read a switch whose sessions have changed since the last look."""
+    def _keep(self, client: P4RuntimeClient) -> bool:
+        """Return whether a switch has had jobs; read it if its sessions have changed."""
         layout = _layout(self.program)
         if client.get_pipeline_cookie() != program_cookie(self.program):
-            return
+            return False
         client.layout = layout
-        kept, session = self._kept.get(client.address), Session(layout)
+        kept, job, session = self._kept.get(client.address), Job(layout), Session(layout)
+        if not job.newest(client.read_default(job.table)):
+            return False
         sessions = session.decode(client.read_rows(session.table))
         if kept is None or session.decode(kept.rows[Session.name]) != sessions:
             self._kept[client.address] = read_state(client, layout)
+        return True
 
     def _serves(self, client: P4RuntimeClient) -> bool:
         """Return whether a switch has its jobs; remember those that it has got since."""
-        known = self._kept.get(client.address)
         if not client.alive:
             return False
-        if client.get_pipeline_cookie() != program_cookie(self.program):
-            return known is None
-        job = Job(_layout(self.program))
-        if known is not None and not job.newest(client.read_default(job.table)):
-            return False
-        self._keep(client)
+        if not self._keep(client):
+            # It has never had any, or another program with jobs of somebody else.
+            known = client.address in self._kept
+            return self.own is None and (not known or bool(served_jobs(client)))
         if self.own is None:
             return True
         served = self._served(client.address, self.own.job)
@@ -281,14 +283,15 @@ class _Watcher:
             self.stop.wait(self.interval)
 
     def _look_on(self) -> None:
-        """Check which plan switches serve that another controller has taken over."""
+        """Keep the jobs of switches that another controller has taken over; check the own plan."""
         own = self.own
-        if own is None:
-            return
         for client in self.clients:
-            with suppress(SwitchUnreachableError), client.another() as observer:
-                served = served_plan(observer, own.job)
-                refuse_other_plan(client.address, own.job, served, own.plan.number)
+            absent = suppress(SwitchUnreachableError, PipelineMissingError)
+            with absent, client.another() as observer:
+                self._keep(observer)
+                if own is not None:
+                    served = served_plan(observer, own.job)
+                    refuse_other_plan(client.address, own.job, served, own.plan.number)
 
     def _tell(self, kind: WatchEventKind, client: P4RuntimeClient, message: str) -> None:
         self.on_event(WatchEvent(kind, client.address, message))

@@ -88,6 +88,9 @@ control SwitchIngress(inout headers_t hdr,
         arrive();
         if (meta.loop.pass_number == 0) {
             meta.loop.port = standard_metadata.ingress_port;
+#ifdef STRAWMAN
+            meta.now = standard_metadata.ingress_global_timestamp;
+#endif
             worker.apply(meta, standard_metadata.ingress_port);
             job.apply(hdr, meta);
             session.apply(hdr, meta);

@@ -138,6 +138,9 @@ struct metadata_t {
     @field_list(1) bit<3> last_of_row;  // the last chunk with lanes of the first row
     @field_list(1) bit<3> last_part;    // of a slot, from 0
     // Banks
+#ifdef STRAWMAN
+    @field_list(1) bit<48> now;  // when the packet came, in microseconds
+#endif
     sum_t        sum;
     bit<1>       completed;
     bit<4>       bank;

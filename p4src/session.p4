@@ -110,7 +110,7 @@ control Admission(in headers_t hdr,
             meta.outcome = NO_JOB;
         } else if (hdr.switchgnn.isValid()) {
             if (hdr.switchgnn.version != SWITCHGNN_VERSION || !fits
-                    || ((meta.frame_width >> meta.loop.rows) > meta.width
+                    || ((meta.frame_width >> meta.loop.rows) > meta.width && meta.own.job != 0
                         && !IS_REDUCE(hdr.switchgnn))
                     || (IS_PARTIAL(hdr.switchgnn.src_id)
                         && hdr.switchgnn.width != meta.frame_width >> meta.loop.rows)

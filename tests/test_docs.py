@@ -134,6 +134,7 @@ LEAF_SPINE = "TOPOLOGY=leaf-spine LEAVES=3 SPINES=2"
         *((goal, LEAF_SPINE, "--topology leaf-spine --leaves 3 --spines 2") for goal in GOALS),
         # The program refuses a wrong word; it must not run a star instead.
         *((goal, "TOPOLOGY=ring", "--topology ring") for goal in GOALS),
+        ("up", "SPARE_PORTS=8", "--spare-ports 8 "),
         ("run", "", "--target reference "),
         ("run", "TARGET=embedded", "--target embedded "),
         *((goal, "", "--target auto ") for goal in ("exchange", "up", "soak")),

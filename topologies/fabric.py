@@ -163,6 +163,7 @@ class Fabric(ABC):
                 topology.station(worker).mac,
                 topology.station(worker).ip,
                 link=self.worker_link(worker),
+                namespace=str(self.worker_namespace(worker) or ""),
                 gloo="" if self.workers_have_hosts else "lo",
                 processes=processes,
             )

@@ -192,14 +192,14 @@ class MininetFabric(Fabric):
 
     def wire_bytes(self) -> list[WireBytes] | None:
         """Return the counters of the switch's ends of the links."""
-        counted = _counted(self._room.pid)
+        counted = counted_in(_namespace(self._room))
         return [counted[name] for name in self._switch_side]
 
     def cable_bytes(self) -> list[WireBytes] | None:
         """Return the counters of the upper switches' ends of the cables."""
         if not self._cable_ends:
             return []
-        counted = _counted(self._upper_room.pid)
+        counted = counted_in(_namespace(self._upper_room))
         return [counted[name] for _, name in self._cable_ends]
 
     def _ports(self) -> list[dict[int, str]]:
@@ -373,10 +373,10 @@ def _run(command: list[str], namespace_pid: int) -> None:
         raise FabricError(f"`{' '.join(command)}` failed: {reason}") from error
 
 
-def _counted(namespace_pid: int) -> dict[str, WireBytes]:
-    """Return what each interface of a process's namespace has received and sent."""
+def counted_in(namespace: Path) -> dict[str, WireBytes]:
+    """Return what each interface in `/proc/PID/ns/net` has received and sent."""
     counted = {}
-    for line in Path(f"/proc/{namespace_pid}/net/dev").read_text().splitlines():
+    for line in (namespace.parents[1] / "net/dev").read_text().splitlines():
         name, colon, numbers = line.partition(":")
         if colon:
             fields = numbers.split()

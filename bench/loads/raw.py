@@ -12,7 +12,7 @@ from bench.testbeds.testbed import Testbed
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.wire.header import HEADER_AT, Kind, fragment_words, lanes_of
-from switchgnn.host.wire.link import InterfaceLink, Link
+from switchgnn.host.wire.link import Link, open_link
 from switchgnn.planner import WorkerPart
 
 # BMv2 reads a port through a ring of about 30 frames and loses frames that do not fit.
@@ -80,8 +80,7 @@ class RawLoad:
         )
 
     def _open(self, part: WorkerPart) -> "_Port":
-        interface = self._testbed.fabric.worker_link(part.worker).removeprefix("eth:")
-        link = self._stack.enter_context(InterfaceLink(interface))
+        link = self._stack.enter_context(open_link(self._testbed.fabric.worker_link(part.worker)))
         frames = FeatureFrames(
             self._testbed.addresses(part.worker),
             1,

@@ -13,12 +13,13 @@ from switchgnn.controller import (
     read_counters,
     star_network,
 )
+from switchgnn.controller.base.place import ALONE
 from switchgnn.controller.change import change_between, empty_state
 from switchgnn.controller.controls.congestion import DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.install import desired_state, with_session
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import default_update
+from switchgnn.controller.p4runtime.rows import MODIFY, encode_rows
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Graph, Plan, SwitchPart, write_plan
@@ -81,9 +82,9 @@ class Testbed:
     def new_session(self) -> None:
         """Begin a new session in the switch, so that rounds start from 1 again."""
         self.session += 1
-        session = Session(self._layout)
-        entry = self._session_entry(session, self._switch_plan())
-        self.client.write([default_update(session.table, session.encode(entry))])
+        entry = self._session_entry(self._switch_plan())
+        rows = Session(self._layout).encode(ALONE.job, entry)
+        self.client.write_requests(encode_rows(MODIFY, rows))
 
     def counters(self) -> dict[str, int]:
         """Return the counters of the switch by name."""
@@ -98,16 +99,18 @@ class Testbed:
         program = self.served.program
         self.client.set_pipeline(program, program_cookie(program))
         plan = self._switch_plan()
-        session = Session(self._layout)
         self.session = 1
-        desired = desired_state(plan, self._layout, self.network, DEFAULT_ECN_THRESHOLD)
-        goal = with_session(desired, session, self._session_entry(session, plan))
+        place = replace(ALONE, last_block=plan.manifest.blocks)
+        desired = desired_state(
+            plan, self._layout, self.network, DEFAULT_ECN_THRESHOLD, place=place
+        )
+        goal = with_session(desired, self._layout, place.job, self._session_entry(plan))
         change = change_between(self._layout, empty_state(self._layout), goal)
         self.client.write_requests(change.requests())
 
-    def _session_entry(self, session: Session, plan: SwitchPlan) -> SessionEntry:
+    def _session_entry(self, plan: SwitchPlan) -> SessionEntry:
         # The raw load has no barriers, which would advance the switch's turn.
-        return replace(session.entry(self.session, plan), any_tag=1)
+        return replace(Session(self._layout).entry(self.session, plan), any_tag=1)
 
     def _switch_plan(self) -> SwitchPlan:
         return SwitchPlan(self.served.plan.manifest, self.served.switch)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-DEFAULT_JOB = "default"
+from switchgnn.base.network import DEFAULT_JOB
+
 # As in headers.p4.
 FIRST_LOOP_PORT = 256
 LOOP_LANES = 8
@@ -18,13 +19,22 @@ class Place:
     ports: tuple[int, ...] = ()  # of its neighbours
     first_slot: int = 0  # in each bank
     slots: int = 0  # in each bank
-    # block b of the plan is `first_block + b` on the switch, and b is 0 at a barrier
+    # block b of the plan is `first_block + b` on the switch; b is 0 at a barrier, and a worker may
+    # send a feature with it, so no job has an entry there
     first_block: int = 0
     last_block: int = 0  # of the plan
     first_source: int = 0
     sources: int = 0
     first_worker: int = 0
     workers: int = 0
+    # Slots of all banks that jobs share; `slots` is then the number of destinations in each bank.
+    # None: the job has slots of its own.
+    shared: int | None = None
+
+    @property
+    def blocks(self) -> int:
+        """How many numbers of blocks it takes, with that of barriers."""
+        return self.last_block + 1
 
     @property
     def loop_ports(self) -> range:

@@ -1,5 +1,6 @@
 """banks.p4: the sizes and counters of the banks, and the limits of the strawman's."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switchgnn.controller.base.errors import OtherProgramError
@@ -12,6 +13,9 @@ PASS_CELLS = 16
 # One cell for each slot of the all-reduces.
 FRAGMENTS_REGISTER = "fragment_tag"
 TABLE = "slot_limits"
+# Milliseconds without a contribution after which another destination may take over a shared slot:
+# longer than workers wait for each other, and soon enough after the end of a job.
+SHARED_AGE = 5000
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,11 @@ def hands_out_slots(layout: Layout) -> bool:
     return TABLE in layout.tables
 
 
+def shared_slots(layout: Layout, defaults: Mapping[str, bytes]) -> int | None:
+    """Return how many slots the jobs of a switch with these default actions share, or None."""
+    return SlotLimits(layout).decode_shared(defaults[TABLE]) if TABLE in defaults else None
+
+
 def all_reduce_slots(layout: Layout) -> int:
     """Return how many slots of each bank are those of all-reduces; the strawman's has none."""
     return 0 if hands_out_slots(layout) else layout.registers[FRAGMENTS_REGISTER].size
@@ -96,8 +105,16 @@ class SlotLimits(Setting):
         """How many destinations a bank can tell apart."""
         return min(self._destinations, default=0)
 
-    def encode(self, slots: int) -> bytes:
-        """Return the default action that splits `slots` slots over the banks."""
-        banks = len(self.table.action(self.action).params)
+    def encode(self, slots: int, age: int = 0) -> bytes:
+        """Return the default action that splits `slots` slots over the banks.
+
+        `age`: of slots that jobs share, in milliseconds, as `SHARED_AGE`; 0: they do not.
+        """
+        banks = len(self.table.action(self.action).params) - 1
         limits = {f"limit{bank}": slots // banks + (bank < slots % banks) for bank in range(banks)}
-        return self.encode_values(limits)
+        return self.encode_values({**limits, "age": age})
+
+    def decode_shared(self, default: bytes) -> int | None:
+        """Return how many slots jobs share; None: they do not."""
+        values = self.decode_values(default)
+        return sum(values.values()) - values["age"] if values["age"] else None

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from switchgnn.base.network import Network
+from switchgnn.controller.base.place import LOOP_LANES
+from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Entries
 from switchgnn.controller.p4runtime.rows import Rows
 
@@ -31,6 +34,10 @@ class Congestion(Entries):
     """The threshold table."""
 
     name, action = "threshold", "set_threshold"
+
+    def count(self, plan: SwitchPlan, network: Network) -> int:
+        """Return the number of entries of a job."""
+        return plan.neighbours + LOOP_LANES
 
     def encode(self, marking: Marking, ports: Sequence[int]) -> Rows:
         """Return one entry for each port, all with the same thresholds."""

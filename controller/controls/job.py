@@ -1,12 +1,12 @@
 """job.p4: the jobs of a switch, and which ports are whose."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools
-from switchgnn.base.network import Network
+from switchgnn.base.array_types import Bools, Int64s
+from switchgnn.base.network import NAME_BYTES, Network
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Entries, Keyed
@@ -20,8 +20,6 @@ from switchgnn.controller.p4runtime.rows import (
 
 ABOVE = "set_above"
 NEWEST = "set_newest"
-# Bytes of a name, which the switch keeps as a number.
-NAME_BYTES = 16
 
 
 class Job(Entries):
@@ -43,7 +41,7 @@ class Job(Entries):
         values["name"] = int.from_bytes(name, "big")
         return self.make(values, 1)
 
-    def decode(self, jobs: Rows, workers: Rows) -> list[Place]:
+    def decode(self, jobs: Rows, workers: Rows, shared: int | None = None) -> list[Place]:
         """Return the jobs in entries of this table and of the worker table, by number."""
         params = jobs.param_columns(self.table.action(self.action))
         columns = {name: [int(each) for each in column] for name, column in params.items()}
@@ -53,7 +51,8 @@ class Job(Entries):
             values = {name: column[row] for name, column in columns.items()}
             name = values.pop("name").to_bytes(NAME_BYTES, "big").rstrip(b"\0")
             ports = ports_of(workers, job)
-            found.append(Place(job, name.decode("utf-8", "replace"), ports=ports, **values))
+            text = name.decode("utf-8", "replace")
+            found.append(Place(job, text, ports=ports, **values, shared=shared))
         return sorted(found, key=lambda place: place.job)
 
     def newest(self, default: bytes) -> int:
@@ -100,16 +99,17 @@ def _of(workers: Rows, job: int) -> Bools:
     return mask
 
 
-def belongs(rows: Rows, places: Iterable[Place]) -> Bools:
+def belongs(rows: Rows, places: Sequence[Place]) -> Bools:
     """Return which entries of a table are those of some jobs: by number, by block, or by port."""
-    keys = {name: np.asarray(column) for name, column in rows.key_columns().items()}
-    mask: Bools = np.zeros(len(rows), np.bool_)
-    for place in places:
-        if "job" in keys:
-            mask |= keys["job"] == place.job
-        elif "block_id" in keys:
-            block = keys["block_id"].astype(np.int64) - place.first_block
-            mask |= (block > 0) & (block <= place.last_block)
-        else:
-            mask |= np.isin(keys["port"], [*place.ports, *place.loop_ports])
+    # Every key begins with one of these.
+    name, column = next(iter(rows.key_columns().items()))
+    own: Mapping[str, Callable[[Place], Sequence[int] | Int64s]] = {
+        "job": lambda place: [place.job],
+        "block_id": lambda place: np.arange(1, place.blocks) + place.first_block,
+        "port": lambda place: [*place.ports, *place.loop_ports],
+    }
+    if not places:
+        return np.zeros(len(rows), np.bool_)
+    numbers = np.concatenate([own[name](place) for place in places])
+    mask: Bools = np.isin(np.asarray(column).astype(np.int64), numbers)
     return mask

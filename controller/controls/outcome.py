@@ -40,3 +40,7 @@ class Outcome(IntEnum):
     REDUCE_STALE = 27
     REDUCE_ASKED = 28
     NO_JOB = 29
+
+
+ORDINARY = frozenset({Outcome.FORWARDED, Outcome.FLOODED, Outcome.UNKNOWN_STATION})
+"""What becomes of frames of other protocols."""

@@ -49,6 +49,10 @@ class Entries(_NamedTable):
     # a column, and what it shows in entries with another action than the usual one
     otherwise: ClassVar[tuple[str, str] | None] = None
 
+    def count(self, plan: SwitchPlan, network: Network) -> int:
+        """Return the number of entries of a job."""
+        return 1
+
     def make(self, values: Mapping[str, Value], count: int, action: str | None = None) -> Rows:
         """Make entries with one action, by default the usual one, as `make_rows` does."""
         return make_rows(self.table, action or self.action, values, count)

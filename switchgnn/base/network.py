@@ -1,9 +1,25 @@
 """The surroundings of a switch: ports and addresses of workers and other switches."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from switchgnn.base.errors import SwitchGNNError
+
+DEFAULT_JOB = "default"
+# Bytes of a job's name, which a switch keeps as a number.
+NAME_BYTES = 16
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_BYTES - 1}}}")
+
+
+def bad_job_name(name: str) -> str:
+    """Say why no job can have a name, without a full stop; empty if one can."""
+    if _NAME.fullmatch(name):
+        return ""
+    return (
+        f"{name!r} names no job: use 1 to {NAME_BYTES} letters, digits, dots, dashes and "
+        "underscores"
+    )
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,18 @@ from typing import Annotated, TypeVar
 from msgspec import Meta
 
 from switchgnn.base.network import (
+    DEFAULT_JOB,
     Neighbour,
     Network,
     NetworkError,
     Station,
+    bad_job_name,
     joined_networks,
     mac_number,
 )
 from switchgnn.base.records import RecordError, make_record, read_toml
 
-_MOST_WORKERS = 128
-_DEFAULT_JOB = "default"
+MOST_WORKERS = 128
 # Port numbers of the program have nine bits; the last one drops, and 0 is none.
 _Port = Annotated[int, Meta(ge=1, le=510)]
 
@@ -79,10 +80,11 @@ class DescribedWorker:
     ip: str
     interface: str = ""  # its interface to the switch, on its own machine
     link: str = ""  # instead of `interface`, such as `udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT`
+    namespace: str = ""  # of `link`, if it is not the one of commands, such as `/proc/PID/ns/net`
     gloo: str = ""  # the interface for gradients; PyTorch chooses one if it is empty
     metrics: str = ""  # `HOST:PORT` of its metrics, or empty
     # how many processes of its machine share the port, see `plan --parts`
-    processes: Annotated[int, Meta(ge=1, le=_MOST_WORKERS)] = 1
+    processes: Annotated[int, Meta(ge=1, le=MOST_WORKERS)] = 1
 
     @property
     def station(self) -> Station:
@@ -118,7 +120,7 @@ class DescribedNetwork:
     switches: tuple[DescribedSwitch, ...]  # leaves and spines in any order, or the only switch
     workers: tuple[DescribedWorker, ...]
     cables: tuple[Cable, ...] = ()  # empty in a star
-    job: str = _DEFAULT_JOB  # the name of the workers' job on the switches
+    job: str = DEFAULT_JOB  # the name of the workers' job on the switches
 
     @property
     def leaves(self) -> tuple[DescribedSwitch, ...]:
@@ -156,6 +158,7 @@ _LINK = r"(?:eth:[^\s/:]{1,15}|udp:([^:\s]+:\d+):([^:\s]+:\d+))"
 _FORMS = {
     "interface": (r"[^\s/:]{0,15}", "the name of an interface"),
     "link": (rf"|{_LINK}(?::\d*\.?\d+)?", "eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT"),
+    "namespace": (r"|/proc/\d+/ns/net", "the /proc/PID/ns/net of a process"),
     "gloo": (r"[^\s/:]{0,15}", "the name of an interface"),
     "metrics": ("|(.+)", "HOST:PORT"),
     "mac": (r"[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}", "the Ethernet address of a station"),
@@ -180,10 +183,12 @@ def _problems(network: DescribedNetwork) -> Iterator[str]:
 
 
 def _of_names(network: DescribedNetwork) -> Iterator[str]:
+    if problem := bad_job_name(network.job):
+        yield problem
     if not network.switches:
         yield "it has no switch; write a [[switches]]"
-    if not 1 <= len(network.workers) <= _MOST_WORKERS:
-        yield f"it has {len(network.workers)} workers, not 1 to {_MOST_WORKERS}"
+    if not 1 <= len(network.workers) <= MOST_WORKERS:
+        yield f"it has {len(network.workers)} workers, not 1 to {MOST_WORKERS}"
     names = [switch.name for switch in network.switches]
     if "" in names:
         yield "a switch has no name"
@@ -294,7 +299,7 @@ def read_network(path: Path) -> DescribedNetwork:
 
 def network_text(network: DescribedNetwork) -> str:
     """Return a network as TOML, without default values."""
-    job = [] if network.job == _DEFAULT_JOB else [f"job = {_value(network.job)}\n"]
+    job = [] if network.job == DEFAULT_JOB else [f"job = {_value(network.job)}\n"]
     blocks = [*job, *(_block("switches", switch) for switch in network.switches)]
     for number, worker in enumerate(network.workers):
         blocks.append(f"# worker {number}\n" + _block("workers", worker))

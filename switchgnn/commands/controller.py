@@ -1,13 +1,13 @@
 """The controller's commands."""
 
 import json
-import re
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,29 +17,35 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from switchgnn.base.interruptible import wait_for_interrupt
 from switchgnn.base.machine import Amount
-from switchgnn.base.network import Network, leaf_spine_networks, network_on, star_network
+from switchgnn.base.network import (
+    DEFAULT_JOB,
+    Network,
+    leaf_spine_networks,
+    network_on,
+    star_network,
+)
 from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import option, with_groups
 from switchgnn.commands.shared.console import plain_console
+from switchgnn.commands.shared.options import parse_ports
+from switchgnn.commands.shared.switch_state import (
+    jobs_table,
+    print_records,
+    print_state,
+    ranges_text,
+    slots_text,
+)
 from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.base.errors import ControllerError
-from switchgnn.controller.base.place import DEFAULT_JOB
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
-from switchgnn.controller.jobs import LoopUse, loop_use, remove_job
+from switchgnn.controller.jobs import loop_use, remove_job
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
 from switchgnn.controller.p4runtime.connection import TlsOptions
-from switchgnn.controller.show import (
-    NO_TABLES,
-    jobs_table,
-    print_records,
-    print_state,
-    ranges_text,
-    show_entries,
-)
+from switchgnn.controller.show import NO_TABLES, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, manifest_of, parts_for, parts_over
@@ -62,8 +68,8 @@ def parts_by_number(
     workers = manifest_of(plan).workers
     if ports is not None and (leaves or len(ports) != workers):
         raise ControllerError(
-            f"--ports names {len(ports)} ports, but the plan has {workers} workers: name one for "
-            "each."
+            f"--ports names {Amount(len(ports)):port}, but the plan has {Amount(workers):worker}: "
+            "name one for each."
             if not leaves
             else "--ports is for one switch: describe leaves and spines in a file (--network)."
         )
@@ -81,23 +87,6 @@ def parts_by_number(
 
 
 SWITCHES, PLAN, JOB, OUTPUT = "Switches", "Plan", "Job", "Output"
-_PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
-
-
-def parse_ports(text: str | None) -> list[int] | None:
-    """Return ports in the order of a text such as 1-4,7; None without one."""
-    if text is None:
-        return None
-    found: list[int] = []
-    for part in text.split(","):
-        match = _PORTS.fullmatch(part.strip())
-        if match is None:
-            raise typer.BadParameter(f"{text!r} names no ports: write them like 1-4,7")
-        first = int(match[1])
-        found += range(first, int(match[2] or first) + 1)
-    return found
-
-
 _TLS = "TLS"
 
 
@@ -173,13 +162,21 @@ class Access:
     ) -> list[Share]:
         """Return what each switch serves of a plan, and what is around it."""
         if self.described is None:
-            shape = installed.leaves, installed.spines, parse_ports(installed.ports)
+            ports = None if installed.ports is None else parse_ports(installed.ports)
+            shape = installed.leaves, installed.spines, ports
             parts = parts_by_number(plan, len(clients), *shape)
         elif installed.ports is not None:
             raise typer.BadParameter("--network says which ports: leave out --ports")
         else:
             parts = parts_for(plan, self.described)
         return [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
+
+
+class Slots(str, Enum):
+    """Whose the slots of a job are."""
+
+    FIXED = "fixed"
+    SHARED = "shared"
 
 
 @dataclass(frozen=True)
@@ -197,6 +194,12 @@ class Installed:
     )
     ports: str | None = option(
         JOB, "PORTS", "The ports of its workers, such as 1-4,7.", shown="1 to the number of workers"
+    )
+    slots: Slots = option(
+        JOB,
+        None,
+        "Let jobs of the strawman's program take slots from one memory (shared).",
+        default=Slots.FIXED,
     )
     quota: int | None = option(
         JOB, "SLOTS", "Refuse a plan that needs more slots.", shown="any that are free"
@@ -239,7 +242,8 @@ class Installed:
     def request(self, described: DescribedNetwork | None) -> JobRequest:
         """Return what the job asks for, with the name of a network file unless one is given."""
         named = described.job if described is not None else DEFAULT_JOB
-        return JobRequest(self.job or named, self.quota, int(time.time()))
+        shared = self.slots is Slots.SHARED
+        return JobRequest(self.job or named, self.quota, int(time.time()), shared)
 
 
 app = typer.Typer(
@@ -347,7 +351,8 @@ def jobs(
             state = show_switch(client, NO_TABLES)
             uses = [] if before is None else loop_use(before, state.counters)
         records = [
-            {**job.as_json(), **(asdict(uses[job.place.job]) if uses else {})} for job in state.jobs
+            {**job.as_json(), **({"use": asdict(uses[job.place.job])} if uses else {})}
+            for job in state.jobs
         ]
         found.append({"address": client.address, "jobs": records})
         if not as_json:
@@ -372,17 +377,17 @@ def remove(
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
     """Remove a job from switches; other jobs go on."""
-    for client in access.clients(address, election_id=election_id, deadline=deadline):
-        with client:
-            busy: list[LoopUse] = []
-            if not force:
-                before = read_counters(client)
-                threading.Event().wait(_WATCHED_SECONDS)
-                busy = loop_use(before, read_counters(client))
-            place, counts = remove_job(client, name, busy)
+    with ExitStack() as stack:
+        found = access.clients(address, election_id=election_id, deadline=deadline)
+        clients = [stack.enter_context(client) for client in found]
+        before = [] if force else [read_counters(client) for client in clients]
+        if before:
+            threading.Event().wait(_WATCHED_SECONDS)
+        removed = remove_job(clients, name, before)
+    for client, (place, counts) in zip(clients, removed, strict=True):
         typer.echo(
             f"Switch {client.address}: job {place.name} removed, {counts.deleted:,} entries; ports "
-            f"{ranges_text(place.ports)} and {place.slots:,} slots in each bank are free."
+            f"{ranges_text(place.ports)} and {slots_text(place)} slots in each bank are free."
         )
 
 

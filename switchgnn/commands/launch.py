@@ -25,8 +25,7 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs
-from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.target import served_plan
+from switchgnn.controller.target import client_of, served_plan
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce.connection import CARRIED, VARIABLE, ReduceTask
@@ -118,7 +117,7 @@ def launch(
                 each = asked.workers_per_machine
                 reduce = ReduceTask(tuple(links), asked.pace, work.folder, each)
                 task.write_text(task_to_json(reduce))
-            network = work.folder / "network.toml"
+            network = work.folder / "launched.toml"
             network.write_text(network_text(fabric.describe(each)))
             variables = {VARIABLE: str(task), NETWORK: str(network)}
             _follow(_children(fabric, command, variables, each))
@@ -135,10 +134,11 @@ def launch(
         )
         with finished(job, choice, workers, work) as done:
             carried = done.result
-            switch = done.fabric.topology.switches[0]
-            # Workers that join a job install its plan, with the id 2.
-            with P4RuntimeClient(switch.grpc_address, election_id=2) as client:
-                joined = served_plan(client) != read_manifest(work.folder / "plan").number
+            network = done.fabric.describe()
+            # Workers that join a job install its plan.
+            with client_of(network.in_order[0], primary=False) as client:
+                served = served_plan(client, network.job)
+            joined = served != read_manifest(work.folder / "plan").number
     if carried or not joined:
         typer.echo(_carried_line(carried), err=True)
 

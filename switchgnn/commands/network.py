@@ -10,7 +10,7 @@ import typer
 from switchgnn.base.files import whole_file
 from switchgnn.base.full_disk import writing
 from switchgnn.base.machine import Amount
-from switchgnn.base.network import NetworkError, star_network
+from switchgnn.base.network import DEFAULT_JOB, NetworkError, bad_job_name, star_network
 from switchgnn.base.network_file import (
     DescribedNetwork,
     DescribedSwitch,
@@ -107,6 +107,9 @@ class InitOptions:
         None, "HOST:PORT", "Serve P4Runtime at this address.", default="127.0.0.1:9559"
     )
     target: Target = option(None, None, "Write down this kind of switch.", default=Target.EMBEDDED)
+    job: str = option(
+        None, "NAME", "Let the workers be this job of the switch.", default=DEFAULT_JOB
+    )
     out: NetworkFile = _USUAL
 
 
@@ -117,12 +120,14 @@ def init(asked: InitOptions) -> None:
     out = asked.out
     if out.exists():
         raise NetworkError(f"{out} exists already: remove it, or name another file with --out.")
+    if problem := bad_job_name(asked.job):
+        raise NetworkError(f"{problem}.")
     if asked.interface:
         chosen = [interface_named(name) for name in asked.interface]
     else:
         chosen = [each for each in interfaces() if each.up]
     network = draft_star(chosen, grpc=asked.grpc, target=asked.target)
-    _write(network, out)
+    _write(replace(network, job=asked.job), out)
     typer.echo(
         f"Wrote {out}: {_words(network)}. Now run on each worker's machine: "
         f"switchgnn network worker 0 --interface eth0 --network {out}"

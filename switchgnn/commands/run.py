@@ -13,6 +13,7 @@ from rich.text import Text
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.machine import Amount, against_bound
+from switchgnn.base.network_file import MOST_WORKERS
 from switchgnn.base.options import (
     CONGESTION,
     DATA,
@@ -38,6 +39,7 @@ from switchgnn.commands.shared.options import (
     ignore_weights_option,
     mtu_option,
     no_congestion_control_option,
+    refuse_with_on,
     seed_option,
     timeout_option,
     workers_option,
@@ -51,6 +53,7 @@ from switchgnn.host.wire.header import LAST_ROUND, WIDEST
 from switchgnn.host.worker import HostKind
 from switchgnn.jobs.logs import told_aloud
 from switchgnn.jobs.run import RunOptions, RunReport, run_job
+from switchgnn.jobs.runner import NETWORK_FILE
 from switchgnn.jobs.workers import command_forkserver, too_many_releases
 from switchgnn.p4src import load_program
 from switchgnn.planner.base.lanes import AUTO
@@ -203,7 +206,14 @@ class RunCommandOptions:
         "Use TLS with ca.pem, switch.pem, switch-key.pem, controller.pem and controller-key.pem in "
         "this folder.",
     )
-    keep: bool = flag(NETWORK, "Keep the switch running afterwards until Ctrl-C.")
+    keep: bool = flag(
+        NETWORK,
+        "Keep the switch running afterwards until Ctrl-C, and write a network file for other "
+        "jobs; with --on: leave the job on the switch.",
+    )
+    spare_ports: int = option(
+        NETWORK, "N", "With --keep: give the switch N more ports, for other jobs.", default=0, min=0
+    )
     ecn_threshold: int | None = option(
         CONGESTION,
         "N",
@@ -224,10 +234,13 @@ class RunCommandOptions:
     def options(self) -> RunOptions:
         """Return the run that is asked for."""
         strategies = self._strategies()
+        self._check_ports()
         busy = self.background > 0
         job = self.network.job_fields(self.workers, busy=busy)
         if self.ecn_threshold is not None:
             job |= {"ecn_threshold": self.ecn_threshold, "queue": 0}
+        if job.get("on"):
+            job["on"] = replace(job["on"], stays=self.keep)
         job["slots"] = strategies.slots or load_program().slots
         pace = Pace(
             window=self.network.in_flight(busy=busy),
@@ -242,6 +255,23 @@ class RunCommandOptions:
             metrics=find_metrics(self.output.metrics, self.workers),
             framing=Framing.parse(self.mtu),
         )
+
+    def _check_ports(self) -> None:
+        own = {"--grpc-port": self.grpc_port, "--tls": self.tls, "--spare-ports": self.spare_ports}
+        if self.network.on is not None:
+            refuse_with_on(own)
+        if not self.spare_ports:
+            return
+        if not self.keep or self.network.leaves_and_spines() is not None:
+            raise SwitchGNNError(
+                "--spare-ports is for other jobs on one switch: add --keep, and leave out leaves "
+                "and spines."
+            )
+        if self.workers + self.spare_ports > MOST_WORKERS:
+            raise SwitchGNNError(
+                f"A network file has at most {MOST_WORKERS} workers: give fewer --spare-ports than "
+                f"{self.spare_ports}."
+            )
 
     def _strategies(self) -> PlanningOptions:
         if self.hosts is HostKind.NATIVE:
@@ -275,7 +305,7 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     check_outputs({"--log-dir": output.logs.log_dir})
     output.page.check()
     options = asked.options()
-    console = plain_console(stderr=True)
+    console, waits = plain_console(stderr=True), asked.keep and options.on is None
     if asked.grpc_port and asked.tls is None:
         console.print(
             f"Warning: every user of this machine may write to the switch at port "
@@ -299,22 +329,42 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
             addresses = ", ".join(switch.grpc_address for switch in switches)
             who = "The switch serves" if len(switches) == 1 else "The switches serve"
             with suppress(KeyboardInterrupt):
+                if len(switches) == 1:
+                    console.print(_for_other_jobs(asked, running), soft_wrap=True, markup=False)
                 console.print(f"{who} P4Runtime on {addresses}; Ctrl-C ends it.", soft_wrap=True)
                 wait_for_interrupt()
 
         report = run_job(
             options,
             steps,
-            hold=hold if asked.keep else None,
+            hold=hold if waits else None,
             forkserver=forkserver,
             log_dir=output.logs.log_dir,
             observer=observer,
         )
         steps.finish()
-    if not asked.keep:
+    if not waits:
         _show(report, as_json=output.as_json)
+    if asked.keep and (on := options.on) is not None:
+        name = on.network.job
+        console.print(
+            f"Job {name} stays on the switch: `switchgnn controller remove {name} --network "
+            f"{on.file}` removes it.",
+            soft_wrap=True,
+        )
     if not report.exact:
         raise typer.Exit(_WRONG)
+
+
+def _for_other_jobs(asked: RunCommandOptions, running: Fabric) -> str:
+    """Return the command of another job on a switch that is kept."""
+    first, last, job = 1, asked.workers, ""
+    if asked.spare_ports:
+        first, last, job = last + 1, last + asked.spare_ports, " --job b"
+    return (
+        f"For another job: switchgnn run --on {running.folder / NETWORK_FILE} --ports "
+        f"{first}-{last}{job} --workers {last - first + 1}"
+    )
 
 
 def _show(report: RunReport, *, as_json: bool) -> None:

@@ -1,16 +1,20 @@
 """The runner of `run` and `train`: build a network, install a plan, run workers, count."""
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import product, starmap
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from switchgnn.base.files import private_folder
+from switchgnn.base.full_disk import writing
+from switchgnn.base.network_file import network_text
 from switchgnn.controller import (
+    ControllerError,
     Counters,
     DesiredStates,
     InstallReport,
@@ -23,8 +27,12 @@ from switchgnn.controller import (
     read_counters,
     star_network,
 )
+from switchgnn.controller.admission import JobRequest, job_named
+from switchgnn.controller.base.place import Place
 from switchgnn.controller.counters import bank_slots
-from switchgnn.controller.target import client_of
+from switchgnn.controller.jobs import remove_job
+from switchgnn.controller.p4runtime.client import program_cookie
+from switchgnn.controller.target import client_of, served_jobs
 from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.metrics import METRICS_EVENT, metrics_address
@@ -63,10 +71,14 @@ from switchgnn.topologies import (
     socket_address,
 )
 from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.topologies.kept_fabric import KeptFabric, KeptPorts
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
 Result = TypeVar("Result")
+_LOG = logging.getLogger(__name__)
+# The network file of a switch, in the folder of the job that started it.
+NETWORK_FILE = "network.toml"
 _COMMON_HOST = "127.0.0.1"
 # A link without a limit is memory of this machine, with both ends in it.
 _MEMORY_BITS, _DELAY, _MEGA = 1e11, 20e-6, 1e6
@@ -100,10 +112,14 @@ class NetworkJob:
     grpc_port: int = 0
     tls: Path | None = None  # the folder with certificates for P4Runtime; None: plain gRPC
     pcap: Path | None = None  # the folder for a file of each link's packets, or None
+    spare_ports: int = 0  # of the switch, beyond those of the workers
+    on: KeptPorts | None = None  # where to be a job on another command's switch; None: on its own
 
     def choose_fabric(self) -> FabricChoice:
         """Check the faults and the certificates; choose the switch and the network."""
         cables_with_faults(self)
+        if self.on is not None:
+            return self.on.choice
         if self.tls is not None:
             TlsFolder(self.tls.absolute()).check()
         choice = choose(self.target, self.fabric, self.backend)
@@ -255,30 +271,62 @@ def finished(
 ) -> Iterator[FinishedWorkers[Result]]:
     """Run a job; keep its network until the end of the block."""
     with ExitStack() as stack:
-        sockets = stack.enter_context(folder_for_sockets(work.folder))
-        topology = _topology(job, choice.target, sockets, workers)
-        work.step("compiling the program")
-        ahead = None
-        if choice.target is Target.EMBEDDED:
-            ahead = compile_ahead(workers.program.json, job.backend)
-            topology = replace(topology, backend=ahead.backend)
         # Hosts find their code compiled, outside of all deadlines.
         native_frames()
-        what = "starting the switch" if job.leaf_spine is None else "starting the switches"
-        work.step(what)
-        fabric = stack.enter_context(
-            FABRICS[choice.fabric](
-                topology,
-                work.folder,
-                cable_faults=cables_with_faults(job),
-                forkserver=work.forkserver,
-                cable_recordings=workers.recordings.cables,
-                logs=work.logs.folder,
-            )
-        )
+        ports, ahead = job.on, None
+        if ports is None:
+            fabric, ahead = _own_fabric(stack, job, choice, workers, work)
+            file = work.folder / NETWORK_FILE
+            with writing(file):
+                file.write_text(network_text(fabric.describe()))
+            if job.spare_ports:
+                ports = KeptPorts.read(file, range(1, job.workers + 1))
+        else:
+            stack.enter_context(ports.claimed())
+        if ports is not None:
+            more = {"forkserver": work.forkserver, "logs": work.logs.folder}
+            fabric = stack.enter_context(KeptFabric(ports, work.folder, **more))
         with _installed(job, fabric, workers, work.step) as on:
+            if job.on is not None and not job.on.stays:
+                stack.callback(_remove, job.on)
             done = _exchanged(job, on, workers, work.observer, ahead)
         yield done
+
+
+def _own_fabric(
+    stack: ExitStack,
+    job: NetworkJob,
+    choice: FabricChoice,
+    workers: Workers[Result],
+    work: Workspace,
+) -> tuple[Fabric, Ahead | None]:
+    sockets = stack.enter_context(folder_for_sockets(work.folder))
+    topology = _topology(job, choice.target, sockets, workers)
+    work.step("compiling the program")
+    ahead = None
+    if choice.target is Target.EMBEDDED:
+        ahead = compile_ahead(workers.program.json, job.backend)
+        topology = replace(topology, backend=ahead.backend)
+    what = "starting the switch" if job.leaf_spine is None else "starting the switches"
+    work.step(what)
+    fabric = FABRICS[choice.fabric](
+        topology,
+        work.folder,
+        cable_faults=cables_with_faults(job),
+        forkserver=work.forkserver,
+        cable_recordings=workers.recordings.cables,
+        logs=work.logs.folder,
+    )
+    return stack.enter_context(fabric), ahead
+
+
+def _remove(on: KeptPorts) -> None:
+    try:
+        with on.turn(), client_of(on.network.switches[0]) as client:
+            remove_job([client], on.network.job)
+    except (ControllerError, FabricError) as error:
+        # The results, or an error of the job itself, matter more.
+        _LOG.warning("Job %s could not be removed: %s", on.network.job, error)
 
 
 def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[Result]) -> Topology:
@@ -291,7 +339,7 @@ def _topology(job: NetworkJob, target: Target, sockets: Path, workers: Workers[R
 
     over = job.leaf_spine
     networks = (
-        star_network(job.workers).alone
+        star_network(job.workers + job.spare_ports).alone
         if over is None
         else leaf_spine_networks(over.leaf_of_worker, over.spines)
     )
@@ -313,7 +361,9 @@ class _InstalledPlan:
 
     fabric: Fabric
     # one per switch, leaves first
-    clients: Sequence[P4RuntimeClient]
+    clients: Sequence[P4RuntimeClient]  # for reading, as other jobs are installed meanwhile
+    places: Sequence[Place]
+    entries: int  # of the job, on all switches
     shares: Sequence[Share]
     report: InstallReport
     seconds: float  # the time of the installation
@@ -324,8 +374,9 @@ class _InstalledPlan:
         return [bank_slots(share.plan.switch) for share in self.shares]
 
     def counters(self) -> list[Counters]:
-        """Read the counters of all switches."""
-        return [read_counters(client) for client in self.clients]
+        """Read the job's counters on all switches."""
+        both = zip(self.clients, self.places, strict=True)
+        return [read_counters(client).of_job(place) for client, place in both]
 
 
 @contextmanager
@@ -333,18 +384,35 @@ def _installed(
     job: NetworkJob, fabric: Fabric, workers: Workers[Result], step: StepListener
 ) -> Iterator[_InstalledPlan]:
     started = time.perf_counter()
-    with ExitStack() as stack:
-        clients = [stack.enter_context(client_of(switch)) for switch in fabric.describe().in_order]
+    network = fabric.describe()
+    with job.on.turn() if job.on else nullcontext(), ExitStack() as stack:
+        clients = [stack.enter_context(client_of(switch)) for switch in network.in_order]
+        if job.on and clients[0].get_pipeline_cookie() != program_cookie(workers.program):
+            raise FabricError(
+                f"The switch of {job.on.file} runs another program than this job needs, and "
+                "loading that would end the other jobs: leave out --on."
+            )
         shares = shares_of(fabric.folder / "plan", workers.parts, fabric.topology, clients)
+        desired = DesiredStates(workers.program, job.ecn_threshold, job.queue)
         report = install_each(
             shares,
-            DesiredStates(workers.program, job.ecn_threshold, job.queue),
+            desired,
+            JobRequest(network.job, since=int(time.time())),
             new_session=True,
             progress=lambda _address, done, total: step("installing", done, total),
         )
-        log_install(report)
-        seconds = time.perf_counter() - started
-        yield _InstalledPlan(fabric, clients, shares, report, seconds)
+    log_install(report)
+    seconds = time.perf_counter() - started
+    with ExitStack() as stack:
+        readers = [client_of(switch, primary=False) for switch in network.in_order]
+        places = []
+        for client in map(stack.enter_context, readers):
+            jobs = [place for place, _ in served_jobs(client)]
+            places.append(job_named(jobs, network.job, client.address))
+        states = [desired.of(*each) for each in zip(shares, places, strict=True)]
+        # One more on each switch is the session.
+        entries = sum(1 + sum(map(len, state.rows.values())) for state in states)
+        yield _InstalledPlan(fabric, readers, places, entries, shares, report, seconds)
 
 
 def shares_of(
@@ -377,7 +445,7 @@ def _exchanged(
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
-        with observer.over(*shown), naming_who_releases(on.clients, job.leaf_spine, job.workers):
+        with observer.over(*shown), naming_who_releases(on.counters, job.leaf_spine, job.workers):
             result = workers.run(fabric, links)
         received = background.received_bytes() - received
         wires, cables = carried(wires, fabric.wire_bytes()), carried(cables, fabric.cable_bytes())
@@ -390,7 +458,7 @@ def _exchanged(
         fabric=fabric,
         ahead=ahead,
         result=result,
-        entries=sum(sum(switch.entries.values()) for switch in on.report.switches),
+        entries=on.entries,
         install_seconds=on.seconds,
         before=before,
         after=after,

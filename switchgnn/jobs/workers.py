@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install, python_program
 from switchgnn.base.tasks import ALIVE, FAILED, task_to_json
-from switchgnn.controller import Counters, P4RuntimeClient, read_counters
+from switchgnn.controller import Counters
 from switchgnn.host.base.pace import Pace
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.topologies import Fabric
@@ -277,15 +277,17 @@ def releases_between(
 
 @contextmanager
 def naming_who_releases(
-    clients: Sequence[P4RuntimeClient], leaf_spine: LeafSpine | None, workers: int
+    read: Callable[[], Sequence[Counters]], leaf_spine: LeafSpine | None, workers: int
 ) -> Iterator[None]:
-    """Add workers with too many released slots to the error of a worker in the block."""
-    before = [read_counters(client) for client in clients]
+    """Add workers with too many released slots to the error of a worker in the block.
+
+    `read` returns the counters of each switch.
+    """
+    before = read()
     try:
         yield
     except WorkerError as error:
-        after = [read_counters(client) for client in clients]
-        sentence = too_many_releases(releases_between(leaf_spine, workers, before, after))
+        sentence = too_many_releases(releases_between(leaf_spine, workers, before, read()))
         if not sentence:
             raise
         raise WorkerError(f"{error} {sentence}") from error

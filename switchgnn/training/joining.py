@@ -6,6 +6,7 @@ The built-in trainer and your own scripts join in the same way.
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network_file import NETWORK, DescribedNetwork, interfaces, read_network
+from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
@@ -54,15 +56,17 @@ class Joined:
     binned: bool = False  # as in ``TransportKind``
 
 
-def open_session(plan: Path, network: DescribedNetwork, *, election_id: int = 1) -> int:
-    """Install a plan on all switches in a new session; those that have it only get the session."""
+def open_session(plan: Path, network: DescribedNetwork) -> int:
+    """Install a plan as the network's job in a new session; switches that have it only get that."""
     parts = parts_for(plan, network)
     with ExitStack() as stack:
-        clients = [client_of(switch, election_id=election_id) for switch in network.in_order]
+        clients = [client_of(switch) for switch in network.in_order]
         for client in clients:
             stack.callback(client.close)
         shares = [Share(*part, client) for part, client in zip(parts, clients, strict=True)]
-        return install_each(shares, DesiredStates(load_program()), new_session=True).session
+        request = JobRequest(network.job, since=int(time.time()))
+        desired = DesiredStates(load_program())
+        return install_each(shares, desired, request, new_session=True).session
 
 
 # Seconds between workers: one may read a large part, or write a checkpoint.
@@ -233,9 +237,7 @@ def _shared_session(
     error: SwitchGNNError | None = None
     if session is None and number == 0:
         try:
-            # `switchgnn launch` controls its switches with the id 1.
-            own = 2 if NETWORK in os.environ else 1
-            session = open_session(folder / PLAN_FOLDER, network, election_id=own)
+            session = open_session(folder / PLAN_FOLDER, network)
         except SwitchGNNError as failed:
             error = failed
     shared = torch.tensor([-1 if session is None else session])

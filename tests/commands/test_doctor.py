@@ -94,9 +94,8 @@ def test_a_switch_says_what_it_serves(tmp_path):
         assert "another program" in by_name(network)["switch s0"].found
         report = made.install()
         found = by_name(network)["switch s0"].found
-        assert (
-            found == f"plan {made.plan.manifest.digest[:8]} for 2 workers, session {report.session}"
-        )
+        plan = made.plan.manifest.digest[:8]
+        assert found == f"default (plan {plan}, 2 workers, session {report.session})"
 
 
 @pytest.mark.whole
@@ -173,7 +172,8 @@ def run(*words):
 
 def test_from_draft_to_network(tmp_path):
     file = tmp_path / "network.toml"
-    told = run("init", "--out", file, "--grpc", "192.0.2.9:9559", "--target", "bmv2")
+    job = ("--job", "training-b")
+    told = run("init", "--out", file, "--grpc", "192.0.2.9:9559", "--target", "bmv2", *job)
     assert "2 workers around switch s0, P4Runtime at 192.0.2.9:9559" in told.output
     assert read_network(file).switches[0].ports == {"1": "eth:enp1s0", "2": "eth:enp2s0"}
     told = run("worker", 0, "--interface", "enp1s0", "--gloo", "enp3s0", "--network", file)
@@ -181,6 +181,7 @@ def test_from_draft_to_network(tmp_path):
     assert "2 workers around switch s0" in run("check", "--network", file).output
     worker = read_network(file).workers[0]
     assert (worker.interface, worker.ip, worker.gloo) == ("enp1s0", "192.0.2.1", "enp3s0")
+    assert read_network(file).job == "training-b"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_entries_and_bytes_of_every_table(tmp_path):
     assert found["table_bytes"]["fanout"] == 42 * len(switch.entry_block)
     assert found["table_bytes_sum"] == sum(found["table_bytes"].values())
     # Those of the plan, and those of the all-reduce.
-    assert found["register_bytes"]["lanes0.value"] == (64 // 8 + 512) * 128
+    assert found["register_bytes"]["lanes0.value"] == (64 // 8 + 16 * 128) * 128
     assert found["register_bytes_sum"] == sum(found["register_bytes"].values())
     assert found["passes_per_second"] is None
 

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from switchgnn import __version__
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.network_file import network_text
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.main import main
 from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
@@ -27,6 +28,7 @@ from switchgnn.lab.experiments.figure import ExperimentError, cells_of
 from switchgnn.lab.experiments.paper import find_figures
 from switchgnn.lab.experiments.runner import run_points
 from tests.experiments.fake_points import FakeProgram
+from tests.network.usual import described_star, with_links
 from tests.support.processes import run_program
 from tests.support.speed import seconds_here
 
@@ -60,6 +62,28 @@ LINES = [
     (f"{RUN} --topology leaf-spine --faults l2s0.loss=0.1", "There is no link l2s0 for faults"),
     (f"{RUN} --metrics 65535", "Metrics"),
     (f"{RUN} --mtu jumbo", "MTU"),
+    ("run --ports 1-4", "--ports and --job are for a switch that is kept"),
+    ("run --on KEPT.toml", "add --ports"),
+    ("run --on gone.toml --ports 1", "Cannot read the network gone.toml"),
+    ("run --on KEPT.toml --ports 1-4 --job a/b", "'a/b' names no job"),
+    ("run --on KEPT.toml --ports 1-x", "write them like 1-4,7"),
+    ("allreduce --on KEPT.toml --ports 1-3", "--ports names 3 of the ports, but --workers needs 4"),
+    *(
+        (f"run --on KEPT.toml --ports 1-4 {words}", f"{words.split()[0]} is for a switch that")
+        for words in (
+            *("--topology leaf-spine", "--leaves 2", "--bandwidth 5", "--fabric loopback"),
+            *(
+                "--target bmv2",
+                "--backend python",
+                "--grpc-port 9559",
+                "--tls .",
+                "--spare-ports 1",
+            ),
+        )
+    ),
+    (f"{RUN} --spare-ports 2", "add --keep"),
+    (f"{RUN} --spare-ports 2 --keep --leaves 2", "leave out leaves and spines"),
+    (f"{RUN} --workers 4 --spare-ports 125 --keep", "at most 128 workers"),
     ("controller install nowhere --address 127.0.0.1:1", "nowhere"),
 ]
 
@@ -71,6 +95,7 @@ def folder(tmp_path, monkeypatch):
         os.mkfifo(tmp_path / name)
     (tmp_path / "DEEP.json").write_text("[" * 100_000)
     (tmp_path / "DEEP.toml").write_text("a = " + "[" * 100_000)
+    (tmp_path / "KEPT.toml").write_text(network_text(with_links(described_star(5))))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -5,11 +5,16 @@ import re
 import signal
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from switchgnn.base.interruptible import Interruption
+from switchgnn.controller import Counters, Outcome
+from switchgnn.controller.base.place import Place
+from switchgnn.controller.controls.banks import BankEvents, Passes
+from switchgnn.controller.counters import JobCounters
 from switchgnn.host.base.pace import Pace
 from switchgnn.jobs import workers
 from switchgnn.jobs.workers import (
@@ -186,13 +191,21 @@ def test_leaves_count_their_workers_and_spines_are_left_out():
     assert releases_between(topology, 3, before, after) == (3, 8, 4)
 
 
+def test_a_job_counts_what_is_its_own():
+    jobs = tuple(JobCounters({Outcome.DUPLICATE: job}, Passes((job, 0))) for job in range(4))
+    banks = (BankEvents(1, 2, 3, 4, 5),)
+    both = Counters(jobs, banks, unrouted=6, marked=7, releases=(*range(9),), port_queue=(8, 9))
+    own = both.of_job(Place(job=2, first_worker=4, workers=3))
+    assert own == replace(both, jobs=jobs[2:3], releases=(4, 5, 6))
+    assert releases_between(None, 3, [own], [own]) == (0, 0, 0)
+
+
 @pytest.mark.parametrize(("number", "more"), [(99, ""), (100, " Worker 1 had 100 slots")])
-def test_the_error_of_a_run_names_them(monkeypatch, number, more):
-    cells = iter([counters(0, 0), counters(0, number)])
-    monkeypatch.setattr(workers, "read_counters", lambda client: next(cells))
+def test_the_error_of_a_run_names_them(number, more):
+    cells = iter([[counters(0, 0)], [counters(0, number)]])
     with (
         pytest.raises(WorkerError, match="^Worker 0 waited." + more),
-        naming_who_releases([None], None, 2),
+        naming_who_releases(lambda: next(cells), None, 2),
     ):
         raise WorkerError("Worker 0 waited.")
 

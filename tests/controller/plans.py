@@ -6,6 +6,7 @@ import numpy as np
 
 from switchgnn.controller import (
     DesiredStates,
+    JobRequest,
     P4RuntimeClient,
     Share,
     SwitchPlan,
@@ -94,10 +95,13 @@ def observed(address, layout):
         return None if client.get_pipeline_cookie() is None else read_state(client, layout)
 
 
-def install(plan, switches, network, *, program, new_session=False, progress=None, **settings):
+def install(
+    plan, switches, network, job="default", *, program, new_session=False, progress=None, **settings
+):
     """Bring all of some switches to one plan in one network."""
     plan = SwitchPlan(*plan) if isinstance(plan, tuple) else plan
     loaded = plan if isinstance(plan, SwitchPlan) else load_plan(plan)
     shares = [Share(loaded, network, switch) for switch in switches]
     desired = DesiredStates(program, **settings)
-    return install_each(shares, desired, new_session=new_session, progress=progress)
+    request = JobRequest(job)
+    return install_each(shares, desired, request, new_session=new_session, progress=progress)

@@ -16,10 +16,11 @@ from switchgnn.controller.base.errors import (
     VerificationError,
     WriteRefusedError,
 )
-from switchgnn.controller.change import empty_state
+from switchgnn.controller.change import empty_state, read_state
+from switchgnn.controller.controls.job import Job
 from switchgnn.controller.controls.session import Session
-from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.p4runtime.rows import default_update
+from switchgnn.controller.target import SwitchInstall
 from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import install, make_plan, observed, same
 from tests.support.speed import seconds_here
@@ -42,8 +43,9 @@ def test_a_fresh_switch_gets_program_entries_and_session_one(put, fake):
     assert report.switches[0].pipeline_pushed
     assert report.switches[0].entries["fanout"] == 2 * 4 * 2
     assert "P4 program loaded" in report.sentences()[0]
-    assert len(fake.contents.groups) == 1 + 3 * 32
-    assert len(fake.contents.entries) == 3 + 4 + 4 + 5 + 16 + 5 + 3
+    assert len(fake.contents.groups) == 1 + 3 * 8
+    thresholds = 3 + 8
+    assert len(fake.contents.entries) == 3 + 4 + 4 + 5 + 16 + 5 + 3 + thresholds + 2
 
 
 # The sum that answers a recall without a body would be more than 512 bytes longer; or eight rows
@@ -78,12 +80,13 @@ def test_a_new_session_is_one_update(put, fake):
     updates = fake.updates
     report = put(PLAN, new_session=True)
     assert report.session == 2
-    assert fake.updates == updates + 1
+    # The newest session is one more.
+    assert fake.updates == updates + 2
 
 
 def turns(client, layout):
     session = Session(layout)
-    return session.decode(client.read_default(session.table)).any_tag
+    return session.decode(client.read_rows(session.table))[1].any_tag
 
 
 def test_a_restarted_switch_takes_all_turns_until_a_new_session(
@@ -92,10 +95,10 @@ def test_a_restarted_switch_takes_all_turns_until_a_new_session(
     put(PLAN)
     with P4RuntimeClient(fake.address, primary=False) as client:
         assert turns(client, layout) == 0
+        had = read_state(client, layout)
     fake.restart()
     with P4RuntimeClient(fake.address) as client:
-        share = Share(PLAN, network, client)
-        install_each([share], DesiredStates(program), session=1)
+        restore(client, program, layout, had)
         assert turns(client, layout) == 1
         # Nor is that forgotten.
         assert not install(PLAN, [client], network, program=program).changed
@@ -104,17 +107,23 @@ def test_a_restarted_switch_takes_all_turns_until_a_new_session(
         assert turns(client, layout) == 0
 
 
+def restore(client, program, layout, had):
+    target = SwitchInstall(client, program, layout)
+    target.look()
+    target.restore(had)
+
+
 def test_another_plan_takes_a_new_session(put):
     put(PLAN)
     assert put(OTHER).session == 2
     assert put(PLAN).session == 3
 
 
-def test_another_threshold_is_one_update_in_the_same_session(put, fake):
+def test_another_threshold_is_an_update_for_each_port_in_the_same_session(put, fake):
     put(PLAN)
     updates = fake.updates
     assert put(PLAN, ecn_threshold=20).session == 1
-    assert fake.updates == updates + 1
+    assert fake.updates == updates + (3 + 8)
 
 
 def test_another_program_is_replaced(put, client, fake, program):
@@ -138,8 +147,8 @@ def test_a_cleared_switch_gets_its_program_anew(put, client, fake):
 def test_the_session_starts_over_after_the_last_number(put, client, fake, layout):
     put(PLAN)
     session = Session(layout)
-    last = session.encode(session.entry(session.max_session, PLAN))
-    client.write([default_update(session.table, last)])
+    newest = Job(layout).encode_newest(session.max_session)
+    client.write([default_update(layout.table("job"), newest)])
     report = put(PLAN, new_session=True)
     assert report.session == 1
     assert fake.pushes == 2
@@ -162,15 +171,15 @@ def test_the_session_is_closed_while_entries_change(put, client, fake, layout, m
     original = fake._apply
 
     def spy(update, context):
-        entry = fake.contents.defaults.get(session.table.id)
-        is_session = update.entity.table_entry.table_id == session.table.id
-        if entry is not None and not is_session:
-            seen.append(bytes(entry.action.action.params[1].value))
+        sessions = [key for key in fake.contents.entries if key[0] == session.table.id]
+        entry = update.entity.table_entry
+        if entry.table_id != session.table.id and not entry.is_default_action:
+            seen.append(len(sessions))
         return original(update, context)
 
     monkeypatch.setattr(fake, "_apply", spy)
     put(OTHER)
-    assert set(seen) == {b"\0"}
+    assert set(seen) == {0}
 
 
 # Refusals before anything is sent.
@@ -263,7 +272,7 @@ def test_any_refused_update_leaves_the_old_plan(shared, network, program, layout
         assert switch.faults.seen < fail_at
 
 
-@pytest.mark.parametrize("fail_at", [1, 30, 120])
+@pytest.mark.parametrize("fail_at", [1, 30, 75])
 def test_a_refused_update_leaves_a_fresh_switch_empty(put, fake, layout, fail_at):
     fake.arm(fail_at=fail_at)
     with pytest.raises(WriteRefusedError):
@@ -329,14 +338,17 @@ def test_a_new_session_is_above_that_of_every_switch(fake, other_fake, network, 
 
 
 def test_a_switch_that_was_restarted_comes_back_to_the_session_of_its_workers(
-    fake, network, program
+    fake, network, program, layout
 ):
-    share = Share(PLAN, network, fake.address)
-    report = install_each([share], DesiredStates(program), session=5)
-    assert report.session == 5
-    assert not install_each([share], DesiredStates(program), session=5).changed
-    assert install_each([share], DesiredStates(program)).session == 5
-    assert install_each([share], DesiredStates(program), session=4).session == 6
+    for _ in range(5):
+        install(PLAN, [fake.address], network, program=program, new_session=True)
+    had = observed(fake.address, layout)
+    fake.restart()
+    with P4RuntimeClient(fake.address) as client:
+        restore(client, program, layout, had)
+    report = install(PLAN, [fake.address], network, program=program)
+    assert (report.session, report.changed) == (5, False)
+    assert install(OTHER, [fake.address], network, program=program).session == 6
 
 
 def test_a_failure_on_one_switch_rolls_back_the_other(fake, other_fake, network, program, layout):

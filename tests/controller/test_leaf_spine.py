@@ -11,19 +11,14 @@ from switchgnn.controller import (
     leaf_spine_switch_plan,
     show_entries,
 )
+from switchgnn.controller.base.place import ALONE
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
-from switchgnn.controller.controls.loop import (
-    ALL_STATIONS_GROUP,
-    ALL_WORKERS_GROUP,
-    Result,
-    multicast_groups,
-    result_group,
-)
-from switchgnn.controller.controls.reduce import Reduce
+from switchgnn.controller.controls.job import WorkerPorts
+from switchgnn.controller.controls.loop import Result, multicast_groups, result_group
 from switchgnn.controller.controls.rewrite import Rewrite
-from switchgnn.controller.controls.session import Session, Tier, WorkerPorts
+from switchgnn.controller.controls.session import Session, Tier
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
@@ -54,32 +49,27 @@ def test_networks_fit_together():
 
 
 def test_an_all_reduce_awaits_the_workers_below_a_leaf_and_all_at_a_spine(plans, layout):
-    reduce = Reduce(layout)
-    assert [reduce.decode(reduce.encode(plan)) for plan in plans] == [3, 2, 5, 5]
-    assert reduce.decode(reduce.table.default) == 0
+    assert [Session(layout).entry(1, plan).reduces for plan in plans] == [3, 2, 5, 5]
 
 
 def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
     leaf, network = plans[1], NETWORKS.leaves[1]
     worker = WorkerPorts(layout)
     assert worker.records(worker.rows(leaf, network)) == [
-        {"port": 1, "worker": 3},
-        {"port": 2, "worker": 4},
-        {"port": 3, "worker": "above"},
-        {"port": 4, "worker": "above"},
+        {"port": 1, "job": 1, "worker": 3},
+        {"port": 2, "job": 1, "worker": 4},
+        {"port": 3, "job": 1, "worker": "above"},
+        {"port": 4, "job": 1, "worker": "above"},
     ]
     assert Session(layout).entry(1, leaf).members == 0b11000
     tier = Tier(layout)
-    assert tier.decode_values(tier.encode(leaf, network)) == {
-        "above": 3,
-        "number": 1,
-        "elsewhere": 0b00111,
-        "leaves": 0,
-    }
+    assert tier.records(tier.rows(leaf, network)) == [
+        {"job": 1, "above": 3, "number": 1, "elsewhere": f"{0b00111:x}", "leaves": 0}
+    ]
     groups = multicast_groups(leaf, network)
-    assert groups[ALL_WORKERS_GROUP] == (1, 2)
-    assert groups[ALL_STATIONS_GROUP] == (1, 2, 3)
-    assert groups[result_group(3)] == (4, 256)
+    assert groups[ALONE.workers_group] == (1, 2)
+    assert groups[ALONE.workers_group + 1] == (1, 2, 3)
+    assert groups[result_group(4)] == (4, 256)
     assert len(Rewrite(layout).rows(leaf, network)) == 4
 
 
@@ -87,14 +77,17 @@ def test_a_spine_has_leaves_with_their_workers(plans, layout):
     spine, network = plans[2], NETWORKS.spines[0]
     worker = WorkerPorts(layout)
     rows = worker.rows(spine, network)
-    assert worker.records(rows) == [{"port": 1, "worker": 0}, {"port": 2, "worker": 1}]
+    assert worker.records(rows) == [
+        {"port": 1, "job": 1, "worker": 0},
+        {"port": 2, "job": 1, "worker": 1},
+    ]
     bits = rows.param_columns(worker.table.action("set_worker"))["worker_bit"]
     assert list(bits) == [0b00111, 0b11000]
     assert Session(layout).entry(1, spine).members == 0b11111
     tier = Tier(layout)
-    values = {"above": 0, "number": 0, "elsewhere": 0, "leaves": 1}
-    assert tier.decode_values(tier.encode(spine, network)) == values
-    assert ALL_STATIONS_GROUP not in multicast_groups(spine, network)
+    values = {"job": 1, "above": 0, "number": 0, "elsewhere": "0", "leaves": 1}
+    assert tier.records(tier.rows(spine, network)) == [values]
+    assert ALONE.workers_group + 1 not in multicast_groups(spine, network)
 
 
 def test_a_spine_that_hears_no_barrier_takes_all_turns(plans, layout):
@@ -186,7 +179,7 @@ def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
     assert result.exit_code == 0, result.output
     with P4RuntimeClient(other_fake.address, primary=False) as client:
         (leaf,) = show_entries(client, "worker")
-    assert leaf == {"port": 1, "worker": 0}
+    assert leaf == {"port": 1, "job": 1, "worker": 0}
     words = ["install", str(tmp_path / "plan"), "--leaves=2", "--address=127.0.0.1:1"]
     error = CliRunner().invoke(app, words).exception
     assert "--leaves 2 and --spines 1 need 3 addresses" in str(error)

@@ -11,7 +11,14 @@ from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan
 from switchgnn.controller.check import check_plan, memory_of
 from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.install import DesiredStates, Share, desired_state, install_each
+from switchgnn.controller.controls.session import Session
+from switchgnn.controller.install import (
+    DesiredStates,
+    Share,
+    desired_state,
+    install_each,
+    with_session,
+)
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner import build_plan, load_graph
@@ -37,7 +44,8 @@ def planned(send="multicast", program=PROGRAM, workers=4, **options):
 
 def entries_of(plan, layout, network):
     """Those that an install would write, by table."""
-    state = desired_state(plan, layout, network, ECN_THRESHOLD)
+    job = desired_state(plan, layout, network, ECN_THRESHOLD)
+    state = with_session(job, layout, 1, Session(layout).entry(1, plan))
     return {name: len(rows) for name, rows in state.rows.items() if len(rows)}
 
 

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from switchgnn.controller import Outcome, P4RuntimeClient
+from switchgnn.controller.controls.banks import PASS_CELLS
+from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.metrics import SwitchMetrics
 from tests.controller.plans import install, make_plan
 from tests.support.hand_clock import HandClock
@@ -43,10 +45,10 @@ def values(families):
 
 def test_what_a_switch_has_counted(served, switches):
     served.contents.counters = {
-        ("outcome", Outcome.AGGREGATED): 5,
+        ("outcome", OUTCOME_CELLS + Outcome.AGGREGATED): 5,
         ("outcome", Outcome.STALE): 2,
-        ("passes", 1): 3,
-        ("passes", 4): 2,
+        ("passes", PASS_CELLS + 1): 3,
+        ("passes", PASS_CELLS + 4): 2,
         ("bank2.events", 1): 7,
         ("unrouted", 0): 8,
         ("marked", 0): 9,
@@ -65,10 +67,14 @@ def test_what_a_switch_has_counted(served, switches):
     assert found["switchgnn_slot_events_total", "2", "stale"] == 7
     assert found["switchgnn_unrouted_sums_total",] == 8
     assert found["switchgnn_marked_packets_total",] == 9
-    assert found["switchgnn_releases_total", "1"] == 4
-    assert found["switchgnn_session",] == 1
-    assert found["switchgnn_plan_info", f"{PLAN.number:08x}"] == 1
-    assert found["switchgnn_multicast_groups",] == 97
+    assert found["switchgnn_releases_total", "default", "1"] == 4
+    assert found["switchgnn_session", "default"] == found["switchgnn_newest_session",] == 1
+    assert found["switchgnn_plan_info", "default", f"{PLAN.number:08x}"] == 1
+    assert found["switchgnn_multicast_groups",] == 1 + 3 * 8
+    assert found["switchgnn_job_frames_total", "default", "aggregated"] == 5
+    assert ("switchgnn_job_frames_total", "default", "stale") not in found
+    assert found["switchgnn_job_passes_total", "default"] == 5
+    assert found["switchgnn_ecn_threshold_packets", "default"] == 32
     assert found["switchgnn_table_entries", "source"] == len(served_table(served, "source"))
     queue = "switchgnn_queue_length_packets"
     assert {name[1]: value for name, value in found.items() if name[0] == f"{queue}_bucket"} == {
@@ -138,8 +144,8 @@ def test_tables_are_read_once_for_an_install(served, switches, clock, client, ne
         asked.clear()
         clock.seconds += 2
         switches.values()
-        # The default actions of three tables.
-        assert len(asked) == 3 < often
+        # The newest session, and the tables that say which jobs there are.
+        assert len(asked) == 5 < often
         install(PLAN, [client], network, program=program, new_session=True)
         asked.clear()
         clock.seconds += 2

@@ -14,7 +14,9 @@ from switchgnn.controller.base.errors import (
     PipelineMissingError,
     PlanRefusedError,
 )
+from switchgnn.controller.controls.banks import PASS_CELLS
 from switchgnn.controller.controls.congestion import Marking
+from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.target import parts_for
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph, write_plan
@@ -28,10 +30,11 @@ PLAN = make_plan()
 def served(fake, client, network, program):
     install(PLAN, [client], network, program=program)
     fake.contents.counters = {
-        ("outcome", Outcome.DUPLICATE): 3,
-        ("outcome", Outcome.UNKNOWN_KIND): 1,
-        ("passes", 0): 5,
-        ("passes", 8): 2,
+        ("outcome", OUTCOME_CELLS + Outcome.DUPLICATE): 3,
+        ("outcome", OUTCOME_CELLS + Outcome.UNKNOWN_KIND): 1,
+        ("outcome", Outcome.NO_JOB): 11,
+        ("passes", PASS_CELLS + 0): 5,
+        ("passes", PASS_CELLS + 8): 2,
         ("bank1.events", 0): 4,
         ("bank7.events", 2): 6,
         ("unrouted", 0): 7,
@@ -43,10 +46,11 @@ def served(fake, client, network, program):
 
 def test_a_summary(served):
     state = show(served)
-    assert state.session.plan == PLAN.number
-    assert (state.session.session, state.session.workers, state.tables.groups) == (1, 3, 97)
-    assert state.marking == Marking(32, 32)
-    assert state.reduces == state.session.workers
+    (job,) = state.jobs
+    assert job.session.plan == PLAN.number
+    assert (job.session.session, job.session.workers, state.tables.groups) == (1, 3, 1 + 3 * 8)
+    assert job.marking == Marking(32, 32)
+    assert job.session.reduces == job.session.workers
     tables = {table.name: table for table in state.tables.tables}
     assert tables["fanout"].entries == 16
     assert tables["worker"].occupancy == 3 / 256
@@ -55,7 +59,9 @@ def test_a_summary(served):
 
 def test_counters_by_name(served):
     counters = read_counters(served)
-    assert counters.outcomes[Outcome.DUPLICATE] == 3
+    assert counters.outcomes[Outcome.DUPLICATE] == counters.jobs[1].outcomes[Outcome.DUPLICATE] == 3
+    assert counters.jobs[0].outcomes[Outcome.NO_JOB] == counters.jobs[0].frames == 11
+    assert counters.jobs[1].frames == 4
     assert counters.passes.passes == 7
     assert counters.passes.contributions == 16
     assert counters.banks[1].completed == 4
@@ -63,7 +69,7 @@ def test_counters_by_name(served):
     assert counters.named()["unrouted"] == 7
     assert counters.named()["marked"] == 8
     assert counters.releases[:4] == (0, 0, 9, 0)
-    assert show(served).as_json()["releases_by_worker"] == [0, 0, 9]
+    assert show(served).as_json()["jobs"][0]["releases_by_worker"] == [0, 0, 9]
 
 
 def test_entries_of_each_table(served):
@@ -104,13 +110,16 @@ def test_install_show_and_clear_from_the_command_line(fake, tmp_path, program):
 
     result = run("show", "--address", fake.address)
     assert result.exit_code == 0, result.output
-    assert "session 1" in result.stdout
+    (job,) = json.loads(run("jobs", "--address", fake.address, "--json").stdout)[0]["jobs"]
+    assert (job["job"], job["session"]) == ("default", 1)
 
     (state,) = json.loads(run("show", "--address", fake.address, "--json").stdout)
     assert state["tables"]["source"]["entries"] == 4
 
     result = run("show", "--address", fake.address, "--entries", "worker", "--json")
-    assert json.loads(result.stdout)[0]["entries"][0] == {"port": 1, "worker": 0}
+    assert json.loads(result.stdout)[0]["entries"][0] == {
+        **{"port": 1, "job": 1, "worker": 0},
+    }
     assert "station" in run("show", "--address", fake.address, "--entries", "station").stdout
 
     result = run("clear", "--address", fake.address)

@@ -83,8 +83,8 @@ def test_a_mixed_batch(served, layout):
         served.write(updates)
     found = [(each.index, each.entry, each.code) for each in caught.value.failures]
     assert found == [
-        (1, "table source, entry src_id 58", rpc_code.ALREADY_EXISTS),
-        (3, "table source, entry src_id 59", rpc_code.ALREADY_EXISTS),
+        (1, "table source, entry job 1, src_id 58", rpc_code.ALREADY_EXISTS),
+        (3, "table source, entry job 1, src_id 59", rpc_code.ALREADY_EXISTS),
     ]
     keys = [record["src_id"] for record in show_entries(served, "source")]
     assert keys == list(range(63))

@@ -1,10 +1,12 @@
 """A watched switch gets its plan back, unless somebody else uses it: a run, or another plan."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 from finsy.proto import p4r
 
+from switchgnn.base.network import network_on
 from switchgnn.controller import (
     DesiredStates,
     P4RuntimeClient,
@@ -15,13 +17,18 @@ from switchgnn.controller import (
     watch,
 )
 from switchgnn.controller.base.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
+from switchgnn.controller.base.place import ALONE
+from switchgnn.controller.controls.job import Job
 from switchgnn.controller.controls.session import Session, SessionEntry
-from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import default_update
-from switchgnn.controller.target import served_plan
+from switchgnn.controller.jobs import remove_job
+from switchgnn.controller.p4runtime.layout import Layout, parse_p4info
+from switchgnn.controller.p4runtime.rows import INSERT, no_rows, row_update
+from switchgnn.controller.target import served_jobs, served_plan
+from switchgnn.controller.watch import watch_jobs
 from switchgnn.p4src import load_strawman
 from switchgnn.softswitch import Backend, SoftSwitch
-from tests.controller.plans import install, make_plan
+from tests.controller.fake_server import Contents
+from tests.controller.plans import install, make_plan, observed, same
 from tests.support.speed import seconds_here
 
 PLAN, OTHER = make_plan(), make_plan(2, sources=3)
@@ -31,46 +38,64 @@ def client_of(address, election_id=1):
     return P4RuntimeClient(address, election_id=election_id, deadline=seconds_here(3))
 
 
-class Watching:
-    """A watch in a thread, and what it has told."""
+class Stop(threading.Event):
+    """Tells when a watch has looked at its switches."""
 
-    def __init__(self, clients, network, program, **options):
-        self._told = []
+    def __init__(self):
+        super().__init__()
+        self.looked = threading.Semaphore(0)
+
+    def wait(self, timeout=None):
+        self.looked.release()
+        return super().wait(timeout)
+
+
+class Watching:
+    """A watch of PLAN, or of the jobs that are there, in a thread, and what it has told."""
+
+    def __init__(self, clients, network, program, plan=PLAN):
+        self.told = []
         self._news = threading.Condition()
-        self._stop = threading.Event()
+        self._stop = Stop()
         self.error = None
         self._thread = threading.Thread(
-            target=self._run, args=(clients, network, program, options), daemon=True
+            target=self._run, args=(clients, network, program, plan), daemon=True
         )
 
-    def _run(self, clients, network, program, options):
+    def _run(self, clients, network, program, plan):
+        options = {"on_event": self._on_event, "stop": self._stop, "interval": 0.05}
         try:
-            watch(
-                [Share(PLAN, network, client) for client in clients],
-                DesiredStates(program),
-                on_event=self._on_event,
-                stop=self._stop,
-                interval=0.05,
-                **options,
-            )
+            if plan is None:
+                watch_jobs(clients, program, **options)
+            else:
+                shares = [Share(plan, network, client) for client in clients]
+                watch(shares, DesiredStates(program), **options)
         except Exception as error:
             self.error = error
 
     def _on_event(self, event):
         with self._news:
-            self._told.append(event)
+            self.told.append(event)
             self._news.notify_all()
 
-    def wait_for(self, kind, times=1):
+    def wait_for(self, kind, times=1, words=""):
         with self._news:
             found = []
 
             def enough():
-                found[:] = [event for event in self._told if event.kind is kind]
+                of_kind = [event for event in self.told if event.kind is kind]
+                found[:] = [event for event in of_kind if words in event.message]
                 return len(found) >= times
 
-            assert self._news.wait_for(enough, seconds_here()), (kind, self._told, self.error)
+            assert self._news.wait_for(enough, seconds_here()), (kind, self.told, self.error)
             return found[times - 1]
+
+    def looks(self):
+        """Wait until the watch has begun another look at its switches, and ended it."""
+        while self._stop.looked.acquire(blocking=False):
+            pass
+        for _ in range(2):
+            assert self._stop.looked.acquire(timeout=seconds_here()), self.error
 
     def join(self):
         self._thread.join(seconds_here())
@@ -99,7 +124,7 @@ def test_a_restarted_switch_is_installed_again(fake, watching):
     fake.restart()
     assert "no longer serves" in watching.wait_for(WatchEventKind.LOST).message
     watching.wait_for(WatchEventKind.INSTALLED, times=2)
-    assert len(fake.contents.groups) == 97
+    assert len(fake.contents.groups) == 1 + 3 * 8
 
 
 def test_a_switch_that_is_away_for_a_while_is_waited_for(fake, watching):
@@ -138,7 +163,7 @@ def test_another_plan_is_not_replaced(switch, network, program):
     bring(switch, OTHER, network, program)
     error = refused(switch, network, program)
     assert isinstance(error, OtherPlanError)
-    assert f"serves plan {OTHER.number:08x}, which somebody else has installed" in str(error)
+    assert f"serves plan {OTHER.number:08x} for job default, which somebody else" in str(error)
     assert plan_at(switch) == OTHER.number
 
 
@@ -161,11 +186,11 @@ def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network
 
 def test_a_plan_of_another_program_is_not_replaced(switch, network, program):
     strawman = load_strawman()
-    session = Session(Layout.from_text(strawman.p4info))
+    layout = Layout.from_text(strawman.p4info)
+    rows = Job(layout).encode(ALONE), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
     with client_of(switch) as client:
         client.set_pipeline(strawman, program_cookie(strawman))
-        entry = session.encode(SessionEntry(3, 0xABCD, 7, 0))
-        client.write([default_update(session.table, entry)])
+        client.write([row_update(INSERT, each.table, each.data[0]) for each in rows])
     assert isinstance(refused(switch, network, program), OtherPlanError)
     assert plan_at(switch) == 0xABCD
 
@@ -219,3 +244,101 @@ def test_who_has_taken_over_is_not_disturbed(switch, network, program):
             assert plan_at(switch) == 0
             assert other.alive
     assert watching.error is None
+
+
+# Several jobs.
+
+BESIDE = make_plan(4, workers=2)
+
+
+def jobs_at(address):
+    """The session, the plan and `any_tag` of each job."""
+    with client_of(address).another() as observer:
+        return {
+            place.name: (entry.session, entry.plan, entry.any_tag)
+            for place, entry in served_jobs(observer)
+        }
+
+
+def without_sessions(address, layout):
+    held = observed(address, layout)
+    return replace(held, rows={**held.rows, "session": no_rows(layout.table("session"))})
+
+
+@pytest.fixture
+def two_jobs(fake, network, program):
+    """PLAN as the usual job in session 1, and BESIDE as job b in session 3."""
+    with client_of(fake.address) as client:
+        install(PLAN, [client], network, program=program)
+        for new_session in (False, True):
+            around = network_on((7, 8))
+            install(BESIDE, [client], around, "b", program=program, new_session=new_session)
+    assert jobs_at(fake.address) == {"default": (1, PLAN.number, 0), "b": (3, BESIDE.number, 0)}
+    return fake
+
+
+@pytest.mark.parametrize("plan", [None, PLAN], ids=["jobs", "plan"])
+def test_a_restarted_switch_gets_all_its_jobs_back(plan, two_jobs, network, program, layout):
+    """Its windows of tags are lost."""
+    had = without_sessions(two_jobs.address, layout)
+    with Watching([client_of(two_jobs.address)], network, program, plan) as watching:
+        watching.looks()
+        two_jobs.restart()
+        said = watching.wait_for(WatchEventKind.INSTALLED, words="restored").message
+        assert "of 2 jobs restored (default, b)" in said
+        watching.looks()
+    assert watching.error is None
+    back = {"default": (1, PLAN.number, 1), "b": (3, BESIDE.number, 1)}
+    assert jobs_at(two_jobs.address) == back
+    assert same(layout, without_sessions(two_jobs.address, layout), had)
+
+
+def test_a_removed_job_does_not_come_back(two_jobs, network, program):
+    with Watching([client_of(two_jobs.address)], network, program, None) as watching:
+        watching.looks()
+        with client_of(two_jobs.address, 2) as other:
+            remove_job([other], "b")
+        watching.looks()
+        two_jobs.restart()
+        said = watching.wait_for(WatchEventKind.INSTALLED, words="restored").message
+        assert "(default)" in said
+    assert jobs_at(two_jobs.address).keys() == {"default"}
+
+
+def test_a_switch_of_another_program_with_jobs_is_left_alone(two_jobs, network, program):
+    strawman = load_strawman()
+    rows = Job(Layout.from_text(strawman.p4info)).encode(replace(ALONE, name="theirs"))
+    with Watching([client_of(two_jobs.address)], network, program, None) as watching:
+        watching.looks()
+        # As if a controller had come and gone between two looks.
+        config = p4r.ForwardingPipelineConfig()
+        config.p4info.CopyFrom(parse_p4info(strawman.p4info))
+        config.cookie.cookie = program_cookie(strawman)
+        two_jobs.contents = Contents(config=config)
+        two_jobs._apply(row_update(INSERT, rows.table, rows.data[0]), None)
+        watching.looks()
+        assert jobs_at(two_jobs.address) == {"theirs": (0, 0, 0)}
+    assert (watching.told, watching.error) == ([], None)
+
+
+def test_a_job_that_another_controller_installs_comes_back_too(tmp_path, network, program):
+    address = f"unix:{tmp_path}/switch.sock"
+    switch = SoftSwitch(grpc=address, backend=Backend.PYTHON)
+    switch.start()
+    try:
+        bring(address, PLAN, network, program)
+        with Watching([client_of(address)], network, program, None) as watching:
+            watching.looks()
+            with client_of(address, 2) as other:
+                install(BESIDE, [other], network_on((7, 8)), "b", program=program)
+            # It cannot be the primary again, but it looks on.
+            watching.wait_for(WatchEventKind.WAITING, words="give --election-id 2")
+            switch.stop()
+            switch = SoftSwitch(grpc=address, backend=Backend.PYTHON)
+            switch.start()
+            said = watching.wait_for(WatchEventKind.INSTALLED, words="restored").message
+            assert "(default, b)" in said
+        assert watching.error is None
+        assert jobs_at(address) == {"default": (1, PLAN.number, 1), "b": (2, BESIDE.number, 1)}
+    finally:
+        switch.stop()

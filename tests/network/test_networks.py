@@ -35,6 +35,7 @@ def read(folder: Path, text: str):
         described_star(),
         described_star(2, device_id=3, ports={"1": "eth:enp1s0", "2": "eth:enp2s0"}),
         described_leaf_spine((0, 0, 1, 2), 2),
+        replace(described_star(), job="training-b"),
     ],
 )
 def test_what_is_written_is_read(tmp_path, network):
@@ -122,6 +123,8 @@ def leaf_spine(cables):
         (star(interface=""), "worker 0 needs either an interface or a link"),
         (star(link="udp:a:1:b:2"), "worker 0 needs either an interface or a link"),
         (star() + "speed = 3", "unknown field speed"),
+        *((f"job = {job!r}\n{star()}", f"{job!r} names no job") for job in ("", "a b", "a" * 17)),
+        (star(namespace="/run/x"), "worker 0 has the namespace '/run/x', which is not the /proc/"),
         (leaf_spine(lambda cables: ()), "it has 3 switches and no cable"),
         (leaf_spine(lambda cables: cables[:1]), "0 cables join leaf leaf1 and spine spine0"),
         (

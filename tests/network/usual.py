@@ -1,5 +1,7 @@
 """Described networks with the usual ports and addresses."""
 
+from dataclasses import replace
+
 from switchgnn.base.network import leaf_spine_networks, star_network
 from switchgnn.base.network_file import (
     Cable,
@@ -14,6 +16,16 @@ def described_star(workers=3, **changes):
     network = star_network(workers)
     switch = described_switch("s0", network, **changes)
     return DescribedNetwork((switch,), tuple(_workers("s0", network.neighbours)))
+
+
+def with_links(network, *limits):
+    """Give the workers links over UDP in place of interfaces, and perhaps a limit to each."""
+    limits = limits or [""] * len(network.workers)
+    workers = (
+        replace(each, interface="", link=f"udp:127.0.0.1:{port}:127.0.0.1:{port + 1}{limit}")
+        for each, port, limit in zip(network.workers, range(2000, 3000, 2), limits, strict=False)
+    )
+    return replace(network, workers=tuple(workers))
 
 
 def described_leaf_spine(leaf_of_worker, spines):

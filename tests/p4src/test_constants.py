@@ -3,9 +3,16 @@
 import re
 from dataclasses import fields
 
-from switchgnn.controller.controls import loop
-from switchgnn.controller.controls.banks import BankEvents
-from switchgnn.controller.controls.outcome import COUNTER, Outcome
+from switchgnn.controller.base import place
+from switchgnn.controller.controls.banks import (
+    PASS_CELLS,
+    PASSES_COUNTER,
+    BankEvents,
+    reduce_slots,
+)
+from switchgnn.controller.controls.job import NAME_BYTES, Job
+from switchgnn.controller.controls.loop import result_group
+from switchgnn.controller.controls.outcome import COUNTER, OUTCOME_CELLS, Outcome
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.wire import header
@@ -93,11 +100,32 @@ def constants(file, kind):
     return {name: int(value) for name, value in found}
 
 
+def macro(file, name):
+    text = (SOURCE_FOLDER / file).read_text()
+    return int(re.search(rf"#define {name} (\d+)", text)[1])
+
+
 def test_outcomes_are_those_of_the_sources():
     assert {outcome.name: outcome.value for outcome in Outcome} == constants(
         "outcome.p4", "outcome_t"
     )
-    assert LAYOUT.counter(COUNTER).size == len(Outcome)
+    assert len(Outcome) <= OUTCOME_CELLS == 1 << macro("outcome.p4", "OUTCOME_BITS")
+
+
+def test_parts_of_jobs_are_those_of_the_sources():
+    """Of counters and registers, job 0 is that of ports without a job."""
+    jobs = constants("headers.p4", "bit<32>")["MAX_JOBS"]
+    assert Job(LAYOUT).max_jobs == jobs
+    assert LAYOUT.counter(COUNTER).size == (1 + jobs) * OUTCOME_CELLS
+    assert LAYOUT.counter(PASSES_COUNTER).size == (1 + jobs) * PASS_CELLS
+    assert (
+        1 << macro("metadata.p4", "PASS_BITS")
+        == PASS_CELLS
+        > constants("headers.p4", "bit<32>")["BANKS"]
+    )
+    assert reduce_slots(LAYOUT) == 1 << macro("headers.p4", "REDUCE_SLOT_BITS")
+    (name,) = [each for each in Job(LAYOUT).table.action("set_job").params if each.name == "name"]
+    assert name.bits == 8 * NAME_BYTES
 
 
 def test_slot_events_are_those_of_the_sources():
@@ -110,7 +138,13 @@ def test_slot_events_are_those_of_the_sources():
 
 
 def test_loop_ports_and_groups_are_those_of_the_sizes():
-    assert constants("headers.p4", "bit<9>")["FIRST_LOOP_PORT"] == loop.FIRST_LOOP_PORT
-    assert constants("headers.p4", "bit<16>")["ALL_WORKERS_GROUP"] == loop.ALL_WORKERS_GROUP
-    bits = re.search(r"#define LOOP_LANE_BITS (\d+)", (SOURCE_FOLDER / "headers.p4").read_text())
-    assert 1 << int(bits[1]) == loop.LOOP_LANES
+    sizes = constants("headers.p4", "bit<32>")
+    assert constants("headers.p4", "bit<9>")["FIRST_LOOP_PORT"] == place.FIRST_LOOP_PORT
+    assert 1 << macro("headers.p4", "LOOP_LANE_BITS") == place.LOOP_LANES
+    groups = constants("headers.p4", "bit<16>")
+    assert (groups["WORKERS_GROUP"], groups["STATIONS_GROUP"]) == (0, 1)
+    everybody = [place.Place(job) for job in range(1, sizes["MAX_JOBS"] + 1)]
+    ports = [port for each in everybody for port in each.loop_ports]
+    own = [group for each in everybody for group in (each.workers_group, each.workers_group + 1)]
+    assert len(set(ports)) == len(ports) and min(ports) >= sizes["MAX_PORTS"]
+    assert len(set(own)) == len(own) and max(own) < result_group(0)

@@ -30,6 +30,7 @@ DIRECT = "tests/host/direct/test_faults.py"
 FRAMING = "tests/host/direct/test_framing.py"
 FAST_PATH = "tests/host/innetwork/test_fast_path.py"
 STREAM, SCALES = "tests/host/reduce/test_stream.py", "tests/host/reduce/test_scale.py"
+ADMISSION, JOBS, WATCH = (f"tests/controller/test_{it}.py" for it in ("admission", "jobs", "watch"))
 ROW_FAST_PATH = "tests/host/direct/test_fast_path.py"
 
 
@@ -376,7 +377,7 @@ GROUPS = {
             "controller/watch.py",
             "self._restore()",
             "pass",
-            ("tests/controller/test_watch.py::test_a_restarted_switch_is_installed_again",),
+            (f"{WATCH}::test_a_restarted_switch_is_installed_again",),
         ),
         Mistake(
             "who waits in vain names those that are done",
@@ -469,6 +470,58 @@ GROUPS = {
             "from + row * row_bytes, row_bytes);",
             "from, row_bytes);",
             (f"{FAST_PATH}::test_a_bundle_that_is_plainly_right_is_taken",),
+        ),
+        Mistake(
+            "two jobs share a slot",
+            "controller/admission.py",
+            "begin = first + count",
+            "begin = first + count - 1",
+            (f"{ADMISSION}::test_jobs_get_the_lowest_free_ranges_or_are_refused[0]",),
+        ),
+        Mistake(
+            "a job takes a session that another one has had",
+            "controller/install.py",
+            "number = max(target.newest_session for target in team.targets) + 1",
+            "number = max(entry.session for entry in present) + 1",
+            (f"{JOBS}::test_sessions_grow_over_all_jobs",),
+        ),
+        Mistake(
+            "a job that moves keeps its session",
+            "controller/target.py",
+            "sessions.get(place.job, NO_SESSION) if place in self.jobs else NO_SESSION",
+            "sessions.get(place.job, NO_SESSION)",
+            (f"{JOBS}::test_a_job_that_moves_takes_a_new_session",),
+        ),
+        Mistake(
+            "who sends partial sums of a job is noted for blocks of another",
+            "controller/controls/access.py",
+            '"block_id": switch.result_block[awaiting] + np.int64(place.first_block)',
+            '"block_id": switch.result_block[awaiting]',
+            (f"{JOBS}::test_entries_move_with_the_place_of_a_job_and_belong_to_it[star]",),
+        ),
+        Mistake(
+            "the ports of the loop belong to no job",
+            "controller/controls/job.py",
+            "[*place.ports, *place.loop_ports]",
+            "[*place.ports]",
+            (
+                f"{JOBS}::test_entries_move_with_the_place_of_a_job_and_belong_to_it[leaf]",
+                f"{JOBS}::test_a_job_comes_and_goes_beside_another",
+            ),
+        ),
+        Mistake(
+            "a failed install ends the sessions of all jobs for a moment",
+            "controller/target.py",
+            "change_between(self._layout, present, self._before, self._job)",
+            "change_between(self._layout, present, self._before)",
+            (f"{JOBS}::test_a_failed_replacement_restores_the_job_alone",),
+        ),
+        Mistake(
+            "a watch forgets what other controllers install",
+            "controller/watch.py",
+            "self._keep(observer)",
+            "pass",
+            (f"{WATCH}::test_a_job_that_another_controller_installs_comes_back_too",),
         ),
         Mistake(
             "the controller installs entries without their rows",

@@ -1,5 +1,6 @@
 """Mistakes in files, in modules of this process, and in the compiled program."""
 
+import hashlib
 import importlib
 import json
 from contextlib import contextmanager
@@ -95,7 +96,7 @@ def changed_program(program, name, change):
     after = json.dumps(compiled)
     if after == before:
         raise ValueError(f"The compiled program has changed: {name} no longer applies.")
-    digest = name.encode().hex().ljust(64, "0")[:64]
+    digest = hashlib.sha256(name.encode()).hexdigest()
     return replace(program, json=after.encode(), digest=digest)
 
 

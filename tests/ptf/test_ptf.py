@@ -41,8 +41,14 @@ def test_case(case: str, results: dict[str, CaseResult]) -> None:
         pytest.fail(result.failure or result.error or "", pytrace=False)
 
 
-# One mistake each in sums, duplicates, the strawman and leaf-spines: each needs a PTF process.
-FIRST = ("carry_between_lanes", "forget_sources", "add_what_overflows", "forget_the_level")
+# One mistake each in sums, duplicates, the strawman, leaf-spines and jobs; each takes a process.
+FIRST = (
+    "carry_between_lanes",
+    "forget_sources",
+    "add_what_overflows",
+    "forget_the_level",
+    "reach_the_neighbours_slots",
+)
 
 
 # The oracles are the same on every switch: one is enough to show that they can fail, and on this

@@ -14,9 +14,9 @@ import pytest
 import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network import NetworkError
-from switchgnn.base.network_file import Target, network_text
+from switchgnn.base.network_file import Target, network_text, read_network
 from switchgnn.controller.base.errors import PlanRefusedError, SwitchUnreachableError
-from switchgnn.controller.target import client_of
+from switchgnn.controller.target import client_of, served_jobs
 from switchgnn.planner.base.direction import Direction
 from switchgnn.training import load_dataset
 from switchgnn.training.joining import open_session
@@ -109,6 +109,24 @@ def test_a_switch_that_is_not_there(folder, karate, monkeypatch):
 def test_a_plan_for_others_is_not_installed(folder):
     with pytest.raises(PlanRefusedError, match="is for 2 workers; the network has 3"):
         open_session(folder / "job" / "plan", described_star(3))
+
+
+def test_jobs_of_two_network_files_are_on_one_switch(folder):
+    """Neither file has the other one's workers, and neither job asks for the other one's ports."""
+    with one_machine(4, folder):
+        whole = read_network(folder / "network.toml")
+        halves = {"a": whole.workers[:2], "b": whole.workers[2:]}
+        sessions = []
+        for job, workers in halves.items():
+            write(folder, replace(whole, workers=workers, job=job))
+            network = read_network(folder / "network.toml")
+            sessions.append(open_session(folder / "job" / "plan", network))
+        with client_of(whole.switches[0], primary=False) as client:
+            served = {place.name: (place.ports, there) for place, there in served_jobs(client)}
+        ports = {job: tuple(each.port for each in workers) for job, workers in halves.items()}
+        assert {job: here for job, (here, _) in served.items()} == ports
+        assert [served[job][1].session for job in halves] == sessions
+        assert sessions[0] != sessions[1]
 
 
 # Each line is one write: torchrun's processes are not buffered, so that `print` writes in pieces,

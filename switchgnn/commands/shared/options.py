@@ -1,13 +1,16 @@
 """Options that several commands share; each is declared here once."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.metrics import MetricsError, parse_address
 from switchgnn.base.options import (
     CONGESTION,
@@ -31,6 +34,7 @@ from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanRequest
 from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
 from switchgnn.topologies import Backend, Bmv2Log, FlowLimits, choose, usual_limits
+from switchgnn.topologies.kept_fabric import KeptPorts
 
 _LAST_PORT = 65_535
 _LEAVES, _SPINES = 2, 1
@@ -57,6 +61,31 @@ def seed_option() -> Any:  # noqa: ANN401
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
     return flag(DATA, "Ignore the edge weights of a file.", IGNORE_WEIGHTS)
+
+
+_PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
+
+
+def parse_ports(text: str) -> list[int]:
+    """Return ports in the order of a text such as 1-4,7."""
+    found: list[int] = []
+    for part in text.split(","):
+        match = _PORTS.fullmatch(part.strip())
+        if match is None:
+            raise typer.BadParameter(f"{text!r} names no ports: write them like 1-4,7")
+        first = int(match[1])
+        found += range(first, int(match[2] or first) + 1)
+    return found
+
+
+def refuse_with_on(given: Mapping[str, object]) -> None:
+    """Refuse options of a new switch, by name, whose value is true."""
+    for name, value in given.items():
+        if value:
+            raise SwitchGNNError(
+                f"{name} is for a switch that the command starts itself: leave it out, or leave "
+                "out --on."
+            )
 
 
 @dataclass(frozen=True)
@@ -309,6 +338,10 @@ class TopologyOptions:
         return None if numbers is None else even_leaf_spine(workers, *numbers)
 
 
+# The fields of JobNetworkOptions that do not concern a new switch.
+_OF_JOBS = frozenset({"window", "faults", "on", "ports", "job"})
+
+
 @dataclass(frozen=True)
 class JobNetworkOptions(TopologyOptions):
     """The network of a job: its switches, what its links carry, and what goes wrong on them."""
@@ -352,19 +385,60 @@ class JobNetworkOptions(TopologyOptions):
         min=1,
         shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
     )
+    on: Path | None = option(
+        NETWORK,
+        "FILE",
+        "Start no switch, but be a job on one that `switchgnn run --keep` keeps, by its network "
+        "file.",
+    )
+    ports: str | None = option(NETWORK, "PORTS", "With --on: use these ports, such as 5-8.")
+    job: str | None = option(
+        NETWORK, "NAME", "With --on: be this job, beside others.", shown="that of the file"
+    )
     faults: FaultsOption = ""
+
+    @cached_property
+    def kept(self) -> KeptPorts | None:
+        """The ports of --on, or None."""
+        if self.on is None:
+            if self.ports is not None or self.job is not None:
+                raise SwitchGNNError(
+                    "--ports and --job are for a switch that is kept: add --on with its network "
+                    "file."
+                )
+            return None
+        own = [each for each in fields(self) if each.name not in _OF_JOBS]
+        changed = {each.name: getattr(self, each.name) != each.default for each in own}
+        refuse_with_on({f"--{name.replace('_', '-')}": value for name, value in changed.items()})
+        if self.ports is None:
+            raise SwitchGNNError("--on needs the ports of the workers: add --ports, such as 5-8.")
+        return KeptPorts.read(self.on, parse_ports(self.ports), self.job)
 
     def in_flight(self, *, busy: bool = False) -> int:
         """Return --window, or the default one."""
         return self.window or self._usual(busy=busy).window
 
     def _usual(self, *, busy: bool) -> FlowLimits:
-        here = choose(self.target.value, self.fabric.value, self.backend)
-        return usual_limits(here.target, shaped=busy or self.bandwidth is not None)
+        if self.kept is not None:
+            here, limit = self.kept.choice, self.kept.bandwidth
+        else:
+            here = choose(self.target.value, self.fabric.value, self.backend)
+            limit = self.bandwidth
+        return usual_limits(here.target, shaped=busy or limit is not None)
 
     def job_fields(self, workers: int, *, busy: bool = False) -> dict[str, Any]:
         """Return the fields of a NetworkJob, without slots for exchanges."""
-        usual = self._usual(busy=busy)
+        usual, kept = self._usual(busy=busy), self.kept
+        there: dict[str, Any] = {}
+        if kept is not None:
+            given, choice = len(kept.network.workers), kept.choice
+            if given != workers:
+                raise SwitchGNNError(
+                    f"--ports names {given} of the ports, but --workers needs {workers}: change "
+                    "one of them."
+                )
+            there = {"target": choice.target.value, "fabric": choice.fabric.value}
+            there |= {"bandwidth": kept.bandwidth, "on": kept}
         return {
             "workers": workers,
             "slots": 0,
@@ -377,4 +451,5 @@ class JobNetworkOptions(TopologyOptions):
             "queue": usual.queue,
             "leaf_spine": self.leaf_spine(workers),
             "faults": self.faults,
+            **there,
         }

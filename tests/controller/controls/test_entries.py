@@ -14,10 +14,10 @@ from switchgnn.controller.controls.banks import SlotLimits
 from switchgnn.controller.controls.congestion import Congestion, Marking, marking
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
+from switchgnn.controller.controls.job import WorkerPorts
 from switchgnn.controller.controls.loop import Result, multicast_groups
-from switchgnn.controller.controls.reduce import Reduce
 from switchgnn.controller.controls.rewrite import Rewrite
-from switchgnn.controller.controls.session import Session, SessionEntry, WorkerPorts
+from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_strawman
 from switchgnn.planner import build_plan, graph_from_edges
@@ -30,7 +30,7 @@ PLAN = make_plan(workers=3)
 def test_worker_has_a_port_a_number_and_a_bit(layout, network):
     worker = WorkerPorts(layout)
     rows = worker.rows(PLAN, network)
-    assert worker.records(rows) == [{"port": w + 1, "worker": w} for w in range(3)]
+    assert worker.records(rows) == [{"port": w + 1, "job": 1, "worker": w} for w in range(3)]
     bits = rows.param_columns(worker.table.action("set_worker"))["worker_bit"]
     assert list(bits) == [1, 2, 4]
 
@@ -43,14 +43,14 @@ def test_the_128th_worker_has_the_top_bit(layout):
 
 def test_stations_are_forwarded_and_broadcast_is_flooded(layout, network):
     records = Forward(layout).records(Forward(layout).rows(PLAN, network))
-    assert records[0] == {"dst_addr": "02:00:00:00:00:01", "port": 1}
-    assert records[-1] == {"dst_addr": "ff:ff:ff:ff:ff:ff", "port": "all"}
+    assert records[0] == {"job": 1, "dst_addr": "02:00:00:00:00:01", "port": 1}
+    assert records[-1] == {"job": 1, "dst_addr": "ff:ff:ff:ff:ff:ff", "port": "all"}
     assert len(records) == 4
 
 
 def test_sources_are_indexed_by_their_position(layout, network):
     records = Source(layout).records(Source(layout).rows(PLAN, network))
-    assert records[3] == {"src_id": 3, "port": 1, "index": 3}
+    assert records[3] == {"job": 1, "src_id": 3, "port": 1, "index": 3}
 
 
 def test_destinations_have_their_slot_and_port(layout, network):
@@ -114,15 +114,15 @@ def test_fanout_entries_hold_flags_and_slots(layout):
 def test_results_go_to_the_port_and_first_group_of_their_worker(layout, network):
     records = Result(layout).records(Result(layout).rows(PLAN, network))
     assert [record["port"] for record in records] == [1, 2, 3, 1, 2]
-    assert [record["group"] for record in records] == [16, 48, 80, 16, 48]
+    assert [record["group"] for record in records] == [72, 80, 88, 72, 80]
 
 
 def test_groups_join_each_worker_with_each_loop_port(network):
     groups = multicast_groups(PLAN, network)
-    assert groups[1] == (1, 2, 3)
-    assert groups[16] == (1, 256)
-    assert groups[16 + 2 * 32 + 31] == (3, 287)
-    assert len(groups) == 1 + 3 * 32
+    assert groups[2] == (1, 2, 3)
+    assert groups[64 + 1 * 8] == (1, 256)
+    assert groups[64 + 3 * 8 + 7] == (3, 263)
+    assert len(groups) == 1 + 3 * 8
 
 
 def test_departures_carry_addresses(layout):
@@ -145,13 +145,12 @@ def test_session_and_threshold_read_back(layout):
     limit = np.uint32(entry.magnitude_limit).view(np.float32)
     assert limit <= most < np.nextafter(limit, np.float32(np.inf)) * (1 + 1e-6)
     assert entry == SessionEntry(
-        *(7, PLAN.number, 0b111, entry.magnitude_limit), width=3, pool_slots=64
+        *(7, PLAN.number, 0b111, entry.magnitude_limit), width=3, pool_slots=64, reduces=3
     )
     assert session.entry(7, PLAN, 1.5).magnitude_limit < np.float32(1.5).view(np.uint32)
-    assert session.decode(session.encode(entry)) == entry
-    assert session.decode(session.closed(session.encode(entry))) == SessionEntry(7, 0, 0, 0)
-    assert session.decode(session.table.default) == SessionEntry(0, 0, 0, 0)
-    assert congestion.decode(congestion.encode(Marking(32, 200))) == Marking(32, 200)
+    assert session.decode(session.encode(5, entry)) == {5: entry}
+    thresholds = congestion.encode(Marking(32, 200), [3, 256])
+    assert congestion.decode(thresholds) == dict.fromkeys((3, 256), Marking(32, 200))
 
 
 @pytest.mark.parametrize(
@@ -179,16 +178,15 @@ def strawman_plan(**changes):
 
 
 def test_the_strawman_has_no_all_reduce():
-    reduce = Reduce(LAYOUT)
-    assert reduce.decode(reduce.encode(strawman_plan())) == 0
+    assert Session(LAYOUT).entry(1, strawman_plan()).reduces == 0
 
 
 @pytest.mark.parametrize("slots", [8, 9, 15, 16, 81920])
 def test_slots_are_split_to_the_last_one(slots):
     limits_table = SlotLimits(LAYOUT)
     default = limits_table.encode(slots)
-    limits = list(limits_table.decode_values(default).values())
-    assert sum(limits) == slots
+    *limits, age = limits_table.decode_values(default).values()
+    assert (sum(limits), age) == (slots, 0)
     assert max(limits) - min(limits) <= 1
 
 

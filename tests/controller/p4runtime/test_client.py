@@ -116,11 +116,11 @@ def test_a_mixed_batch_names_the_refused_update_only(fake, loaded, updates):
         loaded.write(updates)
     (failure,) = caught.value.failures
     assert (failure.index, failure.code) == (2, rpc_code.ALREADY_EXISTS)
-    assert failure.entry == "table source, entry src_id 2"
+    assert failure.entry == "table source, entry job 1, src_id 2"
     assert str(caught.value) == (
         f"Switch {fake.address} refused 1 of 6 updates, the first of them table source, entry "
-        "src_id 2: it is there already (ALREADY_EXISTS: exists). Something else writes to this "
-        "switch: stop it and install again."
+        "job 1, src_id 2: it is there already (ALREADY_EXISTS: exists). Something else writes to "
+        "this switch: stop it and install again."
     )
     # Those before and after it are in place.
     assert len(fake.contents.entries) == 6

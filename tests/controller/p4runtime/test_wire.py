@@ -115,7 +115,7 @@ def test_entries_spelled_otherwise_are_understood_as_well(name, spell):
 
 def test_a_number_too_wide_for_its_field_is_refused():
     table = LAYOUT.table("worker")
-    values = {"port": np.array([512]), "worker": 0, "worker_bit": 1}
+    values = {"port": np.array([512]), "job": 1, "worker": 0, "worker_bit": 1}
     with pytest.raises(PlanRefusedError, match="port of table worker has 9 bits, too few for 512"):
         make_rows(table, "set_worker", values, 1)
 
@@ -125,7 +125,7 @@ entries = st.dictionaries(st.integers(0, 30), st.integers(0, 2))
 
 
 def rows_of(content):
-    values = {"src_id": list(content), "port": list(content.values()), "index": 0}
+    values = {"job": 1, "src_id": list(content), "port": list(content.values()), "index": 0}
     return make_rows(SOURCE, "set_source", values, len(content))
 
 

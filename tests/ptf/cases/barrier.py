@@ -11,6 +11,7 @@ from tests.ptf.switchgnn_ptf.packets import (
     STRANGER_PORT,
     barrier_answer,
     done,
+    no_job,
     port_of,
     relayed,
     resigned,
@@ -51,9 +52,13 @@ class ForeignBitIsRefused(BarrierTest):
     def runTest(self) -> None:
         self.open()
         self.collect(0, block=1)
-        with self.counted(Outcome.WRONG_PORT, 4):
-            for src_id, port in ((1, 1), (2, 1), (0x10000, 1), (2, STRANGER_PORT)):
-                self.send(port, done(src_id, block=1, port=port))
+        with self.counted(Outcome.WRONG_PORT, 3):
+            for src_id in (1, 2, 0x10000):
+                self.send(1, done(src_id, block=1, port=1))
+        with self.counted(Outcome.NO_JOB):
+            foreign = done(2, block=1, port=STRANGER_PORT)
+            self.send(STRANGER_PORT, foreign)
+            self.expect(STRANGER_PORT, no_job(foreign))
         self.ask(0, Kind.WAITING, workers=0b001, block=1)
 
 
@@ -292,9 +297,11 @@ class WhatIsRefusedIsNoSign(HeartbeatTest):
     """Another port, plan, session, process or magnitude; and a refusal has no heartbeats."""
 
     def runTest(self) -> None:
-        with self.counted(Outcome.WRONG_PORT, 2):
+        with self.counted({Outcome.WRONG_PORT: 1, Outcome.NO_JOB: 1}):
             self.send(3, done(1, block=0, heartbeat=0b010))
-            self.send(STRANGER_PORT, done(1, block=0, heartbeat=0b010, port=STRANGER_PORT))
+            foreign = done(1, block=0, heartbeat=0b010, port=STRANGER_PORT)
+            self.send(STRANGER_PORT, foreign)
+            self.expect(STRANGER_PORT, no_job(foreign))
         self.expect_heartbeats(0)
         with self.counted(Outcome.WRONG_PLAN):
             packet = self.report(1, block=0, plan=PLAN + 1, heartbeat=0b010)

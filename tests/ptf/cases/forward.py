@@ -51,9 +51,10 @@ class OtherTrafficIsNotTouched(SwitchTest):
 
 
 class EveryPortIsReached(SwitchTest):
-    """From every port to every port, back out of the same one too, workers or not."""
+    """From every port of the job to every port, back out of the same one too."""
 
     def runTest(self) -> None:
+        self.entries.add_worker(port=STRANGER_PORT, worker=STRANGER_PORT - 1)
         ports = [own.port for own in NETWORK.neighbours]
         with self.counted(Outcome.FORWARDED, len(ports) ** 2):
             for sender in ports:
@@ -67,6 +68,8 @@ class BroadcastIsFlooded(SwitchTest):
     """An ARP request reaches every worker but its sender, once and as it was."""
 
     def runTest(self) -> None:
+        # In the job, but not in its group.
+        self.entries.add_worker(port=STRANGER_PORT, worker=STRANGER_PORT - 1)
         for sender, others in ((1, (2, 3)), (3, (1, 2)), (STRANGER_PORT, (1, 2, 3))):
             own = station(sender)
             packet = Ether(src=own.mac, dst=BROADCAST) / ARP(psrc=own.ip, pdst="10.0.0.2")

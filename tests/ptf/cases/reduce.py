@@ -209,7 +209,7 @@ class WhoMayContribute(ReduceTest):
         for outcome, packet in wrong.items():
             with self.counted(outcome):
                 self.send(1, packet)
-        with self.counted(Outcome.WRONG_PORT):
+        with self.counted(Outcome.NO_JOB):
             self.send(STRANGER_PORT, reduce_(0, 701, lanes))
         with self.counted(Outcome.WRONG_COUNT):
             self.send(1, reduce_(0, 702, lanes, count=0))

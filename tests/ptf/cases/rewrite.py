@@ -4,7 +4,6 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.loop import FIRST_LOOP_PORT, LOOP_LANES, result_group
 from tests.ptf.switchgnn_ptf.packets import (
     STRANGER_PORT,
     ack_of,
@@ -41,9 +40,7 @@ class PortWithoutEntryKeepsAddresses(SwitchTest):
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0}, worker=STRANGER_PORT - 1)
-        lane = 101 % LOOP_LANES
-        ports = [STRANGER_PORT, FIRST_LOOP_PORT + lane]
-        self.entries.add_group(result_group(STRANGER_PORT - 1) + lane, ports)
+        self.entries.add_result_groups(STRANGER_PORT)
         with self.counted(Outcome.AGGREGATED):
             packet, lanes = self.send_feature(101, worker=0)
             expected = sum_to(STRANGER_PORT, 900, lanes, count=1, completed_by=packet)

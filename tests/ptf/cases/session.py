@@ -2,7 +2,6 @@
 
 from switchgnn.base.network import mac_number
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.loop import ALL_STATIONS_GROUP
 from switchgnn.host.wire.header import SESSION_MASK, Kind
 from tests.ptf.switchgnn_ptf.bases import (
     ABOVE,
@@ -13,6 +12,7 @@ from tests.ptf.switchgnn_ptf.bases import (
     answer_from_above,
     report,
 )
+from tests.ptf.switchgnn_ptf.entries import HOME
 from tests.ptf.switchgnn_ptf.packets import (
     barrier_answer,
     done,
@@ -217,7 +217,7 @@ class BroadcastReachesAllStations(LeafTest):
     def runTest(self) -> None:
         other = "33:33:00:00:00:01"
         self.entries.add("station", "flood_stations", dst_addr=mac_number(other))
-        self.entries.add_group(ALL_STATIONS_GROUP, [1, 2, 3, ABOVE])
+        self.entries.add_group(HOME.workers_group + 1, [1, 2, 3, ABOVE])
         for port in (1, ABOVE):
             frame = ordinary(port, other)
             with self.counted(Outcome.FLOODED):

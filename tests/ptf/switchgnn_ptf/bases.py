@@ -6,14 +6,9 @@ from typing import Any
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
-from switchgnn.controller.controls.loop import (
-    ALL_WORKERS_GROUP,
-    FIRST_LOOP_PORT,
-    LOOP_LANES,
-    result_group,
-)
+from switchgnn.controller.controls.loop import result_group
 from switchgnn.host.wire.header import Kind, Refusal
-from tests.ptf.switchgnn_ptf.entries import BANKS
+from tests.ptf.switchgnn_ptf.entries import BANKS, HOME
 from tests.ptf.switchgnn_ptf.packets import (
     NETWORK,
     PARTIAL,
@@ -212,10 +207,9 @@ class LeafTest(SwitchTest):
         super().setUp()
         self.entries.add("worker", "set_above", port=ABOVE)
         entry = {"above": ABOVE, "number": LEAF, "elsewhere": ELSEWHERE, "leaves": 0}
-        self.entries.set("tier", "set_tier", **entry)
+        self.entries.add("tier", "set_tier", **entry)
         self.entries.add_rewrite(port=ABOVE, network=NETWORK)
-        for lane in range(LOOP_LANES):
-            self.entries.add_group(result_group(3) + lane, [ABOVE, FIRST_LOOP_PORT + lane])
+        self.entries.add_result_groups(ABOVE)
         self.entries.flush()
 
     def report_all(self, **fields: Any) -> Packet:
@@ -240,7 +234,7 @@ class LeafTest(SwitchTest):
     def add_partial(self, vertex: int, *, slot: int, source: int, block: int = 1) -> None:
         """Send the sum of a slot of bank 0 up as a partial sum."""
         entry = {"block_id": block, "bank": 0, "slot": slot, "vertex": vertex, "source": source}
-        self.entries.add("result", "set_partial", **entry, port=ABOVE, group=result_group(3))
+        self.entries.add("result", "set_partial", **entry, port=ABOVE, group=result_group(ABOVE))
 
     def part(
         self,
@@ -262,20 +256,21 @@ class SpineTest(SwitchTest):
 
     def _lay_network(self) -> None:
         super()._lay_network()
-        self.entries.set("tier", "set_tier", above=0, number=0, elsewhere=0, leaves=1)
+        self.entries.add("tier", "set_tier", above=0, number=0, elsewhere=0, leaves=1)
 
 
 class LeavesTest(SwitchTest):
     """A spine: leaf 0 with workers 0 and 1 on port 1, leaf 1 with workers 2 and 3 on port 2."""
 
     def _lay_network(self) -> None:
+        self.entries.admit()
         for port in PORTS:
             self.add_station(port)
         for leaf in (0, 1):
             self.entries.add_worker(port=leaf + 1, worker=leaf, members=0b11 << 2 * leaf)
             self.entries.add_rewrite(port=leaf + 1, network=NETWORK)
-        self.entries.add_group(ALL_WORKERS_GROUP, [1, 2])
-        self.entries.set("tier", "set_tier", above=0, number=0, elsewhere=0, leaves=1)
+        self.entries.add_group(HOME.workers_group, [1, 2])
+        self.entries.add("tier", "set_tier", above=0, number=0, elsewhere=0, leaves=1)
         self.entries.set_session(session=self.session, plan=PLAN, members=0b1111)
 
 
@@ -324,7 +319,7 @@ class ShelfTest(RecoveryTest):
     def limit(self, slots: int) -> None:
         """Split ``slots`` over the banks."""
         limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
-        self.entries.set("slot_limits", "set_limits", **limits)
+        self.entries.set("slot_limits", "set_limits", **limits, age=0)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
         """Send features that stay in the switch."""

@@ -1,13 +1,20 @@
 """Entries and default actions of tables; remembers what to remove."""
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from ipaddress import IPv4Address
 
 from finsy.proto import p4r
 
+from switchgnn.base.array_types import UInt8s
 from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.base.place import ALONE, Place
+from switchgnn.controller.controls.job import Job
+from switchgnn.controller.controls.loop import result_group
+from switchgnn.controller.controls.session import NO_SESSION, SessionEntry
+from switchgnn.controller.p4runtime.layout import Table
 from switchgnn.controller.p4runtime.rows import (
     DELETE,
     INSERT,
@@ -19,21 +26,40 @@ from switchgnn.controller.p4runtime.rows import (
 )
 from switchgnn.host.wire.header import LANES
 from switchgnn.planner.base.lanes import ROWS
-from tests.ptf.switchgnn_ptf.packets import WIDTHS
+from tests.ptf.switchgnn_ptf.packets import PORTS, WIDTHS
 
 BANKS = 8
 LARGEST_FLOAT = 0x7F7FFFFF
+# Blocks and workers have any number that a packet can name.
+HOME = replace(ALONE, ports=PORTS, last_block=2**16 - 1)
+"""The place of the only job of most cases; worker w is on port w + 1."""
 
 
 class Entries:
-    """The entries of one test. They are written by ``flush`` and removed by ``remove``."""
+    """The entries of one test. They are written by ``flush`` and removed by ``remove``.
 
-    def __init__(self, client: P4RuntimeClient) -> None:
+    They are those of the job at ``place``: its number is added where a table or an action has one,
+    and blocks are counted from its first one.
+    """
+
+    def __init__(self, client: P4RuntimeClient, place: Place = HOME) -> None:
+        self.place = place
         self._client = client
         self._layout = client.get_layout()
+        self._job = Job(self._layout)
         self._pending: list[p4r.Update] = []
         self._undo: list[p4r.Update] = []
-        self._highest_session = 0
+        self._sessions: dict[int, SessionEntry] = {}
+        self._newest = 0
+
+    @contextlib.contextmanager
+    def of(self, place: Place) -> Iterator[None]:
+        """Let entries be those of the job at another place."""
+        before, self.place = self.place, place
+        try:
+            yield
+        finally:
+            self.place = before
 
     def flush(self) -> None:
         """Write what was added since the last flush."""
@@ -44,15 +70,16 @@ class Entries:
     def remove(self) -> None:
         """Take away all that was added, newest first."""
         self._pending = list(reversed(self._undo))
-        self._undo = []
-        # The number stays, so that the next test can take a higher one.
-        self._set_session(SessionEntry(self._highest_session, 0, 0, 0, 0))
+        self._undo, self._sessions = [], {}
         self.flush()
 
     def read_session(self) -> int:
-        """Return the session number that the switch has."""
-        session = Session(self._layout)
-        return session.decode(self._client.read_default(session.table)).session
+        """Return the newest session number that the switch has had."""
+        return self._job.newest(self._client.read_default(self._job.table))
+
+    def admit(self) -> None:
+        """Let the switch know the job and its place."""
+        self._insert(self._job.table, self._job.encode(self.place).data[0])
 
     def set_session(
         self,
@@ -68,11 +95,13 @@ class Entries:
         pool_slots: int = 0,
     ) -> None:
         """Serve a session; until a barrier is complete, any tag has its turn by default."""
-        self._highest_session = max(self._highest_session, session)
-        width = WIDTHS[lanes]
-        frames = width, ROWS.index(rows)
-        limits = magnitude_limit, *frames, any_tag, pools - 1, pool_slots
-        self._set_session(SessionEntry(session, plan, members, *limits))
+        # The number stays, so that the next test can take a higher one.
+        self._newest = max(self._newest, session)
+        newest = self._job.encode_newest(self._newest)
+        self._pending.append(default_update(self._job.table, newest))
+        frames = WIDTHS[lanes], ROWS.index(rows)
+        limits = magnitude_limit, *frames, any_tag, pools - 1, pool_slots, self._session.reduces
+        self._serve(SessionEntry(session, plan, members, *limits))
 
     def set(self, name: str, action: str, **values: int) -> None:
         """Set a table's default action."""
@@ -82,14 +111,19 @@ class Entries:
 
     def set_expected(self, contributions: int) -> None:
         """Let an all-reduce add that many contributions to each sum."""
-        self.set("reduce", "set_reduce", expected=contributions)
+        self._serve(replace(self._session, reduces=contributions))
 
     def add(self, name: str, action: str, **values: int) -> None:
         """Add an entry to a table."""
-        table = self._layout.table(name)
-        row = make_rows(table, action, values, 1).data[0]
-        self._pending.append(row_update(INSERT, table, row))
-        self._undo.append(row_update(DELETE, table, row))
+        self._insert(*self._row(name, action, values))
+
+    def put(self, name: str, action: str, **values: int) -> None:
+        """Add an entry to a table, or change the one that was added."""
+        table, row = self._row(name, action, values)
+        if row_update(DELETE, table, row) in self._undo:
+            self._pending.append(row_update(MODIFY, table, row))
+        else:
+            self._insert(table, row)
 
     def add_worker(self, *, port: int, worker: int, members: int = 0) -> None:
         """Attach a worker to a port, or a leaf with its workers, a bit each."""
@@ -140,6 +174,11 @@ class Entries:
             worker_ip=int(IPv4Address(station.ip)),
         )
 
+    def add_result_groups(self, port: int) -> None:
+        """Add the groups of a port and each loop port of the job."""
+        for lane, loop_port in enumerate(self.place.loop_ports):
+            self.add_group(result_group(port) + lane, [port, loop_port])
+
     def add_group(self, number: int, ports: Iterable[int]) -> None:
         """Add a multicast group; a port that is named twice gets two copies."""
         self._pending.append(_group(INSERT, number, ports))
@@ -149,9 +188,24 @@ class Entries:
         """Give a multicast group that was added other ports."""
         self._pending.append(_group(MODIFY, number, ports))
 
-    def _set_session(self, entry: SessionEntry) -> None:
-        session = Session(self._layout)
-        self._pending.append(default_update(session.table, session.encode(entry)))
+    @property
+    def _session(self) -> SessionEntry:
+        return self._sessions.get(self.place.job, NO_SESSION)
+
+    def _serve(self, entry: SessionEntry) -> None:
+        self._sessions[self.place.job] = entry
+        self.put("session", "set_session", **asdict(entry))
+
+    def _row(self, name: str, action: str, values: Mapping[str, int]) -> tuple[Table, UInt8s]:
+        table = self._layout.table(name)
+        own = {"job": self.place.job, **values}
+        if "block_id" in own:
+            own["block_id"] += self.place.first_block
+        return table, make_rows(table, action, own, 1).data[0]
+
+    def _insert(self, table: Table, row: UInt8s) -> None:
+        self._pending.append(row_update(INSERT, table, row))
+        self._undo.append(row_update(DELETE, table, row))
 
 
 def _group(kind: "p4r.Update.Type.ValueType", number: int, ports: Iterable[int]) -> p4r.Update:

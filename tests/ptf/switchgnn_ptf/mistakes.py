@@ -4,6 +4,7 @@ Each function changes the compiled program (p4c's JSON, parsed) in place.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from tests.planted.planting import (
     accept,
     actions,
     changed_program,
+    constant,
     constants,
     egress,
     ingress,
@@ -111,6 +113,17 @@ def add_what_overflows(compiled: Json) -> None:
             for step in action["primitives"]
             if "overflow" not in step["parameters"][0]["value"][-1]
         ]
+
+
+@noticed_by("shared.ANewerTagTakesTheSlotOfItsJob")
+def add_to_the_slot_of_another(compiled: Json) -> None:
+    """Let a destination add to its slot after another one has taken it over."""
+    for action in actions(compiled, ".find_shared"):
+        steps = action["primitives"]
+        none = {"type": "hexstr", "value": "0x000000"}
+        lost = next(n for n, step in enumerate(steps) if step["parameters"][-1] == none)
+        # The slot, of the other branch.
+        steps[lost]["parameters"][-1] = steps[lost - 2]["parameters"][-1]
 
 
 @noticed_by("access.PartOfASumGoesUp")
@@ -232,6 +245,34 @@ def take_any_bits(compiled: Json) -> None:
             comparison.update(op=">=", right=_ZERO)
 
 
+@noticed_by("job.ABlockOfTheNeighbourIsUnknown")
+def forget_the_last_block(compiled: Json) -> None:
+    """Let a job name blocks beyond its last one, which are those of a neighbour."""
+    for comparison in operations(_action(compiled, "SwitchIngress.job.set_job"), "<="):
+        comparison["right"] = constant(0xFFFF)
+
+
+@noticed_by("job.AFetchReleasesTheOwnSlot")
+def take_workers_for_the_first_ones(compiled: Json) -> None:
+    """Let the cells of a job's workers be those of the first workers of the switch."""
+    for addition in operations(_action(compiled, "SwitchIngress.job.set_job"), "+"):
+        if "_worker" in json.dumps(addition["right"]):
+            addition["left"] = _ZERO
+
+
+def _share(compiled: Json, part: str, number: int) -> None:
+    """Give all jobs the same part."""
+    own = [*actions(compiled, "job.set_job"), *actions(compiled, "job.find_parts")]
+    (name,) = {
+        node["value"][1]
+        for node in nodes(own)
+        if node.get("type") == "field" and re.fullmatch(rf"\D+_{part}\d+", node["value"][1])
+    }
+    field = {"type": "field", "value": ["scalars", name]}
+    step = {"op": "assign", "parameters": [field, constant(number)]}
+    own[-1]["primitives"].append(step)
+
+
 def _empty(compiled: Json, action: str) -> None:
     _action(compiled, action)["primitives"] = []
 
@@ -243,6 +284,20 @@ for _name, _outcome, _case in (
     ("believe_any_process", "0x15", "barrier.AnotherProcessIsRefused"),
 ):
     MISTAKES[_name], NOTICED_BY[_name] = partial(accept, outcome=_outcome), _case
+
+# Parts that all jobs share: those of the first one.
+for _name, _part, _number, _case in (
+    ("reach_the_neighbours_slots", "first_slot", 0, "job.SumsAreSeparate"),
+    ("reach_the_neighbours_sources", "first_source", 0, "job.AcknowledgementsAreSeparate"),
+    ("reach_the_neighbours_barrier", "own_pool", 4, "job.BarriersAreSeparate"),
+    ("reach_the_neighbours_round", "own_cell", 1, "job.BarriersAreSeparate"),
+    ("reach_the_neighbours_shelves", "first_worker", 0, "job.BundlesAreSeparate"),
+    ("reach_the_neighbours_group", "own_groups", 2, "job.ANoticeStaysInTheJob"),
+    ("reach_the_neighbours_fragments", "first_reduce", 0, "job.AllReducesAreSeparate"),
+    ("count_frames_as_the_neighbours", "first_outcome", 32, "job.TheLoopStaysInTheJob"),
+    ("count_passes_as_the_neighbours", "first_passes", 16, "job.TheLoopStaysInTheJob"),
+):
+    MISTAKES[_name], NOTICED_BY[_name] = partial(_share, part=_part, number=_number), _case
 
 # Actions that do nothing.
 for _name, _action_name, _case in (

@@ -33,7 +33,7 @@ NETWORK = star_network(len(PORTS))
 PLAN = 0xC0FFEE01
 NEXT_ROUND = (0, 0)  # what comes behind the last block of a round
 PARTIAL = 2**31 + 77  # the id of some partial sum
-REDUCE_SLOTS = 512  # of headers.p4
+REDUCE_SLOTS = 128  # of headers.p4, for each job
 RELEASED = 0xFFFF  # the count of a slot that was given back
 WIDTHS = {8 * (code + 1): code for code in range(32)}  # by the lanes of a frame
 BITS = {32: 0, 16: 1, 8: 2, 0: 3}  # codes by the bits of a lane
@@ -148,10 +148,8 @@ def done(
         Pool=pool,
         Width=width if block else 0,
     )
-    sender = port_of(worker) if port is None else port
-    return (
-        _from_worker(sender) / header / Barrier(magnitude=magnitude, plan=plan, workers=heartbeat)
-    )
+    body = Barrier(magnitude=magnitude, plan=plan, workers=heartbeat)
+    return _from_sender(worker, port) / header / body
 
 
 def sum_to(
@@ -226,14 +224,23 @@ def fetch(source: int, vertex: int, *, port: int, **fields: int) -> Packet:
     return recall(vertex, port=port, Kind=Kind.FETCH, Src_id=source, **fields)
 
 
-def notice(worker: int, *, block: int = 1, fragment: int = 0, round_: int = 1) -> Packet:
-    """Return the NOTICE of a worker."""
+def notice(
+    worker: int, *, block: int = 1, fragment: int = 0, round_: int = 1, port: int | None = None
+) -> Packet:
+    """Return the NOTICE of a worker, sent from its own port unless told otherwise."""
     tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
-    return _from_worker(port_of(worker)) / SwitchGNN(Kind=Kind.NOTICE, Src_id=worker, **tag)
+    return _from_sender(worker, port) / SwitchGNN(Kind=Kind.NOTICE, Src_id=worker, **tag)
 
 
 def reduce_(
-    worker: int, number: int, lanes: Lanes, *, exponent: int = 0, count: int = 1, **header: int
+    worker: int,
+    number: int,
+    lanes: Lanes,
+    *,
+    exponent: int = 0,
+    count: int = 1,
+    port: int | None = None,
+    **header: int,
 ) -> Packet:
     """Return a worker's contribution to a fragment of an all-reduce."""
     switchgnn = SwitchGNN(
@@ -245,7 +252,7 @@ def reduce_(
         **_fragment_number(number),
         **header,
     )
-    return _from_worker(port_of(worker)) / switchgnn / _fragment(lanes)
+    return _from_sender(worker, port) / switchgnn / _fragment(lanes)
 
 
 def reduced(
@@ -263,12 +270,14 @@ def reduced(
     return _from_switch(to, switchgnn) / switchgnn / _fragment(lanes)
 
 
-def reducing(worker: int, number: int, *, heartbeat: int = 0, workers: int = 0) -> Packet:
+def reducing(
+    worker: int, number: int, *, heartbeat: int = 0, workers: int = 0, port: int | None = None
+) -> Packet:
     """Return a worker's question who has contributed to a fragment."""
     tag = _fragment_number(number)
     switchgnn = SwitchGNN(Kind=Kind.REDUCING, Src_id=worker, Width=WIDTHS[256], **tag)
     body = Barrier(workers=workers) / Waiting(heartbeats=heartbeat << worker)
-    return _from_worker(port_of(worker)) / switchgnn / body
+    return _from_sender(worker, port) / switchgnn / body
 
 
 def contributors(
@@ -319,6 +328,15 @@ def barrier_answer(
     return _from_switch(to, header) / header / body
 
 
+def no_job(asked: Packet) -> Packet:
+    """Return the WAITING for a DONE of a port without a job, which has no addresses either."""
+    nothing = {"workers": 0, "round_": 0, "plan": 0}
+    answer = barrier_answer(Kind.WAITING, asked, to=_sender_port(asked), **nothing)
+    for layer in (Ether, IP):
+        answer[layer].src, answer[layer].dst = asked[layer].src, asked[layer].dst
+    return resigned(answer, Session=0)
+
+
 def marker(port: int, serial: int) -> Packet:
     """Return an ordinary frame to a port, which follows everything queued there."""
     target = station(port).mac
@@ -355,6 +373,10 @@ def _fragment(lanes: Lanes, bits: int = 32) -> Packet:
     if bits == 32:
         return Fragment(lanes=[int(lane) for lane in lanes])
     return Raw(pack_lanes(lanes[np.newaxis], bits).tobytes())
+
+
+def _from_sender(worker: int, port: int | None) -> Packet:
+    return _from_worker(port_of(worker) if port is None else port)
 
 
 def _from_worker(port: int) -> Packet:

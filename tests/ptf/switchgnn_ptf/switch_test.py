@@ -7,6 +7,7 @@ marker to every port, and a queue gives out what it held before the marker first
 """
 
 import atexit
+import collections
 import contextlib
 import functools
 import itertools
@@ -34,12 +35,7 @@ from switchgnn.controller import (
     read_counters,
 )
 from switchgnn.controller.controls.forward import BROADCAST
-from switchgnn.controller.controls.loop import (
-    ALL_WORKERS_GROUP,
-    FIRST_LOOP_PORT,
-    LOOP_LANES,
-    result_group,
-)
+from switchgnn.controller.controls.loop import result_group
 from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import LANES, SESSION_MASK
 from switchgnn.p4src import Program, load_program, load_strawman
@@ -191,7 +187,8 @@ class SwitchTest(BaseTest):
         # Registers cannot be cleared: their contents belong to older sessions.
         self.session = self.entries.read_session() + 1
         self.addCleanup(self.entries.remove)
-        self._indices = itertools.count()
+        # By job.
+        self._indices = collections.defaultdict(itertools.count)
         self._lay_network()
         self.entries.flush()
 
@@ -203,11 +200,17 @@ class SwitchTest(BaseTest):
         ``options``: see ``Entries.set_session``.
         """
         self.session = self.session if session is None else session
-        self.entries.set_session(session=self.session, plan=plan, members=MEMBERS, **options)
+        options = {"session": self.session, "plan": plan, "members": MEMBERS, **options}
+        self.entries.set_session(**options)
+
+    def port_of(self, worker: int) -> int:
+        """Return the port of a worker of the job that entries are added for."""
+        return self.entries.place.ports[worker]
 
     def add_source(self, vertex: int, *, worker: int) -> None:
         """Make a vertex known as the worker's."""
-        entry = {"port": port_of(worker), "index": next(self._indices)}
+        index = next(self._indices[self.entries.place.job])
+        entry = {"port": self.port_of(worker), "index": index}
         self.entries.add("source", "set_source", src_id=vertex, **entry)
 
     def add_owners(self, owners: Mapping[int, int]) -> None:
@@ -235,8 +238,9 @@ class SwitchTest(BaseTest):
         ``senders`` may send it partial sums. ``below``: how much higher the worker's number is
         than that of its port.
         """
-        entry = {"bank": bank, "slot": slot, "port": port_of(worker)}
-        to = {"vertex": vertex, "group": result_group(worker), "worker": worker + below}
+        port = self.port_of(worker)
+        entry = {"bank": bank, "slot": slot, "port": port}
+        to = {"vertex": vertex, "group": result_group(port), "worker": worker + below}
         of = {"place": place, "sums": sums}
         self.entries.add("result", "set_result", block_id=block, **entry, **to, **of)
         key = {"block_id": block, "dst_id": vertex}
@@ -316,8 +320,8 @@ class SwitchTest(BaseTest):
         """Send a feature of random lanes from its worker; return the frame and the lanes."""
         seed = zlib.crc32(repr((source, sorted(fields.items()))).encode())
         lanes = random_lanes(seed, numbers)
-        packet = feature(source, lanes, port=port_of(worker), **fields)
-        self.send(port_of(worker), packet)
+        packet = feature(source, lanes, port=self.port_of(worker), **fields)
+        self.send(self.port_of(worker), packet)
         return packet, lanes
 
     def send_features(
@@ -354,7 +358,7 @@ class SwitchTest(BaseTest):
 
     def expect_sum(self, vertex: int, sent: list[tuple[Packet, Lanes]], *, worker: int = 2) -> None:
         """Expect the sum of what ``send_feature`` returned, completed by the last."""
-        port, total = port_of(worker), combined(sent)
+        port, total = self.port_of(worker), combined(sent)
         self.expect(port, sum_to(port, vertex, total, count=len(sent), completed_by=sent[-1][0]))
 
     # Oracles
@@ -388,12 +392,16 @@ class SwitchTest(BaseTest):
         """Check that no frame but those expected so far leaves any port."""
         serial = next(_serials)
         for port in PORTS:
-            testutils.send_packet(self, PORTS[0], bytes(marker(port, serial)))
+            testutils.send_packet(self, self.marked_from(port), bytes(marker(port, serial)))
         for port in PORTS:
             found = self.receive(port)
             if found != bytes(marker(port, serial)):
                 text = Ether(found).show(dump=True)
                 self.fail(f"Port {port} gave out a frame that it must not:\n{text}")
+
+    def marked_from(self, port: int) -> int:
+        """Return a port whose ordinary frames reach a port."""
+        return PORTS[0]
 
     def _settle(self, growth: Growth, before: Counters) -> None:
         expected, found = growth.expected(), {}
@@ -421,17 +429,20 @@ class SwitchTest(BaseTest):
         self.entries.add("station", "forward", dst_addr=mac_number(station(port).mac), port=port)
 
     def _lay_network(self) -> None:
+        self.entries.admit()
         self.serve()
         for port in PORTS:
             self.add_station(port)
+        self.connect([port_of(worker) for worker in WORKERS])
+
+    def connect(self, ports: list[int]) -> None:
+        """Attach the workers 0, 1, ... to ports, and broadcast among them."""
         self.entries.add("station", "flood", dst_addr=mac_number(BROADCAST))
-        self.entries.add_group(ALL_WORKERS_GROUP, [port_of(worker) for worker in WORKERS])
-        for worker in WORKERS:
-            port = port_of(worker)
+        self.entries.add_group(self.entries.place.workers_group, ports)
+        for worker, port in enumerate(ports):
             self.entries.add_worker(port=port, worker=worker)
             self.entries.add_rewrite(port=port, network=NETWORK)
-            for lane in range(LOOP_LANES):
-                self.entries.add_group(result_group(worker) + lane, [port, FIRST_LOOP_PORT + lane])
+            self.entries.add_result_groups(port)
 
     def _record_packets(self) -> None:
         folder = ptf.config["log_dir"]

@@ -1,0 +1,96 @@
+"""The state of switches as tables of a terminal."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from switchgnn.base.machine import Amount
+from switchgnn.controller.base.place import Place
+from switchgnn.controller.jobs import LoopUse
+from switchgnn.controller.p4runtime.rows import Record
+from switchgnn.controller.show import JobState, SwitchState
+
+_COLUMNS = ("workers", "ports", "slots per bank", "session", "ECN from", "since")
+_USES = ("frames/s", "passes/s", "share of passes")
+
+
+def print_state(console: Console, state: SwitchState) -> None:
+    """Print a summary of one switch."""
+    console.print(f"Switch {state.address}: {Amount(len(state.jobs)):job}")
+    if state.jobs:
+        console.print(jobs_table(state.jobs))
+    console.print(_tables(state))
+    console.print(_counters(state))
+
+
+def print_records(console: Console, records: list[Record], title: str) -> None:
+    """Print table entries, one per line."""
+    table = Table(title=title)
+    for name in records[0] if records else ():
+        table.add_column(name, justify="right")
+    for record in records:
+        table.add_row(*(str(value) for value in record.values()))
+    console.print(table if records else f"{title}: no entries")
+
+
+def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: float = 0) -> Table:
+    """Return jobs as a table for people, with what each did in some seconds, by its number."""
+    table = Table("job", "plan", title="Jobs")
+    for name in (*_COLUMNS, *(_USES if uses else ())):
+        table.add_column(name, justify="right")
+    for each in jobs:
+        place, session, marking = each.place, each.session, each.marking
+        marks = dict.fromkeys((marking.alone, marking.beside_others))
+        table.add_row(
+            *(place.name, f"{session.plan:08x}" if session.plan else "none"),
+            *(f"{session.workers:,}", ranges_text(place.ports), slots_text(place)),
+            *(f"{session.session}", " or ".join(map(str, marks))),
+            f"{np.datetime64(place.since, 's')}Z",
+            *(_of_use(uses[place.job], seconds) if uses else ()),
+        )
+    return table
+
+
+def _of_use(use: LoopUse, seconds: float) -> tuple[str, ...]:
+    rates = (f"{count / seconds:,.0f}" for count in (use.frames, use.passes))
+    return (*rates, f"{use.share:.1%}")
+
+
+def slots_text(place: Place) -> str:
+    """Return a job's slots in each bank as text."""
+    return f"{place.slots:,}" if place.shared is None else "shared"
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """Return ascending numbers as text, such as 1-4,7."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def _tables(state: SwitchState) -> Table:
+    table = Table("table", title="Tables")
+    for name in ("entries", "size", "used"):
+        table.add_column(name, justify="right")
+    for each in state.tables.tables:
+        table.add_row(each.name, f"{each.entries:,}", f"{each.size:,}", f"{each.occupancy:.1%}")
+    table.add_row("multicast groups", f"{state.tables.groups:,}", "", "")
+    return table
+
+
+def _counters(state: SwitchState) -> Table:
+    table = Table("counter", title="Counters")
+    table.add_column("value", justify="right")
+    for name, value in state.counters.named().items():
+        table.add_row(name, f"{value:,}")
+    for job in state.jobs:
+        for worker, releases in enumerate(job.releases):
+            if releases:
+                table.add_row(f"released for worker {worker} of {job.place.name}", f"{releases:,}")
+    return table
