@@ -25,7 +25,6 @@ _RATES = {"loss": 0.10, "duplicate": 0.05, "reorder": 0.05, "corrupt": 0.01}
 # A direction sometimes lacks a kind of fault: some mistakes only show without it.
 _NO_FAULT = 0.25
 _BAD_LINK, _BAD_LINK_LOSS = 0.25, (0.1, 0.2)
-# More would show nothing new.
 _MOST_FAILURES = 5
 _EXACT, _FAILED = 0, 1
 

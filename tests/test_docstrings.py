@@ -20,12 +20,10 @@ _NOTHING = ("None", "Never", "NoReturn")
 
 
 def names_in(files, pattern):
-    """Return what the first group of a pattern is in these files."""
     return {found for file in files for found in pattern.findall(file.read_text(encoding="utf-8"))}
 
 
 def offered(files):
-    """Return all names in lists ``__all__`` of these files."""
     return {name for names in names_in(files, _OFFERED) for name in ast.literal_eval(names)}
 
 

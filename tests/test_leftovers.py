@@ -35,7 +35,6 @@ class Outcome:
         self.noted = noted
 
     def left(self):
-        """What each test is said to have left."""
         found = re.findall(r"^\S+::(\w+) left behind, .* now: (.*)\.$", self.text, re.MULTILINE)
         assert len(dict(found)) == len(found)
         return dict(found)

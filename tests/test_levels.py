@@ -12,16 +12,14 @@ from tests.support.markers import covering
 AXES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
 
 
-def is_full(param):
-    return any(mark.name == "full" for mark in param.marks)
-
-
 @given(AXES)
 def test_every_pair_of_values_is_covered(sizes):
     params = covering(*map(range, sizes))
     assert len(params) == len({param.values for param in params})
     assert {param.values for param in params} == set(itertools.product(*map(range, sizes)))
-    kept = [param.values for param in params if not is_full(param)]
+    kept = [
+        param.values for param in params if not any(mark.name == "full" for mark in param.marks)
+    ]
     for one, other in itertools.combinations(range(len(sizes)), 2):
         pairs = {(values[one], values[other]) for values in kept}
         assert pairs == set(itertools.product(range(sizes[one]), range(sizes[other])))

@@ -51,7 +51,6 @@ def handlers_unchanged():
 
 
 def be_interrupted():
-    """Go on until it comes."""
     wait_until(lambda: False, "an interrupt")
 
 
@@ -86,7 +85,6 @@ RELAY = "switchgnn.topologies.relay"
 
 @pytest.fixture
 def foreign(tmp_path):
-    """A folder with modules that shadow others, and the file that they write."""
     trace = tmp_path / "ran"
     for name in ("json", "select", "runpy", "numpy", "switchgnn"):
         (tmp_path / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")

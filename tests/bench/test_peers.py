@@ -9,7 +9,6 @@ import pytest
 
 @pytest.fixture
 def bare_python(tmp_path):
-    """An interpreter without any installed package."""
     path = tmp_path / "python"
     path.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     path.chmod(0o755)

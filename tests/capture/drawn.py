@@ -16,13 +16,11 @@ WORKERS = tuple(neighbour.station for neighbour in NETWORK.neighbours)
 bits = st.integers(0, 2**128 - 1)
 numbers_of_bytes = st.one_of(st.integers(1, 40), st.integers(1, 2239)).map(lambda lanes: 4 * lanes)
 rows = st.binary(min_size=128, max_size=128)
-# Of any number of rows, or parts of them.
 packed_rows = st.builds(
     lambda some, size: (some * size)[:size], st.binary(min_size=7, max_size=40), numbers_of_bytes
 )
 
 
-# The word of the first fragment of 32 numbers.
 WORD = 3
 
 
@@ -72,7 +70,6 @@ def frame_of(header, body, sender, receiver, protocol=PROTOCOL):
 
 
 def feature(worker=0, *, fragment=0, **fields):
-    """A FEATURE of a worker: 32 numbers."""
     word = fragment << 7 | WORD
     header = Header(kind=Kind.FEATURE, count=1, session=1, fragment=word, **fields)
     return frame_of(header, bytes(128), WORKERS[worker], SWITCH)
@@ -93,7 +90,6 @@ def control(kind, worker=0, *, down=False, **fields):
 
 
 def flipped(frame, bit):
-    """A frame with one flipped bit of header or body."""
     changed = bytearray(frame)
     position = 8 * HEADER_AT + bit % (8 * (len(frame) - HEADER_AT))
     changed[position // 8] ^= 0x80 >> position % 8

@@ -21,7 +21,6 @@ SLL, SLL2 = 113, 276
 
 
 def lines(frames):
-    """The lines of `switchgnn capture`, of the frames within captured ones."""
     found = [decode(each, NAMES) for frame in frames for each in frames_in(frame)]
     return [None if each is None else line_of(each, 0) for each in found]
 

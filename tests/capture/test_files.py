@@ -100,7 +100,6 @@ def test_a_file_that_was_cut_off_is_read_up_to_there(data):
 
 
 def records_of(content):
-    """The prefixes of a file that end with a record."""
     made = pcap if content[:4] == pcap([])[:4] else pcapng
     return [made(FRAMES[:count]) for count in range(len(FRAMES) + 1)] + [section()]
 
@@ -153,7 +152,6 @@ def test_options_without_sense():
     found, damage = read(section() + block("<", 1, too_long) + enhanced("<", 0, 1, b"abcd"))
     assert damage is None
     assert found[0].frame == b"abcd"
-    # A resolution that no clock has.
     content = section() + interface("<", resolution=0x7F) + enhanced("<", 0, 1 << 62, b"abcd")
     assert read(content)[0][0].time < 1 << 62
 
@@ -198,7 +196,6 @@ def test_what_is_no_capture(tmp_path, content, words):
 
 def test_gzipped_files_of_a_folder(tmp_path):
     (tmp_path / "w0.pcap.gz").write_bytes(gzip.compress(pcap(FRAMES[:1])))
-    # Members that follow each other, as of `cat`.
     two = pcap(FRAMES[1:])
     (tmp_path / "w1.pcapng.gz").write_bytes(gzip.compress(two[:50]) + gzip.compress(two[50:]))
     (tmp_path / "notes.txt.gz").write_bytes(gzip.compress(b"not a capture"))

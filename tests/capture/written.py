@@ -16,7 +16,6 @@ def pcap(frames, order="<", unit=1, link_type=1, snap=1 << 18):
 
 
 def block(order, kind, body):
-    """A block of pcapng."""
     body += bytes(-len(body) % 4)
     length = struct.pack(f"{order}I", len(body) + 12)
     return struct.pack(f"{order}I", kind) + length + body + length

@@ -119,8 +119,6 @@ def test_the_metrics_of_the_table_are_exported(exported):
 def test_the_second_command_runs():
     words = shlex.split(COMMANDS[1])[1:]
     index = words.index("--metrics") + 1
-    # Others may use the port of the page.
     words[index] = str(free_ports(2 * WORKERS))
-    # That of the page lasts until Ctrl-C.
     words[words.index("--epochs") + 1] = "3"
     assert switchgnn(*words).returncode == 0

@@ -105,7 +105,6 @@ def ip(network, words):
 
 
 def scraped(machine, address):
-    """What Prometheus would be told there."""
     program = f"import urllib.request as r; print(r.urlopen('{address}').read().decode())"
     return machine.run(f"python -c {shlex.quote(program)}")
 
@@ -180,7 +179,6 @@ def test_from_the_job_to_a_trained_model(tmp_path, target):
     (drawn,) = seen["switches"]
     assert drawn["values"]["contributions_total"] > 0
     assert [worker["served"] for worker in seen["workers"]] == [True] * WORKERS
-    # A second session, as one was killed in the first.
     for name, value in (("up", 1.0), ("session", 2.0), ("plan_workers", WORKERS)):
         assert re.search(
             rf"^switchgnn_(switch_)?{name}\{{.*\}} {float(value)}$", counted, re.MULTILINE

@@ -106,7 +106,6 @@ def user_of(path):
 
 
 def made(command, *variables):
-    """The words that a `make` of the page runs."""
     ready = ("--no-print-directory", "-n", "-o", ".venv/base", "-o", ".venv-shell/ready")
     recipe = run_program([*shlex.split(command), *ready, *variables], cwd=ROOT, check=True).stdout
     return shlex.split(recipe.replace("\\\n", ""))

@@ -34,7 +34,6 @@ def settings_of(path):
 
 
 def switch_options(words):
-    """The options of `switchgnn switch` as the command itself understands them."""
     command = get_command(app)
     with command.make_context("switch", list(words)) as context:
         return context.params

@@ -43,7 +43,6 @@ WORDS = ["summary", "problem", "refusal", "direct"]
 NARROW = (Kind.FEATURE, Kind.SUM)
 WITH_LANES = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
 OF_REDUCE = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
-# Of a packet that is not ours there are no fields.
 NOT_OURS = {name: [] for name in HEADER + PARTS + BODY + REDUCE + DIRECT + WORDS}
 # One run of tshark for many packets: each example is a capture.
 few = settings(
@@ -100,7 +99,6 @@ def assert_same(said, packet):
     assert said["problem"] == ([packet.problem] if packet.problem else [])
     assert number(*said["direct"]) == packet.direct
     frame = packet.captured.frame
-    # Of a bundle of sums, the places of its rows precede its numbers.
     begin = BODY_AT if packet.direct else BODY_AT + places_bytes(header)
     there = (len(frame) - begin) // 4
     if not packet.cut and packet.problem is None:

@@ -40,7 +40,6 @@ def public(module):
     return []
 
 
-# The command line has pages of its own.
 PACKAGES = {
     ".".join(module.relative_to(ROOT).with_suffix("").parts): public(module)
     for folder in ("switchgnn", "switchgnn/lab")
@@ -111,7 +110,6 @@ def test_links_are_listed_with_their_documents(external, tmp_path, server, capsy
 
 NO_SITE = site_missing()
 needs_site = pytest.mark.skipif(NO_SITE is not None, reason=NO_SITE or "MkDocs is installed")
-# What a browser fetches by itself.
 FETCHED = re.compile(r"<(?:script|img|iframe|source)[^>]* src=\"?([^\s\">]+)|<link ([^>]*)>")
 
 

@@ -26,7 +26,6 @@ NO_SIMULATIONS = simulator_missing()
 
 
 def recipes():
-    """Every section below `## Recipes`: its heading and its steps, as (kind, text)."""
     _, _, text = GUIDE.partition("\n## Recipes\n")
     text, *_ = re.split(r"^## ", text, flags=re.MULTILINE)
     _, *sections = re.split(r"^### ", text, flags=re.MULTILINE)

@@ -68,7 +68,6 @@ def test_over_switches_as_in_one_process(name, tmp_path):
         machine.run(words_of(together))
         os.kill(serving.pid, signal.SIGTERM)
         assert serving.wait(seconds_here(30)) == 0
-    # It takes the file with it: nothing serves there any more.
     assert not (folder / NETWORK).exists()
     found = torch.load(folder / RESULT)
     assert len(expected["losses"]) == EPOCHS
@@ -107,7 +106,6 @@ def test_the_script_of_the_readme_trains_as_one_process_does(tmp_path):
         said = machine.run(words_of(together.replace("together.py", "train.py")))
         os.kill(serving.pid, signal.SIGTERM)
         assert serving.wait(seconds_here(30)) == 0
-    # The network file is gone: `launch` has its own.
     said += machine.run(words_of("switchgnn launch --fabric loopback --workers 3 train.py"))
     assert float(expected) < 0.5
     found = LOSS.findall(said)
@@ -146,7 +144,6 @@ def test_switches_that_cannot_be_are_one_sentence(options, words, tmp_path):
 
 
 def words_of(command):
-    """The words of a command, with the programs of this Python; none needs a shell."""
     program, *words = command.split()
     folder = Path(sys.executable).parent
     return [sys.executable if program == "python" else folder / program, *words]

@@ -9,7 +9,6 @@ from switchgnn.lab.experiments.table import RESULT_COLUMNS
 
 VERSIONS = {"code": "1"}
 
-# Notes how many points it is given, and answers each as it is told to.
 PROGRAM = """
 import json, sys
 log, answers = sys.argv[1:]
@@ -52,5 +51,4 @@ class FakeProgram:
 
     @property
     def groups(self):
-        """The number of points of each process, ascending."""
         return sorted(map(int, self._log.read_text().split())) if self._log.exists() else []

@@ -71,7 +71,6 @@ def test_points_are_what_simulate_says(tmp_path):
     for system, found in zip(points, results, strict=True):
         told = CliRunner().invoke(app, ["simulate", *options, "--system", system])
         alone = json.loads(told.stdout)
-        # What it took changes from run to run.
         for name in ("wall_seconds", "events_per_second", "peak_memory_bytes"):
             del alone[name], found[name]
         assert found == alone

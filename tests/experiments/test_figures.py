@@ -147,13 +147,9 @@ def test_tables_shrink_with_the_graph_and_the_loop_is_the_switchs():
     assert rates == {5e8}
 
 
-def test_hosts_alone_take_nothing_of_a_switch():
+def test_hosts_alone_take_nothing_of_a_switch_and_bins_shrink_with_the_graph():
     points = points_of(with_series(0, switch="tofino2"), recirculation_rates=(5e8,))["hosts"]
-    assert {point.switch for point in points} == {UNLIMITED}
-    assert {point.recirculation_rate for point in points} == {None}
-
-
-def test_bins_shrink_with_the_graph():
+    assert {(each.switch, each.recirculation_rate) for each in points} == {(UNLIMITED, None)}
     points = points_of(with_series(0, system="g3"))
     assert {(point.bin_size, point.memory) for point in points["hosts"]} == {(50, None)}
     assert {point.bin_size for point in points["plan"]} == {None}

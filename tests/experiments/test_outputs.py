@@ -56,7 +56,6 @@ def test_the_csv_is_the_result_files(folder):
             assert float(row[name]) == kept["result"][name]
 
 
-# One panel of each kind.
 DRAWN = ("figure15", "figure19", "loop", "never-slower")
 
 
@@ -154,7 +153,6 @@ def test_the_fastest_other_is_another_one_at_each_point():
     rows = rows_of(GRID, GRID_CELLS, communicating(by_hand))
     assert [row[3] for row in rows] == ["1.33×"] * 3 + ["0.80×"] * 3  # noqa: RUF001
     assert "3MB" in rows[0][6]
-    # Without the strawman hosts alone are the fastest others.
     rows = rows_of(
         GRID,
         GRID_CELLS,
@@ -188,7 +186,6 @@ def test_a_heat_map_leaves_out_what_has_no_result():
     )
     axes = picture.axes[0]
     rows = len(axes.get_yticklabels())
-    # One of three rows of each graph has eight workers.
     assert len(axes.texts) == 4 * rows - rows // 3
 
 

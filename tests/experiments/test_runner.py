@@ -72,7 +72,6 @@ def test_a_failure_is_a_sentence_and_the_others_go_on(tmp_path):
     assert store.find(POINTS[0]) is None
     assert store.find(POINTS[2]) == result()
     assert "failed: no slots: give more." in lines[0]
-    # What failed is tried again.
     assert run(POINTS, tmp_path, program)[0].run == 1
 
 

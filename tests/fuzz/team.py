@@ -31,20 +31,14 @@ class World:
 
     @property
     def barriers(self):
-        """The number of barriers of a round."""
         return len(self.facts.units)
 
 
-def world_of(graph, plan, network):
-    return World(graph, plan, network, facts_of(plan, WIDTH))
-
-
 def star_world(program=None):
-    """A world whose network has one port more than it has workers."""
     graph = load_graph("karate")
     digest = (program or load_program()).digest
     plan = build_plan(graph, workers=WORKERS, slots=16, pools=POOLS, program=digest, send="cover")
-    return world_of(graph, plan, star_network(WORKERS + 1))
+    return World(graph, plan, star_network(WORKERS + 1), facts_of(plan, WIDTH))
 
 
 class Team:
@@ -84,12 +78,10 @@ class Team:
             raise crash
 
     def check(self):
-        """Check that all workers have all sums of the round, and that they are right."""
         assert not self.errors, self.errors
         assert not (wrong := self.wrong_rows()), f"round {self.round}: {wrong} differ"
 
     def wrong_rows(self):
-        """The vertices whose sums are not those of the whole graph."""
         return {row for worker in self.results for row in self._wrong_rows_of(worker)}
 
     def _wrong_rows_of(self, worker):
@@ -111,7 +103,6 @@ class Team:
         return foreseen if len(before) > 1 and now <= foreseen else now
 
     def total(self):
-        """The workers' counters, added up."""
         return added_up(exchange.counters for exchange in self.exchanges)
 
     def _work(self, worker):

@@ -53,9 +53,6 @@ def test_arbitrary_bytes(frame):
     check_sound(memoryview(frame))
 
 
-# --- In the middle of an exchange
-
-# Counters of arrived frames, each frame at most once.
 ARRIVALS = (
     *("sums_received", "features_fetched", "features_served", "late", "repeated", "wrong"),
     *("malformed", "foreign", "heard", "ignored", "noticed"),

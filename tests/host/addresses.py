@@ -8,7 +8,6 @@ from switchgnn.host.wire.header import unpack_header
 from switchgnn.host.wire.link import Link, Traffic
 
 SWITCH = Station("02:00:00:00:ff:fe", "10.0.255.254")
-# Of the workers of a model switch.
 SESSION = 1
 
 
@@ -33,7 +32,6 @@ class Recorder:
 
     @property
     def sent(self):
-        """The headers."""
         return [unpack_header(frame) for frame in self.frames]
 
     def send(self, frame):

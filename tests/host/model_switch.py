@@ -106,7 +106,6 @@ class ModelSwitch:
             self.inboxes[worker].put(arrived)
 
     def restart(self) -> None:
-        """Forget all registers, as a switch does that was killed and started again."""
         with self.lock:
             self.forget()
 

@@ -37,7 +37,6 @@ class Exchange(Transport):
         self.status = ExchangeStatus(0, 0, 16.0)
 
     def now(self, *status):
-        """Report another status, with the same counters."""
         self.status = ExchangeStatus(*status, counters=self.status.counters)
 
 
@@ -93,7 +92,6 @@ def test_the_parent_is_told_the_same_values():
         exchange.status.counters.recalls = 9
         exchange.now(2, 6, 12.5, True, 1.25)
     assert {event for event, _ in events.told} == {METRICS_EVENT}
-    # The first is told at once, and the last one when all is over.
     assert events.told[0][1]["values"]["recalls_total"] == 0
     last = events.told[-1][1]["values"]
     assert last == view.values()

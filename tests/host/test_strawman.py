@@ -56,7 +56,6 @@ class Alone:
 
     @property
     def sum(self):
-        """The sum of the vertex, or None while it is missing."""
         if self.vertex in self.receiver.missing_vertices:
             return None
         return int(self.receiver.sums()[self.index, 0])
@@ -89,7 +88,6 @@ def test_a_mixture_with_the_right_count_is_refused(graph):
     alone.take(Kind.SUM, first + sum(rest), 101, len(rest) + 1)
     assert alone.sum is None
     assert alone.counters.wrong == 1
-    # The one that is here is not fetched.
     fetched = [header.src_id for header in alone.wire.sent if header.kind is Kind.FETCH]
     assert fetched == alone.neighbours[1:]
 

@@ -23,7 +23,6 @@ class Collector:
     asked = 0
 
     def collect(self):
-        """Return the same numbers each time."""
         self.asked += 1
         return families("own_", "owner", DESCRIBED, VALUES)
 

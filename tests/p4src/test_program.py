@@ -27,7 +27,6 @@ def compile_switchgnn(folder):
     compile_program(replace(SWITCHGNN, compiled=folder))
 
 
-# How each program is compiled into a folder.
 PROGRAMS = {SWITCHGNN: compile_switchgnn, STRAWMAN: compile_strawman, PLAIN: compile_plain_program}
 
 
@@ -40,7 +39,6 @@ def names(files):
 
 
 def a_copy(tmp_path, files):
-    """The program's files in a copy of the whole source folder."""
     copy = tmp_path / "p4src"
     shutil.copytree(SOURCE_FOLDER, copy)
     main, compiled = (path.relative_to(SOURCE_FOLDER) for path in (files.main, files.compiled))

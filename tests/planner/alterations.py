@@ -4,7 +4,6 @@ import numpy as np
 
 
 def any_contribution(content, chosen):
-    """(entry, bank) of an addition."""
     return chosen.choice(np.argwhere(content["switch"]["entry_expected"] > 0).tolist())
 
 
@@ -68,7 +67,6 @@ def exchangeable(switch):
 
 
 def exchange(content, chosen):
-    """Let two sources exchange a destination, so that every count stays right."""
     switch = content["switch"]
     one, other, bank = chosen.choice(exchangeable(switch))
     column = switch["entry_slot"][:, bank]

@@ -21,7 +21,6 @@ def given(*strategies, settings=STEADY, **named):
     return lambda test: settings(hypothesis.given(*strategies, **named)(test))
 
 
-# Where each example writes a plan to the disk.
 FEWER = settings(STEADY, max_examples=40)
 
 

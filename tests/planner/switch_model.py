@@ -31,7 +31,6 @@ def replay(plan, features, shuffle_seed=0, direction=Direction.FORWARD):
 
 
 def check(plan, features, expected, shuffle_seed=0, direction=Direction.FORWARD):
-    """Raise ReplayError unless the plan delivers exactly `expected`."""
     if not np.array_equal(replay(plan, features, shuffle_seed, direction), expected):
         raise ReplayError("wrong sums")
 

@@ -78,14 +78,12 @@ def built(forecast, preset="auto", graph=GRAPH, workers=4, **options):
 
 
 def served(plan, direction=Direction.FORWARD):
-    """The destinations that the switch serves, by the tables."""
     record = plan.manifest.direction(direction)
     inside = np.isin(plan.switch.result_block, list(record.block_numbers))
     return set(plan.switch.result_vertex[inside].tolist())
 
 
 def neighbours(owner):
-    """The other workers that contribute to each vertex, one edge at a time."""
     boundary, found = boundary_of(GRAPH, owner), {}
     for u, v in tuples(boundary.source, boundary.destination):
         found.setdefault(v, set()).add(int(owner[u]))

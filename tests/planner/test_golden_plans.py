@@ -137,7 +137,6 @@ def _values(part: object) -> Iterator[object]:
 
 
 def versions() -> dict[str, str]:
-    """Say with which versions a record is made."""
     return {name: version(name) for name in LIBRARIES}
 
 

@@ -32,7 +32,6 @@ def plan():
 
 
 def destinations(graph, assignment, direction):
-    """Every vertex with a remote neighbour that it sums, as bool[V]."""
     boundary = boundary_of(graph, assignment)
     found = np.zeros(graph.vertices, dtype=bool)
     found[boundary.destination if direction is Direction.FORWARD else boundary.source] = True
@@ -81,7 +80,6 @@ def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, 
 def test_nothing_left_is_the_plan_without_it():
     without = plan_of(GRAPH, directions="both")
     nothing = np.zeros(60, dtype=bool)
-    # A vertex without remote neighbours is no destination.
     inner = ~np.any([destinations(GRAPH, without.assignment, each) for each in BOTH], axis=0)
     for left in (nothing, inner, {}, {Direction.BACKWARD: nothing}):
         plan = plan_of(GRAPH, directions="both", left=left)

@@ -25,7 +25,6 @@ every_mistake = pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake:
 
 
 def plant(mistake, folder):
-    """Put the mistake into a copy of the tree."""
     (folder / mistake.file).write_text(changed_text(mistake.file, mistake.old, mistake.new))
 
 
@@ -83,10 +82,8 @@ def test_it_is_noticed(mistake, tmp_path):
         assert verdict.failed, verdict.output[-4000:]
 
 
-# Leftovers are reported at teardown.
 _FAILED = re.compile(r"^FAILED |ERROR at teardown of ", re.MULTILINE)
 _BROKEN = re.compile(r"ERROR at setup of |ERROR collecting ")
-# Pytest's folder for its own temporary files.
 _OF_PYTEST = "PYTEST_DEBUG_TEMPROOT"
 _NOTHING_RAN = 5
 _PYTEST = ("-m", "pytest", "--level", "test", "-x", "-p", "no:cacheprovider", "--timeout", "100")
@@ -106,12 +103,10 @@ class Verdict:
 
     @property
     def broken(self) -> bool:
-        """Whether a test could not even begin."""
         return bool(_BROKEN.search(self.output))
 
     @property
     def all_skipped(self) -> bool:
-        """Whether the machine lacks what every one of them needs."""
         return self.code == _NOTHING_RAN or (self.code == 0 and " passed" not in self.output)
 
 

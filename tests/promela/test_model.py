@@ -14,7 +14,6 @@ MODEL = Path(__file__).parent
 ABSENT = [program for program in ("spin", "gcc") if shutil.which(program) is None]
 pytestmark = pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)}")
 
-# What an error of each kind looks like in the checker's output.
 NOT_EXACT = "value[slot]=="
 NOT_PURE = "value[slot]& ~"
 AFTER_FETCH = "!(((fetched>>"
@@ -69,7 +68,6 @@ def check(folder, switches, mode, *, model="model.pml", seconds=110, optimised=F
     flags = ("-O1" if optimised else "-O0", "-w", "-DCOLLAPSE", "-DMEMLIM=8000", *mode)
     run("gcc", *flags, "-o", "pan", "pan.c")
     output = run("./pan", "-m100000", *(["-a"] if mode == ENDS else []))
-    # Without these the search was not complete.
     assert "max search depth too small" not in output
     assert "-DMEMLIM bound" not in output
     return Verdict(

@@ -71,18 +71,15 @@ def began(shared_bed, stack):
 
 @pytest.fixture
 def team(began):
-    """Make a team of exchanges in a new session."""
     return lambda **options: began(Team, **options)
 
 
 @pytest.fixture
 def crew(began):
-    """Make a crew of all-reduces in a new session."""
     return lambda **options: began(Crew, **options)
 
 
 def all_happened(workers):
-    """Whether all kinds of faults have happened, on links and on cables."""
     fabric = getattr(workers.bed, "fabric", None)
     injected = [workers.injected(), *([fabric.cable_injected()] if fabric else [])]
     return all(each[kind] for each in injected for kind in KINDS)

@@ -34,9 +34,6 @@ def test_every_sum_is_exact(crew, stack):
     assert all_happened(workers)
 
 
-# --- Switches restart, and workers end
-
-
 @pytest.mark.parametrize("faults", ["", FEW_FAULTS], ids=["calm", "faults"])
 @pytest.mark.parametrize("which", BEDS)
 def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
@@ -47,7 +44,6 @@ def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
         workers = Crew(made, stack, faults=faults).begun()
         moments = random.Random(1)
         jobs = workers.submit(1, (*SIZES, 70_001, 3))
-        # A leaf and a spine; or the one switch, twice.
         for switch in (0, 2):
             until = workers.total()["sums"] + moments.randrange(1, 1000)
             wait_until(lambda until=until: workers.total()["sums"] >= until or all_done(jobs))
@@ -56,9 +52,6 @@ def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
 
 
 BRIEF = Pace(timeout=1.0)
-
-
-# --- Forged frames, of a Byzantine worker
 
 
 BYZANTINE = WORKERS - 1
@@ -72,7 +65,6 @@ def forge(workers, header, body=LANES):
 
 
 def about(workers, number):
-    """The header of a contribution of the Byzantine worker."""
     session = workers.bed.session & SESSION_MASK
     own = Header(kind=Kind.REDUCE, src_id=BYZANTINE, count=1, fragment=WIDEST, session=session)
     return with_number(own, number)

@@ -37,7 +37,6 @@ BRIEF = Pace(timeout=5.0)
 
 @contextmanager
 def team_on(bed, **options):
-    """A team whose links are closed afterwards, so that the next one can open them."""
     with ExitStack() as stack:
         yield Team(bed, stack, **options)
 

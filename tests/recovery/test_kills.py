@@ -22,10 +22,6 @@ from tests.support.speed import seconds_here
 WORKERS = 3
 
 
-def those_of_few_edges(graph):
-    return np.diff(graph.indptr) <= 3
-
-
 @pytest.fixture(params=TARGETS)
 def own_bed(request, tmp_path):
     with bed(request.param, WORKERS, tmp_path, slots=32, pools=2) as made:
@@ -57,7 +53,8 @@ def test_a_leaf_or_a_spine_is_killed_and_started_again(target, tmp_path, stack, 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path):
     """The switch also forwards the rows between hosts."""
-    options = {"graph": "karate", "slots": 8, "directions": "both", "left": those_of_few_edges}
+    options = {"graph": "karate", "slots": 8, "directions": "both"}
+    options["left"] = lambda graph: np.diff(graph.indptr) <= 3
     with bed(target, WORKERS, tmp_path, **options) as own_bed, ExitStack() as stack:
         own_bed.install()
         control(stack, own_bed)

@@ -106,5 +106,4 @@ def acks_at_workers(run):
 
 
 def copies_of_plan(plan):
-    """Copies that hosts alone send each other on the partition of a plan, int64[W, W]."""
     return count_rows(boundary_of_plan(plan), plan.manifest.workers, copies).rows

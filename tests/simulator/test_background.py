@@ -33,7 +33,6 @@ def long_scene():
 
 
 def flows_of(seed, load=0.3, seconds=0.008, **options):
-    """Flows between eight hosts in about so many seconds."""
     told = NetworkOptions(
         recirculation_rate=1 / seconds, background_load=load, background_seed=seed, **options
     )
@@ -192,7 +191,6 @@ SLOW_SHALLOW = NetworkOptions(buffer=60_000, ecn_threshold=80, timeout=4_000.0)
 
 
 def made_large():
-    """Several windows of features per worker, in one block."""
     graph = load_graph("random:3000:60000:1")
     return plan_setup(build_plan(graph, workers=SENDERS, slots=4_000, program="0" * 64), 8)
 

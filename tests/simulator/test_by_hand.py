@@ -64,7 +64,6 @@ def test_an_exchange_in_steady_state_has_one_barrier_per_block_and_fragment():
     assert later.finished == tuple(at - OPENING for at in first.finished)
     assert later.frames_up == tuple(frames - 1 for frames in first.frames_up)
     assert later.bytes_down == tuple(of_link - 88 for of_link in first.bytes_down)
-    # All blocks of a fragment, then of the next one.
     assert [packet for *_, packet in features_at_switch(later)] == [0, 1] * 3
     opening = [each for each in first.trace if each.picoseconds <= OPENING]
     assert [each.kind for each in opening] == [Kind.DONE] * 2 + [Kind.ADVANCE] * 2

@@ -115,7 +115,6 @@ def test_bins_take_what_a_pipeline_takes(compute, communication, bins):
     taken = layer(compute, communication, bins)
     assert taken == pipeline(compute, communication, bins)
     assert max(compute, communication) <= taken <= compute + communication
-    # As the page says it.
     most = max(compute, communication)
     assert taken == (compute + communication + (bins - 1) * most) / bins
 

@@ -13,7 +13,6 @@ from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.g3 import g3
 
 GRAPH = ["--graph", "karate", "--workers", "4"]
-# What the issue wants at least.
 KEYS = {"epoch_seconds", "communication_seconds", "bytes", "max_queue_bytes", "max_slots"}
 KEYS |= {"aggregation_bits_per_second", "events", "wall_seconds"}
 
@@ -170,7 +169,6 @@ def test_what_cannot_be_simulated_is_refused_in_a_sentence(words, told, folder):
 
 
 def numbers_of(told):
-    """What does not change from run to run, and is not the digest of the plan."""
     changing = ("plan", "wall_seconds", "events_per_second", "peak_memory_bytes")
     return {name: it for name, it in told.items() if name not in changing}
 

@@ -183,7 +183,6 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
     told = as_json(*GRAPH, "--system", "paper", "--features", lanes, "--lanes", lanes)
     assert told["lanes"] == lanes
     assert told["contributions"] <= banks * told["passes"]
-    # The same memory has fewer slots.
     assert told["memory_bytes"] == told["slots"] * 128 * (8 // banks)
     narrow = as_json(*GRAPH, "--system", "paper")
     assert told["slots"] == narrow["slots"] * banks // 8

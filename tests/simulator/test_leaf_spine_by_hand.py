@@ -31,12 +31,10 @@ OPENING = 4 * (BARRIER + DELAY)
 # When the first features are at their leaf; and what a sum takes from there to a worker.
 THERE = OPENING + FEATURE + DELAY
 DOWN = FEATURE + DELAY
-# The same over a spine.
 ACROSS = 3 * (FEATURE + DELAY)
 
 
 def simulated(setup, *, leaves=2, spines=1, completion=SPINE, opening=True, **options):
-    """Simulate with a list of all arrivals."""
     more = {"leaf_spine": LeafSpineOptions(leaves, spines, completion), "opening": opening}
     return run_simulation(setup, NetworkOptions(**options), **more, trace=True)
 
@@ -74,7 +72,6 @@ def test_one_feature_one_sum_behind_the_other_leaf(completion):
     assert inside(run, 2, Kind.SUM) == [(THERE + DOWN, 0, 0, 1), (THERE + 2 * DOWN, 3, 0, 1)]
     came = THERE + ACROSS
     assert at_workers(run, Kind.SUM) == [(came, 1, Kind.SUM, 0, 1)]
-    # The sender's leaf acknowledges.
     assert acks_at_workers(run) == [(THERE + ACK + DELAY, 0, 0)]
     assert run.finished == (came + OPENING, came + OPENING)
     # A pass at the leaf and one where the sum completes; the acknowledgement goes around.

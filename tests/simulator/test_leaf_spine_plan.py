@@ -90,14 +90,12 @@ def plan(request, graph):
 
 
 def on_network(plan, fragments, network, options=QUIET, **more):
-    """Simulate a plan with the tables that the switches of that network have."""
     whole = more.pop("whole_features", False)
     setup = plan_setup(plan, fragments, whole_features=whole, leaf_spine=network)
     return run_simulation(setup, options, leaf_spine=network, **more)
 
 
 def predicted(plan, network):
-    """The planner's own count of partial sums and sums on each link, in one fragment."""
     parts = split_for_leaf_spine(plan, network.attach(plan.manifest.workers))
     prediction = predict_leaf_spine(parts, plan.manifest.direction(FORWARD))
     return np.array(prediction.partial_sums), np.array(prediction.sums)
@@ -155,7 +153,6 @@ def test_links_carry_what_the_plan_says_where_leaves_complete(plan, leaves):
     assert np.array_equal(
         down.sum(axis=1), np.bincount(home, weights=pairs.sum(axis=1), minlength=leaves)
     )
-    # A spine sends on what it gets.
     assert np.array_equal(down.sum(axis=0), up.sum(axis=0))
     star = check_against_star(run, plan, fragments)
     if leaves == 1:
@@ -278,7 +275,6 @@ def test_hosts_alone_send_between_leaves_what_other_leaves_need(graph, leaves):
     for sender, receiver in zip(*np.nonzero(leaf[:, None] != leaf), strict=True):
         frames = fragments * copies[sender, receiver]
         data[leaf[sender], mixed(int(sender) << 32 | int(receiver)) % spines] += frames
-        # One for each eight.
         answers = mixed(int(receiver) << 32 | int(sender)) % spines
         acks[leaf[receiver], answers] += -(-frames // 8)
     assert np.array_equal(np.reshape(run.inside.features_up, data.shape), data)

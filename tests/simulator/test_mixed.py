@@ -26,18 +26,13 @@ OPTIONS = NetworkOptions()
 
 
 def beside(setup, rows, *, features=32, options=OPTIONS, trace=False):
-    """Simulate an exchange whose hosts also send each other rows."""
     mixed = mixed_setup(setup, np.array(rows), features, options.pace, PACKED)
     return run_simulation(mixed, options, trace=trace)
 
 
-def one_sum():
-    """Workers 0 and 1 contribute to a sum of worker 2."""
-    return scene(3, [Row(2, 2)], [Sent(0, [[0]]), Sent(1, [[0]])])
-
-
 def test_a_row_follows_a_feature_and_a_sum():
-    run = beside(one_sum(), [[0, 0, 1], [0, 0, 0], [0, 0, 0]], trace=True)
+    setup = scene(3, [Row(2, 2)], [Sent(0, [[0]]), Sent(1, [[0]])])
+    run = beside(setup, [[0, 0, 1], [0, 0, 0], [0, 0, 0]], trace=True)
     at_worker = [(it.picoseconds, it.kind) for it in run.trace if not it.at_switch]
     # Worker 0 sends both; on the link of worker 2 the row leaves after the sum.
     summed = 2 * FEATURE + 2 * DELAY

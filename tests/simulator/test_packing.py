@@ -39,7 +39,6 @@ ROW = PAYLOAD // 4
 
 
 def one_direction(rows, features, **options):
-    """Worker 0 sends so many rows to worker 1."""
     network = NetworkOptions(**options)
     copies = np.array([[0, rows], [0, 0]], dtype=np.int64)
     setup = host_setup(copies, features, network.pace, PACKED)
@@ -168,7 +167,6 @@ def assignment():
 
 @pytest.fixture(scope="module")
 def schedules(assignment):
-    """What the workers of the transport read."""
     return partial_schedules(load_graph(GRAPH), assignment, WORKERS)
 
 

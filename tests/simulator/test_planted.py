@@ -141,7 +141,6 @@ MISTAKES = {
 }
 
 
-# Each takes seconds to compile.
 FIRST = ("a part counts as one contribution",)
 
 
@@ -157,7 +156,6 @@ def test_a_planted_mistake_is_found(name, monkeypatch, tmp_path):
     file.write_text(file.read_text().replace(right, wrong))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(compiling, "MODELS", models)
-    # Compiling takes most of the time.
     monkeypatch.setattr(compiling, "_FLAGS", ("-std=c++20", "-O0", "-x", "c++"))
     compiling.compiled_models()
     with pytest.raises((AssertionError, compiling.SimulatorError)):

@@ -80,7 +80,6 @@ def test_every_system_within_every_switch(name, system):
 def test_the_slots_are_the_switchs():
     graph = ("--graph", "karate", "--workers", 4, "--system", "paper")
     assert as_json(*graph, "--switch", "tofino1")["slots"] == 81_920
-    # A slot may hold a whole feature.
     wide = ("--features", 128, "--slot-features", 128)
     assert as_json(*graph, *wide, "--switch", "tofino1")["slots"] == 10_485_760 // 512
 
@@ -103,7 +102,6 @@ def test_a_plan_that_does_not_fit_is_refused(tmp_path):
     with pytest.raises(SimulatorError, match=rf"take {needed:,} bytes, .* may take {needed - 1:,}"):
         simulate(*KARATE, "--system", "paper", "--switch", short)
     as_json(*KARATE, "--system", "paper", "--switch", short, "--table-memory", needed)
-    # Copies of hosts need no tables.
     as_json("--graph", "karate", "--workers", 4, "--system", "bns-gcn", "--switch", short)
 
 

@@ -93,7 +93,6 @@ def _killed_after(seconds, pid):
 
 
 def forkserver():
-    """The process that forks programs for this process of tests."""
     return _forkserver(os.getpid())
 
 

@@ -22,10 +22,6 @@ def run_command(command, folder):
     if program == "switchgnn" and not SHELL.search(command):
         result = switchgnn(*arguments, folder=folder)
     else:
-        result = run_in_shell(command, folder)
+        result = run_program(["bash", "-euc", command], cwd=folder, env=ENVIRONMENT)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
-
-
-def run_in_shell(command, folder):
-    return run_program(["bash", "-euc", command], cwd=folder, env=ENVIRONMENT)

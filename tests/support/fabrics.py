@@ -104,7 +104,6 @@ class Bed:
         self.switch.stop()
 
     def restart(self, _switch=0):
-        """Kill the switch without warning, and start it without a program."""
         self.kill()
         self.start()
 
@@ -174,7 +173,6 @@ def in_threads(work, workers):
 
 
 def added_up(records):
-    """Add up dataclasses of numbers, field by field."""
     counted = [asdict(each) for each in records]
     return {name: sum(each[name] for each in counted) for name in counted[0]}
 
@@ -293,7 +291,6 @@ class LeafSpineBed:
         return report
 
     def disturb(self, faults):
-        """Inject these faults on all cables from now on."""
         self.fabric.relay.disturb(faults)
 
     def restart(self, switch):
@@ -315,7 +312,6 @@ class LeafSpineBed:
 
 @contextmanager
 def leaf_spine_bed(folder, target=Target.EMBEDDED, **options):
-    """Start the switches of a leaf-spine, with a plan; options as of `LeafSpineBed`."""
     made = LeafSpineBed(target, folder, **options)
     with made.fabric:
         made.install()

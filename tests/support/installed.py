@@ -27,7 +27,6 @@ HOOKS = "from setuptools import build_meta; import sys; build_meta.build_{}(sys.
 
 
 def copy_of_the_checkout(folder):
-    """Copy the checkout to a new folder, where a build may write; return the folder."""
     return shutil.copytree(_ROOT, folder, symlinks=True, ignore=MADE)
 
 

@@ -152,13 +152,11 @@ class Grouped(LoadScopeScheduling):
 
 
 def is_whole(path):
-    """Whether all tests of a file or folder run whole programs."""
     name = path.removeprefix("tests/")
     return any(name == whole or name.startswith(f"{whole}/") for whole in WHOLE)
 
 
 def start_of(nodeid):
-    """Order a test by its rank among the slowest folders."""
     folder = nodeid.partition("::")[0].split("/")[1]
     return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
 

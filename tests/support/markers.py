@@ -27,7 +27,6 @@ def needs(program, package=None):
 
 
 def disks_can_be_put():
-    """Whether tests may mount disks in a namespace of their own."""
     try:
         return not subprocess.run(_PUT_A_DISK, check=False, capture_output=True).returncode
     except FileNotFoundError:
@@ -74,7 +73,6 @@ def on_python(*values):
 
 
 def words_of(combination):
-    """The options of the commands for a switch, a fabric and perhaps a back end."""
     names = ("--target", "--fabric", "--backend")
     return [word for pair in zip(names, combination, strict=False) for word in pair]
 

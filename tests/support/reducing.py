@@ -50,7 +50,6 @@ class Crew:
         )
 
     def agree(self):
-        """Let all workers query the switch for the first fragment of the streams."""
         self.first = max(stream.query().first for stream in self.streams)
 
     def begin(self, workers=None):
@@ -60,13 +59,11 @@ class Crew:
             self.reducers[worker] = Reducer(self.streams[worker])
 
     def begun(self):
-        """Let all workers query and start; return this crew."""
         self.agree()
         self.begin()
         return self
 
     def end(self, workers=None):
-        """Let some workers end, or all, as if they were killed."""
         for worker in list(self.reducers) if workers is None else workers:
             self.reducers.pop(worker).close(abort=True)
 
@@ -80,11 +77,9 @@ class Crew:
         return jobs
 
     def total(self):
-        """The workers' counters, added up."""
         return added_up(stream.counters for stream in self.streams)
 
     def injected(self):
-        """The faults on all links, added up."""
         return added_up(counts for link in self.links for counts in link.counts.values())
 
     @contextmanager
@@ -144,7 +139,6 @@ def all_done(jobs):
 
 
 def draw(seed, size, kind, workers):
-    """Draw a tensor for each worker: all of int32, or normally distributed."""
     generator = np.random.default_rng((seed, size))
     if kind is np.int32:
         return generator.integers(-(2**31), 2**31, (workers, size), dtype=np.int32)

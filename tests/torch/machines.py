@@ -31,7 +31,6 @@ class Machine:
         return output
 
     def try_to_run(self, words):
-        """Return the exit code, output and error of a program in the folder."""
         with self.child(words) as child:
             child.stdin.close()
             output = child.stdout.read()
@@ -56,7 +55,6 @@ class Machine:
 
 @contextmanager
 def one_machine(workers, folder, *, leaves=0, spines=1):
-    """Start a switch, or leaves and spines, and write a network file with the workers."""
     topology = _leaf_spine(workers, leaves, spines, folder) if leaves else _star(workers, folder)
     with LoopbackFabric(topology, folder, forkserver=forkserver()) as fabric:
         (folder / "network.toml").write_text(network_text(fabric.describe()))

@@ -47,7 +47,6 @@ def test_a_killed_worker_comes_back_and_goes_on_from_the_last_checkpoint(tmp_pat
 
 
 def epochs(lines):
-    """(number, loss) of each epoch that worker 0 has printed."""
     found = re.findall(r"epoch (\d+) of \d+: loss ([\d.]+)", "".join(lines))
     return [(int(number), float(loss)) for number, loss in found]
 

@@ -86,7 +86,6 @@ def write_planetoid(folder, name="cora", gap=False):
 
 @contextmanager
 def refusal(part, kind=SwitchGNNError):
-    """Expect an error of one sentence that contains a part."""
     with pytest.raises(kind) as error:
         yield
     assert part in one_sentence(error)

@@ -263,8 +263,6 @@ def test_graphs_in_other_formats_than_text(write, load):
     edges = write("e.npy", np.array([[0, 1], [1, 2], [2, 3]]))
     features, labels = write(*USUAL), write("l.txt", "0\n1\n1\n0\n")
     assert load_files(edges, features, labels).graph.digest() == load().graph.digest()
-    with pytest.raises(SwitchGNNError, match="--ignore-weights"):
-        load(edges="0 1 0.5\n")
     weighted = load(edges="0 1 5\n1 2 5\n2 3 5\n", edge_weights=False)
     assert weighted.graph.digest() == load().graph.digest()
 

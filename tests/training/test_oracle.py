@@ -243,7 +243,6 @@ STEADY = settings(deadline=None, derandomize=True, max_examples=80)
 
 @st.composite
 def parts(draw):
-    """The edges within a worker, and which of its rows have remote neighbours."""
     rows = draw(st.integers(1, 25))
     ends = st.tuples(st.integers(0, rows - 1), st.integers(0, rows - 1))
     edges = np.array(draw(st.lists(ends, max_size=40)), dtype=np.int64).reshape(-1, 2).T

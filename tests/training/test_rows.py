@@ -108,7 +108,6 @@ def test_a_worker_takes_rows_of_any_type_by_ids_of_any_shape():
 
 
 def alone():
-    """The rows of the only worker, which needs no process group."""
     (part,) = partition_dataset(DATA, np.zeros(V, np.int64))
     return VertexRows(part, over_gloo(nullcontext, SharedSteps()))
 

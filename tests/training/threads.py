@@ -87,7 +87,6 @@ def train_parts(
 
 
 def shared_out(vertices, workers):
-    """Return a worker for each vertex, as `train_in_threads` has them."""
     return np.random.default_rng(5).permutation(np.arange(vertices) % workers)
 
 
@@ -138,7 +137,6 @@ def train_in_threads(
 
 
 def losses(results):
-    """Return the losses of `train_in_threads`, epoch by epoch."""
     return [report.loss for report in results[0][0]]
 
 

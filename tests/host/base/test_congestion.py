@@ -39,7 +39,6 @@ def windows(congestion, shares):
 
 
 def opened(round_trip, window=128):
-    """A control that has opened its window."""
     congestion = CongestionWindow(Pace(window=window), round_trip)
     while congestion.window < window:
         congestion.acknowledged(int(congestion.window))
@@ -178,7 +177,6 @@ def test_a_worker_cannot_claim_more_marks_than_it_gets_sums(round_trip):
         notifier.take(Header(kind=Kind.NOTICE, src_id=1, block_id=2, round=7, count=count))
     endpoint.congestion.acknowledged(120)
     assert endpoint.congestion.window == 120 * (1 - 30 * 1.5 / 120 / 2) + SEGMENT
-    # In the next round it has as many again.
     notifier.take(Header(kind=Kind.NOTICE, src_id=1, block_id=2, round=8, count=65_535))
     before = endpoint.congestion.window
     endpoint.congestion.acknowledged(120)
@@ -208,7 +206,6 @@ def test_it_counts_what_is_waited_and_what_goes_on():
     assert waiting.seconds == 0
     waiting.start()
     clock.seconds += 2
-    # Somebody who looks meanwhile.
     assert waiting.seconds == 2
     clock.seconds += 1
     waiting.stop()

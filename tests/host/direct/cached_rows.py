@@ -94,7 +94,6 @@ class Rule:
 
 
 def _usual(rows):
-    """The mean over the rows of their largest number."""
     sizes = np.abs(rows).max(axis=1)
     sizes = sizes[np.isfinite(sizes)]
     return np.float32(sizes.mean(dtype=np.float64)) if len(sizes) else np.float32(0)

@@ -38,7 +38,6 @@ class Hub:
             self.inboxes[macs.index(frame[:6])].put(frame)
 
     def kinds(self):
-        """How many frames of which (kind, size) were sent."""
         return Counter((frame[KIND_AT] & 0xF, len(frame)) for frame in self.sent)
 
 
@@ -104,7 +103,6 @@ def whole_sums(features, parts, per_worker):
 
 
 def check_round(transports, graph, assignment, features):
-    """Exchange one forward round, and check its sums."""
     parts = parts_of(assignment, len(transports))
     (sums,) = exchange(transports, parts, [(features, Direction.FORWARD, False)])
     assert wrong(graph, assignment, features, sums) == 0
@@ -155,7 +153,6 @@ def exact_sums(graph, assignment, features, direction=Direction.FORWARD):
 
 
 def wrong(graph, assignment, features, sums, direction=Direction.FORWARD, *, slack=0.0):
-    """How many sums are off by more than float32, and the slack, explain."""
     expected, bound = exact_sums(graph, assignment, features, direction)
     return int((np.abs(sums - expected) > bound + slack).sum())
 
@@ -170,7 +167,6 @@ def sizes_of_frames(rows, width, mtu):
 
 
 def binned_on_hub(schedules, **options):
-    """A transport for each BinnedSchedule, on a hub of their own."""
     backward = [schedule.backward for schedule in schedules]
     return on_hub([schedule.forward for schedule in schedules], backward=backward, **options)
 

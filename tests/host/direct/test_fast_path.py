@@ -19,7 +19,6 @@ from tests.support.markers import needs_compiler
 
 pytestmark = needs_compiler
 WORKERS, RECEIVER, MARK = 3, 1, 77
-# How many rows each worker sends; the receiver none to itself.
 ROWS = np.array([11, 0, 5])
 WIDTH = 40
 # Frames of fragments, and frames with parts of several rows of which the last one is shorter.

@@ -1,7 +1,5 @@
 """Schedules: no cover is smaller, a file gives back what was written, and all else is refused."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -17,16 +15,7 @@ from switchgnn.host.direct import (
 )
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.host.direct.crew import random_case
-
-
-def smallest_cover(edges):
-    """The size of a minimum vertex cover, by trying all sets of vertices."""
-    ends = sorted({("l", u) for u, _ in edges} | {("r", v) for _, v in edges})
-    for size in range(len(ends) + 1):
-        for chosen in combinations(ends, size):
-            if all(("l", u) in chosen or ("r", v) in chosen for u, v in edges):
-                return size
-    raise AssertionError
+from tests.planner.costs.test_report import smallest_cover
 
 
 @pytest.mark.parametrize("seed", range(4))

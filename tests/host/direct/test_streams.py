@@ -152,7 +152,6 @@ def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(dir
     parts = parts_of(assignment, 2)
     features, _ = calls_of(graph, 5, 1)[0]
     hub = Hub(2)
-    # Of one row each.
     framing = Framing(46 + 4 * 5)
     transports = binned_on_hub(binned_schedules(graph, assignment, 2), hub=hub, framing=framing)
     orders = [order_of(graph, assignment, worker) for worker in range(2)]
@@ -175,7 +174,6 @@ def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(dir
 
 @pytest.fixture
 def alone():
-    """A worker whose only peer says nothing, and its rows."""
     graph, assignment = random_case(40, 200, 2, 9, directed=False)
     pace = Pace(timeout=0.25)
     transport = binned_on_hub(binned_schedules(graph, assignment, 2), pace=pace)[0]

@@ -75,7 +75,6 @@ def run(bed, transports, calls):
 
 
 def expected(bed, features, direction, left, scale):
-    """What the switch must have summed, as integers, and what the hosts must have."""
     matrix = remote_edges(bed.graph, bed.plan.assignment, direction)
     fixed = matrix @ np.rint(features.astype(np.float64) * scale).astype(np.int64)
     sums = matrix @ features.astype(np.float64)

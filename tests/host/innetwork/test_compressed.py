@@ -64,7 +64,6 @@ def sizes(features, assignment):
 
 
 def walk(generator, features):
-    """Change some rows a little, and a few elements a lot."""
     rows = generator.random(len(features)) < 0.3
     features[rows] += 0.05 * generator.standard_normal((rows.sum(), features.shape[1]))
     return features.astype(np.float32)

@@ -132,7 +132,6 @@ def test_features_that_outgrow_the_scale_are_exchanged_again(graph, times, whose
     assert scale.magnitude == float(np.abs(features).max())
     assert team.total()["void"] == WORKERS
     assert seen.rounds() == {3, 4}
-    # The next one is foreseen by the large features.
     assert exact(team, graph, features).magnitude == HEADROOM * scale.magnitude
     assert team.total()["void"] == WORKERS
 

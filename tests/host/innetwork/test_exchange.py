@@ -23,12 +23,10 @@ from tests.support.speed import pace_here, seconds_here
 
 QUICK = Pace(window=4, timeout=0.25)
 STEADY = Pace(window=4, timeout=20.0)
-# The slots of a pool are as many as in other tests.
 every_number_of_pools = pytest.mark.parametrize("pools", [1, 2, 4])
 every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
 FORWARD, BACKWARD = Direction
 SUM, MAX, MIN = Operation.SUM, Operation.MAX, Operation.MIN
-# Every change of direction, and no change.
 TURNS = [FORWARD, BACKWARD, BACKWARD, FORWARD, FORWARD]
 
 
@@ -37,7 +35,6 @@ def plan_of(graph, workers, slots=8, **options):
 
 
 def one_way_graph():
-    """A directed graph with vertices that only send and others that only receive."""
     ends = np.random.default_rng(3).integers(0, 40, (2, 150))
     return graph_from_edges(
         ends[0] % 35, ends[1] % 37 + 3, name="one-way", vertices=40, directed=True
@@ -75,7 +72,6 @@ class Team:
         self.errors: dict[int, Exception] = {}
 
     def total(self):
-        """The workers' counters, added up."""
         return added_up(exchange.counters for exchange in self.exchanges)
 
     def run(self, work, absent=()):
@@ -129,7 +125,6 @@ def random_features(graph, width, seed=0):
 
 
 def exact(team, graph, features, direction=FORWARD):
-    """Exchange a round, check all sums, and return their scale."""
     total, results = team.aggregate(features, directions=[direction] * len(team.exchanges))
     assert not team.errors, team.errors
     assert np.array_equal(total, expected(team.plan, graph, features, results[0], direction))
@@ -405,7 +400,6 @@ def test_a_plan_that_is_just_being_installed_is_waited_for(graph):
 
 
 def islands():
-    """A graph that two workers share without a boundary: its plan has no blocks."""
     ends = np.array([[0, 1, 2, 0, 4, 5, 6, 4], [1, 2, 3, 3, 5, 6, 7, 7]])
     return graph_from_edges(*ends, name="islands", vertices=8, directed=False)
 

@@ -158,7 +158,6 @@ def bundles(schedule):
     strange = st.integers(0, len(schedule.receive_vertex) + 2)
 
     def frame(places, change):
-        # As above, only zeros come without a body.
         if any(place % 3 for place in places) and change.get("bits") == 0:
             change = {"bits": 8}
         bits = change.get("bits", 32)

@@ -37,7 +37,6 @@ def test_the_largest_features_do_not_wrap(fan_in, magnitude):
     fixed_point = FixedPoint.for_exchange(fan_in, magnitude)
     one = int(fixed_point.encode(np.array([magnitude], dtype=np.float32))[0])
     assert one * fan_in < 2**31
-    # Not wastefully small either: half the range is used.
     assert one * fan_in > 2**30
 
 
@@ -67,7 +66,6 @@ def bits(value):
 
 
 def foresight(*exchanges):
-    """One that has seen exchanges, each a direction, a width and a magnitude."""
     made = Foresight(FAN_IN)
     for direction, width, magnitude in exchanges:
         made.note(ExchangeKind(direction, width), bits(magnitude))

@@ -53,7 +53,6 @@ class Asking:
         )
 
     def time_out(self):
-        """Let the next time-out pass; return what is asked for."""
         before = len(self.link.sent)
         while not self.receiver.ask_for_what_is_late(self.now):
             self.now += 0.001

@@ -60,13 +60,11 @@ def moments(receiver, seconds, *, start=1.0, answer=None):
 
 
 def missing(receiver, now, count=0, vertex=None):
-    """Answer that a sum, by default the first one, is incomplete."""
     vertex = receiver.missing_vertices[0] if vertex is None else vertex
     return receiver.take_missing(Header(kind=Kind.MISSING, dst_id=vertex, count=count), now)
 
 
 def fetches(receiver):
-    """The sources of all fetches."""
     return [header.src_id for header in receiver._endpoint.link.sent if header.kind is Kind.FETCH]
 
 
@@ -458,7 +456,6 @@ def test_a_unit_begins_when_the_older_ones_are_sent():
     )
     units._in_flight = [older, later]
     units._send_some(1.0)
-    # One of the first group is lost.
     older.sender.take_ack(0, GROUP - 1, 1.1)
     older.sender.take_ack(1, GROUP, 1.1)
     units._send_some(1.1)

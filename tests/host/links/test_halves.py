@@ -26,7 +26,6 @@ PROTOCOL_AT, KIND_AT, NUMBER_AT = 23, 46, 50
 PROTOCOL, DIRECT = 253, 254
 FIRST_KIND = 11
 SECONDS = seconds_here(10.0)
-# Far less than SECONDS.
 SHORT = 0.1
 
 
@@ -63,7 +62,6 @@ class ScriptedLink(Link):
         return Traffic(0, 0, 0, 0)
 
     def arrive(self, *frames):
-        """Let frames arrive as one batch."""
         with self._changed:
             self._groups.append(frames)
             self._changed.notify_all()
@@ -128,7 +126,6 @@ def wrapped(link, how, folder):
 
 @contextmanager
 def elsewhere():
-    """Run functions in another thread."""
     with ThreadPoolExecutor(4) as pool:
         yield pool.submit
 
@@ -153,7 +150,6 @@ def both_receiving(link, one, other, seconds=SECONDS):
 
 
 def wait_until(condition):
-    """Wait for a state that has no event."""
     deadline = time.monotonic() + seconds_here(10.0)
     while not condition():
         assert time.monotonic() < deadline
@@ -170,7 +166,6 @@ def test_frames_of_the_second_half():
         (frame(12, protocol=DIRECT), False),
         (frame(1, flags=0xF), False),
         (second()[: KIND_AT + 1], True),
-        # What the room has there is older.
         (second()[:KIND_AT], False),
     ]
     for index in range(len(chosen)):
@@ -333,7 +328,6 @@ def test_senders_take_turns():
 
 @pytest.fixture
 def turns():
-    """A link whose halves share this thread."""
     link = ScriptedLink()
     return link, *split_link(link, kinds_from(0, DIRECT))
 

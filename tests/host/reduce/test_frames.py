@@ -32,17 +32,12 @@ def expected(number, width, code):
     )
 
 
-def lanes_in(frame):
-    return np.frombuffer(frame, dtype=">i4", offset=BODY_AT).tolist()
-
-
 WIDTHS = [(1, 0), (8, 0), (9, 1), (16, 1), (17, 2), (33, 4), (128, 15), (129, 16), (255, 31)]
 
 
 @pytest.mark.parametrize(("rest", "width"), WIDTHS)
 def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, width):
     frames, wire = fragment_frames(), Recorder()
-    # What is left of earlier fragments must not leave again.
     write(frames, 8, np.full((SLOTS, 256), -1), 255)
     write(frames, 16, np.arange(256), 3)
     write(frames, 17, np.arange(256, 256 + rest), 3)
@@ -50,7 +45,7 @@ def test_the_last_frame_is_as_narrow_as_possible_and_padded_with_zeros(rest, wid
     frames.send(wire, 16, 3)
     codes = [(16, 31, 3), (17, width, 3), (18, 31, 4)]
     assert list(map(unpack_header, wire.frames)) == [expected(*each) for each in codes]
-    narrow = lanes_in(wire.frames[1])
+    narrow = np.frombuffer(wire.frames[1], dtype=">i4", offset=BODY_AT).tolist()
     assert narrow == [*range(256, 256 + rest), *[0] * (8 * (width + 1) - rest)]
     assert len(wire.frames[1]) == BODY_AT + 32 * (width + 1)
 

@@ -21,7 +21,6 @@ def floats(*bits):
 
 
 def code_by_definition(values):
-    """The smallest code whose power of two bounds all values."""
     if not all(map(np.isfinite, values)):
         return 255
     largest = max(abs(Fraction(float(value))) for value in values)

@@ -183,7 +183,6 @@ def test_the_frames_of_floats_are_known_before(monkeypatch, size, bits):
 @pytest.mark.parametrize("size", [2**18, 10**6])
 def test_floats_take_three_quarters_of_two_words(size):
     frames, _ = frames_of_floats(size, 8, 512)
-    # A mark, and codes.
     assert frames == 2 + -(-size // 170)
     assert frames <= 0.76 * (1 + size / 128)
 
@@ -288,7 +287,6 @@ I32, F32 = np.int32, np.float32
         ([(F32, 9), (F32, 9, Call(type="bfloat16"))], ["float32[9]", "bfloat16[9]"]),
         ([(F32, 9), (F32, 9, Call(average=True))], ["float32[9] by sum", "float32[9] by average"]),
         ([(F32, 8), (F32, 8), (F32, 5)], ["worker 0 reduces float32[8]", "worker 2 reduces"]),
-        # Their mean is that of worker 1.
         ([(I32, 1), (I32, 2), (I32, 3)], ["int32[1] by sum", "int32[2] by sum"]),
     ],
 )
@@ -477,7 +475,6 @@ def test_while_a_worker_is_missing_only_the_oldest_fragment_is_repeated():
     again = [number for number in numbers if number != 64]
     assert sorted(set(again)) == [*range(65, 72)]
     assert len(again) <= 8
-    # About 30 questions per second.
     assert 10 < len(numbers) - len(again) < 100
 
 

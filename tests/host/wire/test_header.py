@@ -34,7 +34,6 @@ u8 = st.integers(0, 2**8 - 1)
 u16 = st.integers(0, 2**16 - 1)
 u24 = st.integers(0, 2**24 - 1)
 u32 = st.integers(0, 2**32 - 1)
-# The number of a fragment above the code of its width.
 words = st.builds(
     lambda number, pool, code: number << 7 | pool << 5 | code,
     *(st.integers(0, 511), st.integers(0, 3), st.integers(0, 31)),
@@ -195,7 +194,6 @@ def test_feature_frames_are_scapys(sources, block, session, number, fragment, gr
     lanes = [data.draw(lanes_for(fragment)) for _ in sources]
     ids, counts = np.array(list(sources), dtype=np.uint32), np.array(list(sources.values()))
     frames = FeatureFrames(ADDRESSES, block, ids, group_size, counts, session=session)
-    # A second fill must leave nothing of the first.
     frames.fill(7, fragment ^ 8, np.full_like(lanes, -7, dtype=np.int32))
     rows = frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
     for index, (source, count) in enumerate(sources.items()):

@@ -272,7 +272,6 @@ def test_a_busy_sender_gets_the_whole_rate_even_if_sleeps_are_late(late):
 
 @pytest.fixture
 def switch():
-    """Where the other end of a link receives."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
         receiver.settimeout(seconds_here(5))

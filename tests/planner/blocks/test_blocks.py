@@ -215,7 +215,6 @@ def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
 
 
 def everyone_apart(graph):
-    """All edges are boundary edges."""
     return boundary_of(graph, np.arange(graph.vertices))
 
 
@@ -302,7 +301,6 @@ def sparse_plan(blocks=f"destination:{LEAVES}:{SPINES}", **options):
 
 
 def fullest(parts):
-    """Slots that a block takes in the fullest switch."""
     used = [np.bincount(part.switch.result_block) for part in parts.switches]
     return max(int(each.max(initial=0)) for each in used)
 

@@ -115,7 +115,6 @@ def test_processors_take_their_time(pair):
     assert nanoseconds(pair, shared) == pytest.approx(5 * 1000 + 2 * 2 * 1000 + 2 * WAY)
     many = replace(shared, host_frame=2e-6, delay=0.0)
     assert nanoseconds(pair, many) == pytest.approx(2 * 4 * 2000)
-    # Two features, and two DONEs.
     slow_switch = replace(SLOW, switch_frame=5e-6, barrier=3e-6)
     assert nanoseconds(pair, slow_switch) == pytest.approx(
         FEATURE + WAY + 2 * 5000 + FEATURE + WAY + BARRIER + 2 * 5000 + 3000

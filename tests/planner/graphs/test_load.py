@@ -60,7 +60,6 @@ def test_digits_with_more_neighbours():
     assert (more.name, more.vertices) == ("digits:80", graph.vertices)
     assert np.diff(more.indptr).min() >= 80
     assert np.array_equal(more.features, graph.features)
-    # The nearest are among them.
     ends = set(zip(*(each.tolist() for each in more.edges()), strict=True))
     assert set(zip(*(each.tolist() for each in graph.edges()), strict=True)) < ends
     assert load_graph("digits:8").digest() == graph.digest()
@@ -390,7 +389,6 @@ def test_npz_of_scipy(tmp_path):
 
 
 def packed(save, *arrays, **named):
-    """What NumPy or SciPy writes, packed by gzip, too."""
     file = io.BytesIO()
     save(file, *arrays, **named)
     return file.getvalue(), zipped(file.getvalue())
@@ -451,7 +449,6 @@ def test_what_libraries_save(tmp_path, kind):
         if kind in ("gnn-benchmark", "own", "edge_index"):
             assert np.array_equal(loaded.features, OTHERS["features"])
             assert loaded.labels.tolist() == list(range(30))
-    # Lists of edges are undirected, matrices are what is stored.
     undirected = {"edge_index", "columns", "rows"}
     assert (load_graph(str(tmp_path / f"g{suffix}")).digest() != graph.digest()) == (
         kind in undirected

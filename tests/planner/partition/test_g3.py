@@ -18,7 +18,6 @@ def neighbour_sets(graph):
 
 
 def remote_sets(near, assignment, workers):
-    """For each worker the vertices of others that have a neighbour on it."""
     remote = [set() for _ in range(workers)]
     for vertex, worker in enumerate(assignment):
         remote[worker] |= {w for w in near[vertex] if assignment[w] != worker}

@@ -201,7 +201,6 @@ def test_calls_that_fail_are_reported(monkeypatch):
         cut()
 
 
-# What ends with code 7 when SIGTERM interrupts the reading.
 PROGRAM = """
 import os, signal, sys
 from switchgnn.planner.partition.metis import partition_vertices

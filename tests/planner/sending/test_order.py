@@ -232,5 +232,4 @@ def test_of_the_weights_whose_plans_fit_the_quickest_is_taken(by_weight):
         fitting = [each for weight, each in seconds.items() if entries(by_weight[weight]) <= room]
         assert entries(found) <= room
         assert counted(found, rates) == pytest.approx(min(fitting))
-    # Where nothing fits, the plan has the fewest entries.
     assert entries(planned(rates=rates, fits=lambda _: False)) == needed[0]

@@ -74,12 +74,10 @@ def ranks():
 
 
 def arrived(work):
-    """Wait for a work with a deadline."""
     return work.wait(timedelta(seconds=seconds_here(30)))
 
 
 def value_of(future):
-    """The value of a future, with a deadline."""
     done = threading.Event()
     future.add_done_callback(lambda _: done.set())
     assert done.wait(seconds_here(30))
@@ -90,10 +88,6 @@ def drawn(shape, dtype):
     generator = torch.Generator().manual_seed(7)
     values = [torch.randn(shape, generator=generator) * 100 for _ in range(WORKERS)]
     return [each.to(dtype) for each in values]
-
-
-def total_of(tensors):
-    return sum(each.double() for each in tensors)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (257,), (3, 4, 5)])
@@ -110,7 +104,7 @@ def total_of(tensors):
 def test_sums_and_means_are_made_in_the_switch(ranks, dtype, relative, shape):
     for op, divisor in ((SUM, 1), (AVG, WORKERS)):
         tensors = drawn(shape, dtype)
-        expected = total_of(tensors) / divisor
+        expected = sum(each.double() for each in tensors) / divisor
         if dtype is torch.int32:
             expected = expected.trunc()
         for found in ranks.reduce(tensors, op):

@@ -141,7 +141,6 @@ def whole_edges(data):
 
 
 def called_with(data):
-    """Return what a model is called with on the whole graph, after the features."""
     if data.graph.weights is None:
         return [whole_edges(data)]
     weights = np.concatenate([data.graph.weights, data.graph.loop_weights])
@@ -149,7 +148,6 @@ def called_with(data):
 
 
 def on_one(model, data, weights):
-    """Outputs, and gradients by the inputs and the parameters, on the whole graph."""
     features = torch.from_numpy(data.features).requires_grad_()
     outputs = model(features, *called_with(data))
     (outputs * weights).sum().backward()
