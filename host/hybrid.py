@@ -142,7 +142,6 @@ class HybridTransport(InNetworkExchange):
         return len(self._manifest.direction(direction).block_numbers) > 0
 
     def _tend_hosts(self) -> float:
-        """Let the exchange between hosts continue while the other one waits for a frame."""
         pause = self._hosts.tend(arrived=self._arrivals.arrived)
         return 0.0 if self._arrivals.arrived else pause
 

@@ -243,7 +243,6 @@ class DirectTransport(Transport):
         self._exchange.close()
 
     def _begin(self, name: str, width: int, out_indptr: Int64s, in_indptr: Int64s) -> Round:
-        """Begin a round, which has a name among those of the epoch."""
         self._wait_until(lambda: self._exchange.may_begin)
         mark = zlib.crc32(f"{self._epoch}/{name}".encode(), self._agreement)
         return self._exchange.begin(width, out_indptr, in_indptr, mark)

@@ -76,8 +76,6 @@ HERE, AWAITED, IN_DOUBT = 0, 1, 2
 
 @dataclass
 class _Doubt:
-    """State of a sum that was recalled."""
-
     count: int = -1
     since: float = 0.0
     awaited: set[int] = field(default_factory=set)
@@ -196,7 +194,6 @@ class SumReceiver:
         return sums > 0
 
     def _came(self, now: float) -> None:
-        """Note that a sum has come by itself."""
         self._gap = max(self._gap, now - (self._came_at or now))
         self._came_at = now
 
@@ -303,7 +300,6 @@ class SumReceiver:
         return index << _VERTEX_BITS | source if self._endpoint.per_sum else source
 
     def _rows_of(self, header: Header, frame: memoryview) -> Int32s:
-        """Return int32[K, W], the numbers in a frame of this fragment."""
         size = payload_bytes(self._unit.fragment, header.bits)
         begin = BODY_AT + places_bytes(header)
         body = np.frombuffer(frame, dtype=np.uint8, count=size, offset=begin)
@@ -312,7 +308,6 @@ class SumReceiver:
         return numbers.reshape(self._schedule.rows, self._lanes)
 
     def _keep_feature(self, key: int, lanes: Int32s, now: float) -> None:
-        """Keep a raw feature, and add up the sums that lacked only this one."""
         self._features[key] = lanes
         self._asked_at.pop(key, None)
         for index in self._wanted.pop(key, ()):

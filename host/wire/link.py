@@ -265,7 +265,6 @@ class SocketLink(Link):
         return NativeArriving(frames, descriptor, _AT_ONCE, LARGEST_FRAME, cut=False)
 
     def _receive(self, seconds: float) -> bool:
-        """Receive another batch; return whether anything has arrived."""
         while True:
             try:
                 size = self._arriving.receive(seconds)
@@ -290,7 +289,6 @@ class SocketLink(Link):
 
 
 def _overtakes(frame: bytes | memoryview) -> bool:
-    """Return whether a frame is without numbers, and overtakes those with."""
     return frame[TOS_AT] >> 2 == DSCP_CONTROL
 
 

@@ -139,7 +139,6 @@ def _body_words(header: Header, body: BarrierBody, number: int | None) -> str:
 
 
 def _newest(body: BarrierBody) -> int:
-    """Return the newest fragment that the switch has accepted."""
     return (body.magnitude & 0xFF) << 32 | body.round
 
 

@@ -77,7 +77,6 @@ class Comparison:
         return self._verdict
 
     def _compare_next(self) -> None:
-        """Compare the rounds of the next file of each worker, and remove the files."""
         workers = range(len(self._written))
         paths = [result_file(self.output(worker), self._compared) for worker in workers]
         results = [read_arrays(path, WORKER_RESULT, remedy="run again") for path in paths]

@@ -367,7 +367,6 @@ def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRu
 
 
 def _features(graph: Graph, options: RunOptions) -> Float32s:
-    """Return the graph's own features if they have the width that was asked for, or seeded ones."""
     own = graph.features
     width = options.features or (LANES if own is None else own.shape[1])
     if width > WIDEST:

@@ -63,8 +63,6 @@ _UNITS = {"workers": " workers", "recirculation": " passes/s", "background": " b
 
 @dataclass(frozen=True)
 class _Shown:
-    """A panel with the data that it shows."""
-
     panel: Panel
     # those that it has, and their colours
     series: Sequence[tuple[PlottedSeries, tuple[float, ...]]]
@@ -72,7 +70,6 @@ class _Shown:
     results: Results
 
     def of(self, label: str, x: object) -> list[Result]:
-        """Return the results of a series there, one per seed."""
         cells = [it for it in self.cells if it.series == label and getattr(it, self.panel.x) == x]
         return [self.results[cell.point] for cell in cells if cell.point in self.results]
 
@@ -83,7 +80,6 @@ class _Shown:
 
     @property
     def values(self) -> list[Any]:
-        """The values on the axis."""
         return ascending(self.panel.x, self.cells)
 
 
@@ -186,7 +182,6 @@ def _lines(axes: "Axes", shown: _Shown) -> None:
 
 
 def _spreads(measure: str, found: Mapping[int, Sequence[Result]]) -> Float64s:
-    """Return mean, least and most, each of them for each position."""
     values = [[value_of(measure, it) for it in each] for each in found.values()]
     each = [(spread.mean, spread.least, spread.most) for spread in map(spread_of, values)]
     rows: Float64s = np.array(each, dtype=np.float64).reshape(-1, 3).T

@@ -96,7 +96,6 @@ def check_plan(source: str | Path | Plan, graph: Graph | None = None) -> Checked
 
 
 def _check_owners(plan: Plan) -> None:
-    """Check that the switch and the workers agree with the assignment."""
     ids, assignment = plan.switch.source_vertex, plan.assignment
     plain = ids[ids < FIRST_RESERVED_ID]
     _require(np.all(plain < len(assignment)), "A source is no vertex of the graph.")
@@ -110,7 +109,6 @@ def _check_owners(plan: Plan) -> None:
 
 
 def _check_results(plan: Plan) -> None:
-    """Check the slots of all sums, unless the switch hands them out."""
     switch, manifest = plan.switch, plan.manifest
     block, bank, slot = switch.result_block, switch.result_bank, switch.result_slot
     ascending = np.all(np.diff(slot_key(block, bank, slot)) > 0)
@@ -129,7 +127,6 @@ def _check_results(plan: Plan) -> None:
 
 
 def _check_entries(plan: Plan) -> _Additions:
-    """Check the entries of each packet, and what they add to the results."""
     switch, rows = plan.switch, plan.manifest.rows
     source, count, used = switch.entry_source, switch.entry_count, switch.entry_expected > 0
     key = (switch.entry_block.astype(np.int64) << 32) | source
@@ -281,7 +278,6 @@ def _check_same(served: _Edges, expected: _Edges) -> None:
 
 
 def _check_directions(plan: Plan, expected: _Edges, graph: Graph | None) -> None:
-    """Check the blocks, the edges and the prediction of each direction."""
     _check_ranges(plan)
     _check_left(plan)
     served = {
@@ -311,7 +307,6 @@ def _check_directions(plan: Plan, expected: _Edges, graph: Graph | None) -> None
 
 
 def _check_leaves_and_spines(plan: Plan, expected: _Edges) -> None:
-    """Check the slots of each switch, if the blocks are for leaves and spines."""
     over = find_blocks_over(plan.manifest.strategy.blocks)
     if over is None:
         return
@@ -431,13 +426,11 @@ def _require(holds: bool | np.bool_, problem: str) -> None:
 
 
 def _refuse_any(wrong: Integers, problem: str) -> None:
-    """Refuse the first of what is wrong, if anything is; {} stands for it."""
     if len(wrong):
         raise PlannerError(problem.format(wrong[0]))
 
 
 def _check_each(switch: SwitchPart, entry: Int64s, right: Bools, problem: str) -> None:
-    """Refuse the first entry for which something is not right, if there is one."""
     if not np.all(right):
         at = entry[np.argmin(right)]
         source, block = switch.entry_source[at], switch.entry_block[at]

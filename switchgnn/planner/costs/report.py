@@ -282,7 +282,6 @@ def _load(packets: Int64s, weight: int) -> Load:
 
 
 def _ratio(part: float, whole: float) -> float:
-    """Return the ratio; 0 of 0 is 0."""
     return part / whole if whole else 0.0
 
 

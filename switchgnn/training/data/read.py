@@ -114,8 +114,6 @@ def load_files(
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What a file gives for vertices."""
-
     path: Path  # the file
     # of the vertices, in the order of the values; None: one for each vertex of the graph
     ids: Ids | None
@@ -392,8 +390,6 @@ def _has_names(graph: Graph) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _TextTable:
-    """A .csv file whose first column is the id of a vertex."""
-
     header: list[str]  # the names of the other columns; empty: there is no header
     ids: Ids  # the first column, N ids
     cells: list[list[str]]  # N rows of text, all of the same length; without the ids

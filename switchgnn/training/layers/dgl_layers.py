@@ -106,7 +106,6 @@ def _gin_conv(layer: GINConv, partition: Partition, order: Tensor) -> Scaled:
 
 
 def _degrees(partition: Partition, order: Tensor) -> list[Tensor]:
-    """Return the degrees into and out of vertices, float32[n, 1]."""
     both = (partition.in_degree, partition.out_degree)
     return [torch.from_numpy(each + partition.self_loop).float()[order, None] for each in both]
 
