@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from switchgnn.base.network_file import mtu_of
 from switchgnn.base.udp_socket import (
     TAKE_NOTHING,
     attach_filter,
@@ -352,23 +351,6 @@ class UdpLink(SocketLink):
                     raise
                 self._cuts = False
         return super()._send_rows(rows, first, count)
-
-
-def check_packets_fit(description: str, packet_bytes: int) -> None:
-    """Reject a link whose interface has too small an MTU; over UDP all packets fit."""
-    kind, interface, *_ = f"{description}:".split(":")
-    if kind != "eth":
-        return
-    try:
-        mtu = mtu_of(interface)
-    except OSError as error:
-        raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
-    if mtu < packet_bytes:
-        raise LinkError(
-            f"The interface {interface} has an MTU of {mtu} bytes, too small for packets of "
-            f"{packet_bytes}: ip link set {interface} mtu {packet_bytes} on all interfaces of the "
-            f"path, or use shorter packets: --mtu {mtu} between hosts, fewer --lanes to the switch."
-        )
 
 
 def open_link(description: str, *protocols: int) -> Link:

@@ -43,8 +43,8 @@ from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies, check_lanes
 from switchgnn.planner.sending.bundles import make_bundles
-from switchgnn.planner.sending.order import quickest_first
 from switchgnn.planner.sending.packets import are_partial, make_packets, make_sends
+from switchgnn.planner.sending.rates import quickest_first
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,

@@ -1,4 +1,4 @@
-"""The checker: does a plan serve every boundary edge exactly once?
+"""The checker: does a plan serve every boundary edge exactly once? And the sums that are right.
 
 The reader of plans has checked digests, and the shapes and ranges of all arrays. The checker
 follows docs/plans.md: it compares the tables of the switch with the lists of the workers, and both
@@ -8,11 +8,12 @@ shares with the planner's stages only the count of slots over leaves and spines.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from switchgnn.base.array_types import Bools, Int64s, Integers
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers
 from switchgnn.planner.base.arrays import ranges, rank_in_group, starts_group
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.errors import PlannerError
@@ -435,3 +436,37 @@ def _check_each(switch: SwitchPart, entry: Int64s, right: Bools, problem: str) -
         at = entry[np.argmin(right)]
         source, block = switch.entry_source[at], switch.entry_block[at]
         raise PlannerError(f"Source {source} of block {block} {problem}.")
+
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+def reference_sums(
+    graph: Graph,
+    assignment: Int32s,
+    features: NDArray[Number],
+    direction: Direction = Direction.FORWARD,
+) -> NDArray[Number]:
+    """Sum for each vertex the features of its neighbours on other workers.
+
+    One sparse matrix product over the whole graph, as an oracle without code of the planner.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        features: int64[V, F] or float64[V, F].
+        direction: FORWARD sums in-neighbours, BACKWARD out-neighbours.
+
+    Returns:
+        The same shape and type as `features`.
+    """
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    rows = np.repeat(assignment, np.diff(graph.indptr))
+    crosses = (rows != assignment[graph.indices]).astype(features.dtype)
+    shape = (len(assignment), len(assignment))
+    remote = csr_matrix((crosses, graph.indices, graph.indptr), shape=shape)
+    sums: NDArray[Number] = (
+        remote.T @ features if direction is Direction.FORWARD else remote @ features
+    )
+    return sums
