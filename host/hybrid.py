@@ -26,9 +26,14 @@ from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.links.split import kinds_from, split_link
-from switchgnn.host.links.transport import WorkerEnd, add_traffic, check_rows
+from switchgnn.host.links.transport import (
+    WorkerEnd,
+    add_traffic,
+    check_packets_fit,
+    check_rows,
+)
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
-from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
+from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import sum_frame_bytes
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -142,7 +147,6 @@ class HybridTransport(InNetworkExchange):
         return len(self._manifest.direction(direction).block_numbers) > 0
 
     def _tend_hosts(self) -> float:
-        """Let the exchange between hosts continue while the other one waits for a frame."""
         pause = self._hosts.tend(arrived=self._arrivals.arrived)
         return 0.0 if self._arrivals.arrived else pause
 

@@ -138,7 +138,6 @@ def _open(
 
 
 def _write(rounds: list[tuple[FixedSums, Float32s]], path: Path) -> None:
-    """Write the sums of some rounds, each as integers and as floats."""
     with writing(path):
         arrays = {
             "fixed": np.stack([fixed.values for fixed, _ in rounds]),
@@ -158,12 +157,10 @@ class _Progress:
         self._reported = 0.0
 
     def block_done(self, round_number: int, block_id: int, fragment: int) -> None:
-        """Count a completed fragment of a block."""
         self._done += 1
         self._report(self._done, round=round_number, block=block_id, fragment=fragment)
 
     def share_done(self, share: float) -> None:
-        """Report the completed share of the current fragment."""
         self._report(self._done + share)
 
     def _report(self, done: float, **unit: int) -> None:

@@ -104,7 +104,6 @@ class CompressedRows:
         return side.add.apply(incoming)
 
     def _rounded_rows(self, outgoing: Float32s, key: _TensorKey, swap: Swap) -> Float32s:
-        """Exchange all rows, each rounded by itself."""
         if key in self._residuals:
             outgoing = outgoing + self._residuals[key]
         side, words = self._sides[key.direction], self._pack(outgoing)
@@ -150,7 +149,6 @@ class CompressedRows:
         return held
 
     def _swap_flags(self, changed: Bools, side: Side, key: _TensorKey, swap: Swap) -> Bools:
-        """Report which rows have changed; return bool[R], which of the others' rows have."""
         words = pack_flags(changed, side.out_indptr)
         arrived = swap(
             key.round_name("flags"),

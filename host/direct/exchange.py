@@ -260,7 +260,6 @@ class DirectExchange:
             self._arrivals.open_round(order.number, order.incoming)
 
     def _close_rounds(self) -> bool:
-        """Leave the complete rounds; return whether there are any."""
         complete = [
             number
             for number, each in self._rounds.items()
@@ -276,7 +275,6 @@ class DirectExchange:
         return bool(complete)
 
     def _take(self, frame: memoryview, now: float) -> bool:
-        """Process a frame; return whether it is progress."""
         packet = unpack(frame, self._worker)
         if packet is None or packet.sender not in self._peers:
             self.counters.malformed += 1

@@ -113,12 +113,10 @@ class _Group:
 
     @property
     def in_flight(self) -> int:
-        """Frames that have left and are not acknowledged."""
         return (self.missing & ((1 << self.sent) - 1)).bit_count()
 
     @property
     def busy(self) -> bool:
-        """Whether the worker does not answer."""
         return self.in_flight != 0 and self.attempts >= _BUSY_AFTER
 
     def ask_again(self, now: float) -> None:
@@ -279,7 +277,6 @@ class Outbox:
         return group
 
     def _queue(self, group: _Group) -> None:
-        """Queue the frames that are here without a gap."""
         end = group.queued
         while end < len(group.frames) and group.frames[end] is not None:
             end += 1
@@ -348,7 +345,6 @@ class Outbox:
         return True
 
     def _send_again(self, group: _Group, packet: Packet, now: float) -> None:
-        """Queue the frames that were sent before the question and have not arrived."""
         # Without a question, only frames that later ones have overtaken are lost.
         until = group.sent_before if packet.question else packet.tag.bit_length()
         lost = [(group, bit) for bit in range(until) if group.missing >> bit & 1]

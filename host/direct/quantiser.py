@@ -102,7 +102,6 @@ def flag_rows(indptr: Int64s) -> Int64s:
 
 
 def _flag_indices(indptr: Int64s, rows: Int64s) -> Int64s:
-    """Return int64[R], the index of each flag among those of all rows."""
     return ranges(rows[:-1] * _FLAGS, np.diff(indptr))
 
 

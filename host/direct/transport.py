@@ -22,8 +22,14 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
-from switchgnn.host.links.transport import Transport, WorkerEnd, check_rows, traffic_since
-from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
+from switchgnn.host.links.transport import (
+    Transport,
+    WorkerEnd,
+    check_packets_fit,
+    check_rows,
+    traffic_since,
+)
+from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.base.direction import Direction
 
 _EXACT = Sampling()
@@ -243,7 +249,6 @@ class DirectTransport(Transport):
         self._exchange.close()
 
     def _begin(self, name: str, width: int, out_indptr: Int64s, in_indptr: Int64s) -> Round:
-        """Begin a round, which has a name among those of the epoch."""
         self._wait_until(lambda: self._exchange.may_begin)
         mark = zlib.crc32(f"{self._epoch}/{name}".encode(), self._agreement)
         return self._exchange.begin(width, out_indptr, in_indptr, mark)

@@ -210,7 +210,6 @@ class Barrier:
         return False
 
     def _ask(self, meeting: Meeting, now: float) -> None:
-        """Send the `done` if due; give up after too long a silence."""
         if now < meeting.repeat_at:
             return
         if silent := meeting.signs.silent(meeting.timeout, now):

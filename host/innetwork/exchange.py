@@ -231,7 +231,6 @@ class InNetworkExchange(Transport):
     def _exchange(
         self, rows: OwnRows, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
     ) -> FixedSums | None:
-        """Exchange one round, with early features at a scale; None if it was void."""
         current = SumRound(self._round, rows, self._parts, scale, early)
         complete = self._units.run(current, rows.own)
         self._round += 1

@@ -77,7 +77,6 @@ class ChangedRows:
 
 
 def _frame_of(schedule: BlockSchedule, destination: int, row: int) -> int | None:
-    """Return the frame by which a row reaches a destination; None if there is none in the block."""
     at = np.flatnonzero(schedule.send_row == row)
     frames = np.searchsorted(schedule.send_row_indptr, at, side="right") - 1
     to = schedule.send_destination[frames]

@@ -227,7 +227,6 @@ class SumRound:
         return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, self._largest)))
 
     def _make_outgoing(self, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
-        """Return the integers to send, and serve them to other workers."""
         rows, parts = self._rows, self._parts
         values = parts.rounding.encode(rows.values, fixed_point, (rows.tensor_id, rows.kind))
         outgoing: WholeRows | ChangedRows

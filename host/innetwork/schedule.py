@@ -95,7 +95,6 @@ class FeatureFrames:
         return sizes
 
     def _frames(self, width: int) -> UInt8s:
-        """Return frames with that many numbers, still to be filled."""
         frames = np.zeros((self.count, header.feature_frame_bytes(width)), dtype=np.uint8)
         _headers_of(frames)[:] = self._headers
         envelope = self._addresses.envelope(header.feature_frame_bytes(width) - header.HEADER_AT)

@@ -191,7 +191,6 @@ class FeatureSender:
         self._again.extend(index for index in indices if index not in queued)
 
     def _note_asked(self, first: int, end: int, now: float) -> None:
-        """Record when the groups that end among these features were sent."""
         self._nothing_late_before = min(self._nothing_late_before, now + self._round_trip.probe())
         size = self._group_size
         asked = range(first // size, end // size + (end == self._total and end % size > 0))

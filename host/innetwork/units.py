@@ -44,16 +44,13 @@ class _InFlight:
 
     @property
     def done(self) -> bool:
-        """Whether all features are acknowledged, and all sums here."""
         return self.sender.done and self.receiver.done
 
     @property
     def passed(self) -> bool:
-        """Whether all workers are done with it."""
         return self.meeting is not None and self.meeting.answer is not None
 
     def take(self, header: Header, frame: memoryview, now: float) -> bool:
-        """Process a packet of this unit; return whether it is progress."""
         if header.kind is Kind.SUM:
             return self.receiver.take_sum(header, frame, now)
         if header.kind is Kind.FEATURE:
@@ -174,7 +171,6 @@ class UnitExchange:
             self._barrier.report(Unit(current.number, step.block, step.fragment), opening(pool))
 
     def _may_begin(self, current: SumRound) -> bool:
-        """Return whether the barrier of the last unit in the next one's pool has passed."""
         if self._begun == len(current.units):
             return False
         oldest = self._in_flight[0].index if self._in_flight else self._begun
@@ -217,7 +213,6 @@ class UnitExchange:
         return self._fast_paths[key]
 
     def _report(self, current: SumRound, unit: _InFlight) -> None:
-        """Report a unit as done, and begin to wait for the next one."""
         current.take(current.units[unit.index], unit.receiver.sums())
         self._counters.barriers += 1
         unit.meeting = self._barrier.report(unit.unit, current.following(unit.index))
@@ -226,7 +221,6 @@ class UnitExchange:
             following.receiver.begin_again(self._clock.now())
 
     def _unfinished(self) -> _InFlight | None:
-        """Return the oldest unit that this worker is not done with."""
         return next((unit for unit in self._in_flight if unit.meeting is None), None)
 
     def _send_some(self, now: float) -> bool:
@@ -249,7 +243,6 @@ class UnitExchange:
         return min(self._pace.heartbeat_interval, self._endpoint.round_trip.longest())
 
     def _wait(self, now: float, pending: float) -> float:
-        """Return the seconds until something is to be done; `pending`: at the barriers."""
         timer = min(self._heartbeat_interval, pending)
         for unit in self._in_flight:
             if not unit.sender.done:

@@ -73,8 +73,6 @@ def split_link(
 
 
 class _Shared:
-    """The link and who uses it now."""
-
     def __init__(self, link: Link, of_second: OfSecond, kept_at_most: int, clock: Clock) -> None:
         self.link, self.of_second, self.now = link, of_second, clock.now
         # whether batches of the link may be used while the other half reads
@@ -178,7 +176,6 @@ class LinkHalf(Link):
         return self._batch
 
     def _next(self, seconds: float) -> bool:
-        """Get another batch; return whether there is one."""
         if self._meanwhile is None:
             return self._get(seconds)
         until, pause = self._shared.now() + seconds, 0.0

@@ -116,7 +116,6 @@ class Reducer:
         return True
 
     def _resolve(self) -> None:
-        """Set the results of complete all-reduces."""
         while self._running and self._running[0][0].done:
             reduction, future = self._running.popleft()
             future.set_result(reduction.result)

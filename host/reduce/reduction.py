@@ -174,7 +174,6 @@ class Reduction:
         return begin, min(end, full) if begin < full else end
 
     def _scales(self, begin: int, end: int) -> Any:  # noqa: ANN401
-        """Return the scales of some fragments."""
         if self._whole:
             return scale.INTEGERS
         setting = self._setting

@@ -237,7 +237,6 @@ class ReduceStream:
             self._receive_all()
 
     def _receive_all(self) -> None:
-        """Take the frames that are here, up to some batches."""
         for _ in range(_BATCHES):
             if not self._receive(0.0):
                 return
@@ -276,12 +275,10 @@ class ReduceStream:
         self.counters.asked += 1
 
     def _note_question(self, flow: "_Flow", now: float) -> None:
-        """Record that a worker asks all others for the first sum that is missing here."""
         self._ask_at = now + self._ask_after
         self._question, self._doubtful_until = flow.pipeline.base, flow.pipeline.next
 
     def _receive(self, seconds: float) -> bool:
-        """Take the next frames; return whether there were any."""
         batch = self._link.receive_batch(seconds)
         if batch is None:
             return False
@@ -330,7 +327,6 @@ class ReduceStream:
         self._started().pipeline.append(exchange)
 
     def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
-        """Take one frame; return the header of a sum that was stored."""
         if len(frame) >= BODY_AT and frame[KIND_AT] & KIND_MASK not in _KINDS:
             self.counters.ignored += 1
             return None
@@ -381,7 +377,6 @@ class ReduceStream:
             flow.timers.leave_alone(number, now)
 
     def _answer(self, flow: "_Flow", number: int, now: float) -> None:
-        """Send the sum of a fragment to all workers, if it is here."""
         slot = number % flow.slots
         held = flow.sums.held(number)
         if held is None or now - self._answered_at.get(slot, float("-inf")) < _ANSWER_AFTER:

@@ -132,7 +132,6 @@ class HeaderField(NamedTuple):
 
 
 def _fields(table: Any) -> tuple[tuple[HeaderField, ...], ...]:  # noqa: ANN401
-    """Return the fields on the wire for each one of a table."""
     cells = [annotated.__metadata__ for annotated in table.__annotations__.values()]
     return tuple(
         tuple(HeaderField(*each) for each in zip(cell[::2], cell[1::2], strict=True))

@@ -5,19 +5,22 @@ bytes on the wire where no interface counts them.
 """
 
 import contextlib
-import ctypes
 import errno
 import math
 import select
 import socket
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from switchgnn.base.network_file import mtu_of
-from switchgnn.base.udp_socket import connected_udp, enlarge_receive_buffer, why_not_bound
+from switchgnn.base.udp_socket import (
+    TAKE_NOTHING,
+    attach_filter,
+    connected_udp,
+    enlarge_receive_buffer,
+    why_not_bound,
+)
 from switchgnn.host.base.errors import LinkError
 from switchgnn.host.base.pace import BURST_BYTES, TokenBucket
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
@@ -33,7 +36,6 @@ from switchgnn.host.wire.native import NativeArriving, native_frames
 
 Arriving = PlainArriving | NativeArriving
 _RECEIVE_BUFFER = 16 << 20
-# Bytes of the longest frame that a link carries.
 LARGEST_FRAME = 9216
 # Frames of a batch. More save next to nothing, and nothing is sent while they are received.
 _AT_ONCE = 64
@@ -42,7 +44,6 @@ _CANNOT_CUT = (errno.EINVAL, errno.EIO, errno.EMSGSIZE, errno.ENOPROTOOPT, errno
 _MESSAGES_AT_ONCE = 16
 _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
-_SO_ATTACH_FILTER = 26
 # TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
 _INTERACTIVE = 6
 # Seconds on the line of the frames that leave a limited link in one step.
@@ -250,10 +251,7 @@ class SocketLink(Link):
         return True
 
     def _new_arriving(self) -> Arriving:
-        """Return a receiver; native code cuts messages that arrive whole.
-
-        https://man7.org/linux/man-pages/man7/udp.7.html (UDP_GRO)
-        """
+        # Native code cuts messages that arrive whole (UDP_GRO).
         frames, descriptor = native_frames(), self._socket.fileno()
         if frames is None:
             return PlainArriving(self._socket, _AT_ONCE, LARGEST_FRAME)
@@ -265,7 +263,6 @@ class SocketLink(Link):
         return NativeArriving(frames, descriptor, _AT_ONCE, LARGEST_FRAME, cut=False)
 
     def _receive(self, seconds: float) -> bool:
-        """Receive another batch; return whether anything has arrived."""
         while True:
             try:
                 size = self._arriving.receive(seconds)
@@ -290,7 +287,6 @@ class SocketLink(Link):
 
 
 def _overtakes(frame: bytes | memoryview) -> bool:
-    """Return whether a frame is without numbers, and overtakes those with."""
     return frame[TOS_AT] >> 2 == DSCP_CONTROL
 
 
@@ -357,23 +353,6 @@ class UdpLink(SocketLink):
         return super()._send_rows(rows, first, count)
 
 
-def check_packets_fit(description: str, packet_bytes: int) -> None:
-    """Reject a link whose interface has too small an MTU; over UDP all packets fit."""
-    kind, interface, *_ = f"{description}:".split(":")
-    if kind != "eth":
-        return
-    try:
-        mtu = mtu_of(interface)
-    except OSError as error:
-        raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
-    if mtu < packet_bytes:
-        raise LinkError(
-            f"The interface {interface} has an MTU of {mtu} bytes, too small for packets of "
-            f"{packet_bytes}: ip link set {interface} mtu {packet_bytes} on all interfaces of the "
-            f"path, or use shorter packets: --mtu {mtu} between hosts, fewer --lanes to the switch."
-        )
-
-
 def open_link(description: str, *protocols: int) -> Link:
     """Open ``eth:INTERFACE[:MBIT]`` or ``udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT[:MBIT]``.
 
@@ -415,7 +394,7 @@ def _silence_kernel(protocol: int) -> socket.socket:
     # Without a listener for the protocol the kernel answers each packet with an
     # ICMP "protocol unreachable", which doubles the traffic.
     listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
-    _attach(listener, [(0x06, 0, 0, 0)])
+    attach_filter(listener, TAKE_NOTHING)
     return listener
 
 
@@ -424,11 +403,4 @@ def _attach_protocol_filter(sock: socket.socket, protocols: Sequence[int]) -> No
     # the following ones and the rejection.
     last = len(protocols)
     comparisons = [(0x15, last - index, 0, each) for index, each in enumerate(protocols)]
-    _attach(sock, [(0x30, 0, 0, 23), *comparisons, (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)])
-
-
-def _attach(sock: socket.socket, program: list[tuple[int, int, int, int]]) -> None:
-    code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
-    buffer = ctypes.create_string_buffer(code)
-    header = struct.pack("HL", len(program), ctypes.addressof(buffer))
-    sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, header)
+    attach_filter(sock, (0x30, 0, 0, 23), *comparisons, TAKE_NOTHING, (0x06, 0, 0, 0xFFFFFFFF))

@@ -63,5 +63,4 @@ def unpack_lanes(bodies: UInt8s, lanes: int, bits: int) -> Int32s:
 
 
 def _shifts(bits: int) -> UInt32s:
-    """Return uint32[P, 1]: where each part of a word begins."""
     return np.arange(_WORD_BITS - bits, -1, -bits, dtype=np.uint32)[:, np.newaxis]

@@ -227,7 +227,6 @@ def _members(
 
 
 def _load(file: IO[bytes], size: int, kind: ArrayKind) -> NDArray[Any]:
-    """Read an array of `size` bytes, its header included, if it is of that kind."""
     shape, dtype = _read_header(file)
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are refused: reading them could run code")

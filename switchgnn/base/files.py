@@ -166,7 +166,6 @@ _OWNED = stat.S_ISVTX | stat.S_IRWXU
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove the private folders of this user whose owners have ended."""
     for folder in parent.glob("switchgnn-*"):
         with suppress(OSError), _opened(folder) as opened:
             found = os.fstat(opened)

@@ -48,7 +48,6 @@ def _in_library(frame: FrameType | None) -> bool:
 
 
 def _handle(handler: Interrupt, numbers: tuple[signal.Signals, ...]) -> dict[signal.Signals, Any]:
-    """Install a handler, except for ignored signals; return the handlers before."""
     heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     return {number: signal.signal(number, handler) for number in heeded}
 

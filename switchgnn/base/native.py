@@ -85,7 +85,6 @@ def _why_not_used(folder: Path) -> str | None:
 
 @cache
 def _warn_once(sentence: str) -> None:
-    """Log a warning, once per process."""
     _LOG.warning("%s", sentence)
 
 
@@ -128,7 +127,6 @@ def sources_in(folder: Path) -> Iterator[str | bytes]:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and its missing parents for their owner alone."""
     for each in (*reversed(folder.parents), folder):
         each.mkdir(_OWNER_ONLY, exist_ok=True)
 

@@ -397,7 +397,6 @@ def _read(sock: int, name: str) -> Interface | None:
 
 
 def _ask(sock: int, what: int, name: str) -> bytes:
-    """Return the kernel's answer after the name of the interface."""
     asked = name.encode().ljust(_NAME_BYTES, b"\0").ljust(_REQUEST_BYTES, b"\0")
     return fcntl.ioctl(sock, what, asked)[_NAME_BYTES:]
 

@@ -131,7 +131,6 @@ def _fields(group: Any) -> Iterator[inspect.Parameter]:  # noqa: ANN401
 
 
 def _made(group: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Make the object of a group from the values of its options."""
     hints: Mapping[str, Any] = typing.get_type_hints(group)
     return group(
         **{

@@ -60,7 +60,6 @@ def _make_path(kind: type, value: object) -> Path:
 
 
 def _in_sentence(error: msgspec.MsgspecError) -> str:
-    """Return msgspec's message as `slots: expected int, got str`."""
     said, _, path = str(error).replace("`", "").partition(_AT)
     field = path.removeprefix("$").removeprefix(".")
     said = said if said.startswith("JSON") else said[:1].lower() + said[1:]

@@ -8,20 +8,27 @@ import ctypes
 import errno
 import socket
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER, _SO_RCVBUFFORCE = 26, 27, 33
-# Classic BPF: return 0, no byte of any packet.
-_TAKE_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
+# An instruction of classic BPF: return 0, no byte of any packet.
+TAKE_NOTHING = (0x06, 0, 0, 0)
+
+
+def attach_filter(sock: socket.socket, *program: Sequence[int]) -> None:
+    """Let a socket receive only what a program of classic BPF takes."""
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+    buffer = ctypes.create_string_buffer(code)
+    header = struct.pack("HL", len(program), ctypes.addressof(buffer))
+    sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, header)
 
 
 def connected_udp(local: tuple[str, int], peer: tuple[str, int]) -> socket.socket:
     """Return a socket between two addresses that has received nothing from others."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        program = ctypes.create_string_buffer(_TAKE_NOTHING)
-        header = struct.pack("HL", 1, ctypes.addressof(program))
-        sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, header)
+        attach_filter(sock, TAKE_NOTHING)
         sock.bind(local)
         sock.connect(peer)
         sock.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)

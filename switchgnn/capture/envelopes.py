@@ -63,7 +63,6 @@ def frames_in(captured: Captured) -> Iterator[Captured]:
 
 
 def _after_udp(captured: Captured) -> Captured:
-    """Return what follows the UDP header of a frame; nothing if it has none."""
     frame = captured.frame
     is_udp = frame[12:14] == IPV4 and frame[PROTOCOL_AT : PROTOCOL_AT + 1] == bytes([_UDP])
     begin = ETHERNET_BYTES + 4 * (frame[14] & 0xF) + _UDP_BYTES if is_udp else len(frame)

@@ -153,7 +153,6 @@ def _read_pcapng(source: CaptureStream, link: str) -> Iterator[Captured]:
 
 
 def _take_content(source: CaptureStream, order: str, size: int, left: int) -> bytes:
-    """Return what is left of a block, without its length at the end."""
     if size > _LONGEST_BLOCK:
         raise source.damage(f"a block of {size:,} bytes, more than {_LONGEST_BLOCK:,}")
     content = source.take(left, "a block")

@@ -1,13 +1,12 @@
 """Frames captured from a network interface."""
 
-import contextlib
-import ctypes
 import select
 import socket
 import struct
 import time
 from collections.abc import Iterator
 
+from switchgnn.base.udp_socket import attach_filter, enlarge_receive_buffer
 from switchgnn.capture.packet import LONGEST_FRAME, Captured, CaptureError
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.header import PROTOCOL
@@ -18,7 +17,7 @@ _BILLION = 1_000_000_000
 # Between checks that the interface still exists.
 _LOOK_SECONDS = 0.5
 # Linux constants that the module `socket` lacks.
-_SO_ATTACH_FILTER, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 26, 33, 35
+_SO_TIMESTAMPNS = 35
 _SOL_PACKET, _PACKET_STATISTICS = 263, 6
 _TIME = struct.Struct("qq")
 _STATISTICS = struct.Struct("II")
@@ -65,13 +64,9 @@ class ListeningInterface:
             raise CaptureError(f"Cannot listen at {name}: {error.strerror or error}.") from error
 
     def _prepare(self) -> None:
-        code = b"".join(struct.pack("HBBI", *instruction) for instruction in _OURS)
-        buffer = ctypes.create_string_buffer(code)
-        program = struct.pack("HL", len(_OURS), ctypes.addressof(buffer))
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+        attach_filter(self._socket, *_OURS)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        with contextlib.suppress(PermissionError):
-            self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+        enlarge_receive_buffer(self._socket, _RECEIVE_BUFFER)
         self._socket.bind((self.name, _ALL_PROTOCOLS))
         self._index = socket.if_nametoindex(self.name)
 

@@ -83,7 +83,6 @@ def examine_network(network: DescribedNetwork) -> list[Finding]:
 
 
 def _switch(switch: DescribedSwitch) -> Finding:
-    """Read the state of a switch."""
     name, use = f"switch {switch.name}", f"P4Runtime at {switch.grpc}"
     start = f"start it: switchgnn switch, or simple_switch_grpc, with P4Runtime at {switch.grpc}"
     try:
@@ -130,7 +129,6 @@ def _worker(
 
 
 def _is_here(host: str) -> bool:
-    """Tell whether this machine has an address."""
     try:
         socket.create_server((host, 0)).close()
     except OSError:

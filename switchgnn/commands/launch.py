@@ -175,7 +175,6 @@ def _children(
 
 
 def _follow(children: Sequence[Child]) -> None:
-    """Print what the processes print until all have ended with code 0."""
     with ExitStack() as stack:
         for child in children:
             stack.enter_context(child).stdin.close()

@@ -106,7 +106,6 @@ def _start() -> None:
 
 
 def _work(module: str, function: str) -> None:
-    """Take a task from standard input and do it."""
     import importlib  # noqa: PLC0415  see above
     import signal  # noqa: PLC0415
 

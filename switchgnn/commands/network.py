@@ -194,7 +194,6 @@ def check(network: NetworkFile = _USUAL) -> None:
 
 
 def _address_of(name: str) -> str:
-    """Return the address of an interface; by default that of loopback."""
     if not name:
         return "127.0.0.1"
     address = interface_named(name).ip

@@ -133,7 +133,6 @@ def _numbers(*numbers: int) -> tuple[str, ...]:
 
 
 def _beside_hosts(report: RunReport) -> str:
-    """Compare with the bytes of hosts alone, which follow from the graph."""
     ours = max(1, report.bytes_up + report.bytes_down)
     host = report.host_bytes_up + report.host_bytes_down
     partial = report.host_partial_bytes_up + report.host_partial_bytes_down
@@ -357,7 +356,6 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
 
 
 def _for_other_jobs(asked: RunCommandOptions, running: Fabric) -> str:
-    """Return the command of another job on a switch that is kept."""
     first, last, job = 1, asked.workers, ""
     if asked.spare_ports:
         first, last, job = last + 1, last + asked.spare_ports, " --job b"

@@ -83,8 +83,6 @@ class _File(logging.FileHandler):
 
 
 class _Aloud(logging.Handler):
-    """Prints on the current standard error, above a progress bar."""
-
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{printable(record.getMessage()).replace(chr(10), ' ')}\n")

@@ -61,7 +61,6 @@ def draw_plan_plots(
 
 
 def _figures(plan: Plan, graph: Graph, tell: Callable[[str], None]) -> list[tuple[str, str, Draw]]:
-    """Return the file name, the title and the drawing of each figure, with its data."""
     owner, manifest = plan.assignment, plan.manifest
     workers, seed = manifest.workers, manifest.partition.seed
     points = study_partitions(graph, workers, seed, tell)
@@ -92,7 +91,6 @@ def _figures(plan: Plan, graph: Graph, tell: Callable[[str], None]) -> list[tupl
 
 
 def _flows(plan: Plan) -> dict[str, Flow]:
-    """Return flows by legend, without empty and too large ones."""
     found = plan_flows(plan, Direction.FORWARD)
     order = plan.manifest.strategy.order
     return {

@@ -174,7 +174,6 @@ class Recorder:
         return sum(known) if known else None
 
     def _each(self, name: str) -> Float64s:
-        """Return the values with this name, float64[workers, epochs]."""
         values = [[float(event[name]) for event in events] for events in self._epochs]
         return np.array(values, dtype=np.float64)
 

@@ -196,19 +196,15 @@ class ChildLines:
 
 
 class _Silence:
-    """How long each worker has been silent, in seconds."""
-
     def __init__(self, workers: int, longest: float) -> None:
         self._longest = longest
         self._seconds = [0.0] * workers
         self._checked = time.monotonic()
 
     def ends(self, worker: int) -> None:
-        """Note an event of a worker."""
         self._seconds[worker] = 0.0
 
     def check(self, finished: Collection[int]) -> None:
-        """Count the time; raise WorkerError for workers that were silent for too long."""
         now = time.monotonic()
         # If this process was stopped, the others may have been, too.
         passed = min(now - self._checked, 2 * _LOOK_SECONDS)

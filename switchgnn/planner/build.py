@@ -43,8 +43,8 @@ from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies, check_lanes
 from switchgnn.planner.sending.bundles import make_bundles
-from switchgnn.planner.sending.order import quickest_first
 from switchgnn.planner.sending.packets import are_partial, make_packets, make_sends
+from switchgnn.planner.sending.rates import quickest_first
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -260,8 +260,6 @@ def _check_switch(context: PlanContext, *, strawman: bool) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Stages:
-    """The stages from the blocks of each direction to the plan."""
-
     strategies: ResolvedStrategies
     context: PlanContext
     program: str
@@ -277,7 +275,6 @@ class _Stages:
     tell: Progress
 
     def finish(self, weight: float) -> Plan:
-        """Make the plan for a contribution of that weight."""
         served = [self._serve(each, weight) for each in self.formed]
         self.tell("order the packets")
         ordered = [self._order(each) for each in served]
@@ -449,7 +446,6 @@ def _checked_room(blocks: str, context: PlanContext, formed: Sequence[DirectionP
 def _left_to_hosts(
     left: Left | None, boundary: BoundaryEdges, vertices: int, wanted: Sequence[Direction]
 ) -> dict[Direction, Bools] | None:
-    """Return the destinations that hosts serve by direction; None where there are none."""
     if left is None:
         return None
     chosen: dict[Direction, Bools] = {}

@@ -18,7 +18,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS, room_of
-from switchgnn.planner.sending.order import Rates
+from switchgnn.planner.sending.rates import Rates
 from switchgnn.planner.strategies import (
     BLOCK_NAMES,
     BLOCK_STRATEGIES,

@@ -103,7 +103,6 @@ class _BlockNames(dict[str, object]):
     """Names of blocks: the keys of BLOCK_STRATEGIES, and KIND:LEAVES:SPINES."""
 
     def __missing__(self, name: str) -> object:
-        """Return the strategy, or raise KeyError."""
         found = find_blocks_over(name)
         if found is None:
             raise KeyError(name)

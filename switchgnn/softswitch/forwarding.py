@@ -188,7 +188,6 @@ class _RoundRobin:
         return bool(self._queues)
 
     def add(self, port: int, item: _Again) -> bool:
-        """Return False if the port's queue is full."""
         queue = self._queues.setdefault(port, deque())
         if len(queue) >= AGAIN_LIMIT:
             return False
@@ -318,7 +317,6 @@ class Forwarder:
         return {v.name: state[v.name] if v in listed else 0 for v in self._lowered.kept}
 
     def _cloned(self, field_list: int, state: Values, original: Values) -> Values:
-        """Return the state of a clone: that of its packet, with the listed metadata."""
         lost = {each.name for each in self._lowered.metadata}
         cloned = {name: value for name, value in state.items() if name not in lost}
         listed = self._lowered.lists[field_list]

@@ -115,7 +115,6 @@ class Checkpoint:
             raise TrainingError(problem)
 
     def _written(self, progress: TrainingProgress) -> str:
-        """Write the file; return an error message or an empty text."""
         facts = asdict(_CheckpointFacts(FORMAT, VERSION, progress, dict(self._trained)))
         tensors = {_FACTS: torch.tensor([*json.dumps(facts).encode()], dtype=torch.uint8)}
         tensors |= {_weights(name): value for name, value in self._model.state_dict().items()}

@@ -87,7 +87,6 @@ def plan(
 
 
 def _write_job(asked: PlanOptions, workers: int) -> None:
-    """Plan and write a job for several machines."""
     job = import_training("job", "A job")
     each = asked.workers_per_machine
     leaf_spine = asked.topology.leaf_spine(job.machines_of(workers, each))
@@ -185,7 +184,6 @@ def _graph_of(folder: Path) -> str:
 
 
 def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
-    """Check a plan for a graph; by default the one that its manifest names."""
     name = graph if graph is not None else _graph_of(folder)
     steps = Steps()
     with steps:

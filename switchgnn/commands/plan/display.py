@@ -331,7 +331,6 @@ def _sorted(ways: dict[str, TransportCost]) -> list[tuple[str, TransportCost]]:
 
 
 def _short(number: int) -> str:
-    """Return a number that leaves room for the other columns."""
     return f"{number:,}" if number < _MEGA else f"{number / _MEGA:,.1f} M"
 
 

@@ -327,7 +327,6 @@ def _report(
 def _paper_packets(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, direction: Direction
 ) -> PacketCounts | None:
-    """Return the packets of the paper's plan: METIS, MLGP, all sources multicast."""
     manifest = plan.manifest
     context = PlanContext(manifest.workers, manifest.slots, lanes=manifest.lanes)
     if len(boundary) > _COMPARED_EDGES or context.room < MIN_SLOTS:

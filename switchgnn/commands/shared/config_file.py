@@ -56,7 +56,6 @@ ConfigOption = Annotated[
 
 
 def _options(context: typer.Context) -> dict[str, TyperOption]:
-    """Return the options of the command, by their names without dashes."""
     return {
         name.removeprefix("--"): option
         for option in context.command.params

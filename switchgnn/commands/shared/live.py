@@ -70,7 +70,6 @@ class LiveOptions:
 
 @contextmanager
 def _outcome_on(board: Board) -> Iterator[None]:
-    """Show how the block ends."""
     try:
         yield
     except (KeyboardInterrupt, typer.Exit) as leaving:

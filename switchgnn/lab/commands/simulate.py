@@ -307,7 +307,6 @@ class SimulateCommandOptions:
         return NetworkOptions(**given, background_seed=self.seed)
 
     def _leaf_spine(self) -> LeafSpineOptions | None:
-        """Return the leaf-spine that is asked for; None: a star."""
         given = {
             name: getattr(self, name)
             for name in ("leaves", "spines", "completion")

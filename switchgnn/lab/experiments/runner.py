@@ -157,7 +157,6 @@ class _ProcessTeam:
         self._lock, self._over = threading.Lock(), False
 
     def simulate(self, group: Sequence[SimulationPoint]) -> None:
-        """Simulate the points in a process, one after another."""
         left, began = list(group), time.monotonic()
         with TemporaryFile("w+", dir=self._work) as asked, TemporaryFile("w+") as said:
             asked.writelines(json.dumps(asdict(point)) + "\n" for point in group)
@@ -192,7 +191,6 @@ class _ProcessTeam:
         return process
 
     def stop(self) -> None:
-        """End the processes that still run, with all that they have started."""
         with self._lock:
             self._over = True
         for process in self._running:

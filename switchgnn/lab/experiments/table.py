@@ -108,7 +108,6 @@ def _row(figure: Figure, claim: Claim, cells: Sequence[Cell], results: Results) 
 def _largest(
     claim: Claim, cells: Sequence[Cell], results: Results
 ) -> tuple[list[Cell], Spread] | None:
-    """Return the cells of the grid's point where our number is largest."""
     points: dict[object, list[Cell]] = {}
     for cell in select(cells, claim.where):
         point = tuple(getattr(cell, name) for name in AXES)

@@ -141,7 +141,6 @@ class SimulateReport:
         }
 
     def _leaf_spine(self) -> dict[str, Any]:
-        """Return the keys that only a leaf-spine has."""
         network, inside = self.options.leaf_spine, self.run.inside
         if network is None or inside is None:
             return {}
@@ -154,7 +153,6 @@ class SimulateReport:
         }
 
     def _switch(self) -> dict[str, Any]:
-        """Return the keys that only a switch with limits has."""
         switch, memory = self.options.switch, self.subject.memory
         if switch == UNLIMITED and memory is None:
             return {}

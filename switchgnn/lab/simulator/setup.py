@@ -213,7 +213,6 @@ def plan_setup(
 
 
 def _results_of(plan: Plan) -> slice:
-    """Return where the results of the forward blocks are."""
     record = plan.manifest.direction(_FORWARD)
     ends = [record.first_block, record.last_block + 1]
     return slice(*np.searchsorted(plan.switch.result_block, ends).tolist())
@@ -232,7 +231,6 @@ class _SumRows:
         self._order = np.argsort(self._keys)
 
     def of(self, block: Integers, vertex: Integers) -> UInt32s:
-        """Return the row numbers of these destinations."""
         at = np.searchsorted(self._keys, _key(block, vertex), sorter=self._order)
         return self._order[at].astype(np.uint32)
 
@@ -302,7 +300,6 @@ def _groups_of_blocks(plan: Plan) -> Iterator[Plan]:
 
 
 def _with_blocks(switch: SwitchPart, first: int, last: int) -> SwitchPart:
-    """Return the entries and results of the blocks from the first to the last."""
     kept = {}
     for kind in ("entry", "result"):
         low, high = np.searchsorted(getattr(switch, f"{kind}_block"), [first, last + 1]).tolist()
@@ -312,7 +309,6 @@ def _with_blocks(switch: SwitchPart, first: int, last: int) -> SwitchPart:
 
 
 def _joined(passes: Sequence[_Passes]) -> _Passes:
-    """Concatenate the passes of consecutive blocks."""
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))
     begins = [each.indptr[:-1] + base for each, base in zip(passes, bases[:-1], strict=True)]
     return _Passes(
@@ -323,7 +319,6 @@ def _joined(passes: Sequence[_Passes]) -> _Passes:
 
 
 def _passes(plan: Plan, rows: _SumRows) -> _Passes:
-    """Return the passes of the plan's switch."""
     switch, span = plan.switch, entries_of(plan, _FORWARD)
     numbers = SlotNumbers(plan, _FORWARD)
     row_of = _rows_of_slots(plan, numbers, rows)
@@ -346,7 +341,6 @@ def _passes(plan: Plan, rows: _SumRows) -> _Passes:
 
 
 def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
-    """Return the row of each slot, by its number."""
     switch, inside = plan.switch, _results_of(plan)
     block = switch.result_block[inside]
     row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)

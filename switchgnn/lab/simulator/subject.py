@@ -138,7 +138,6 @@ def _check_request(system: str, options: SimulateOptions) -> None:
 
 
 def _check_links(options: SimulateOptions, workers: int) -> None:
-    """Check that the switches have ports for all links."""
     attached = most_attached(options.attached(workers), workers)
     options.switch.check_attached(attached, options.network.bandwidth)
 
@@ -209,7 +208,6 @@ def _hosts_alone(
 def _alone_on(
     plan: Plan, graph: Graph | None, system: str, choose: EdgeChoice, options: SimulateOptions
 ) -> SimulatedSystem:
-    """Return hosts alone on the partition of a plan."""
     found = _between_hosts(plan, graph, choose)
     return _alone(system, plan.manifest.graph, plan.assignment, found, options)
 
@@ -292,7 +290,6 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
 
 
 def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> SimulatedSystem:
-    """Return the plan, or what hosts send alone, whichever is predicted to be faster."""
     if made.chosen in _SENT_BY:
         subject = _alone_on(made.plan, graph, AUTO, _SENT_BY[made.chosen], options)
     else:
@@ -344,13 +341,11 @@ def planned_subject(
 
 
 def _rows_left(plan: Plan, graph: Graph) -> PairRows:
-    """Count the rows that hosts exchange for the destinations that a plan leaves to them."""
     edges = left_edges(plan, graph, Direction.FORWARD)
     return count_rows(edges, plan.manifest.workers, fewest_rows)
 
 
 def _additions(plan: Plan) -> float:
-    """Return `SimulatedSystem.additions` of a plan."""
     manifest = plan.manifest
     forward = manifest.direction(Direction.FORWARD)
     ends = [forward.first_block - 1, forward.last_block]

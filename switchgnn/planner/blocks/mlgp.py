@@ -62,7 +62,6 @@ def _cut_level(source: Int32s, destination: Int32s, slots: int, seed: int) -> In
 
 
 def _move_surplus(part: Int32s, parts: int, slots: int, indptr: Int64s, indices: Int32s) -> Int32s:
-    """Bring every part down to `slots` vertices, which move to parts with room nearby."""
     part = part.copy()
     room = slots - np.bincount(part, minlength=parts)
     if room.min() >= 0:

@@ -1,4 +1,4 @@
-"""The checker: does a plan serve every boundary edge exactly once?
+"""The checker: does a plan serve every boundary edge exactly once? And the sums that are right.
 
 The reader of plans has checked digests, and the shapes and ranges of all arrays. The checker
 follows docs/plans.md: it compares the tables of the switch with the lists of the workers, and both
@@ -8,11 +8,12 @@ shares with the planner's stages only the count of slots over leaves and spines.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from switchgnn.base.array_types import Bools, Int64s, Integers
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers
 from switchgnn.planner.base.arrays import ranges, rank_in_group, starts_group
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.errors import PlannerError
@@ -96,7 +97,6 @@ def check_plan(source: str | Path | Plan, graph: Graph | None = None) -> Checked
 
 
 def _check_owners(plan: Plan) -> None:
-    """Check that the switch and the workers agree with the assignment."""
     ids, assignment = plan.switch.source_vertex, plan.assignment
     plain = ids[ids < FIRST_RESERVED_ID]
     _require(np.all(plain < len(assignment)), "A source is no vertex of the graph.")
@@ -110,7 +110,6 @@ def _check_owners(plan: Plan) -> None:
 
 
 def _check_results(plan: Plan) -> None:
-    """Check the slots of all sums, unless the switch hands them out."""
     switch, manifest = plan.switch, plan.manifest
     block, bank, slot = switch.result_block, switch.result_bank, switch.result_slot
     ascending = np.all(np.diff(slot_key(block, bank, slot)) > 0)
@@ -129,7 +128,6 @@ def _check_results(plan: Plan) -> None:
 
 
 def _check_entries(plan: Plan) -> _Additions:
-    """Check the entries of each packet, and what they add to the results."""
     switch, rows = plan.switch, plan.manifest.rows
     source, count, used = switch.entry_source, switch.entry_count, switch.entry_expected > 0
     key = (switch.entry_block.astype(np.int64) << 32) | source
@@ -281,7 +279,6 @@ def _check_same(served: _Edges, expected: _Edges) -> None:
 
 
 def _check_directions(plan: Plan, expected: _Edges, graph: Graph | None) -> None:
-    """Check the blocks, the edges and the prediction of each direction."""
     _check_ranges(plan)
     _check_left(plan)
     served = {
@@ -311,7 +308,6 @@ def _check_directions(plan: Plan, expected: _Edges, graph: Graph | None) -> None
 
 
 def _check_leaves_and_spines(plan: Plan, expected: _Edges) -> None:
-    """Check the slots of each switch, if the blocks are for leaves and spines."""
     over = find_blocks_over(plan.manifest.strategy.blocks)
     if over is None:
         return
@@ -431,14 +427,46 @@ def _require(holds: bool | np.bool_, problem: str) -> None:
 
 
 def _refuse_any(wrong: Integers, problem: str) -> None:
-    """Refuse the first of what is wrong, if anything is; {} stands for it."""
     if len(wrong):
         raise PlannerError(problem.format(wrong[0]))
 
 
 def _check_each(switch: SwitchPart, entry: Int64s, right: Bools, problem: str) -> None:
-    """Refuse the first entry for which something is not right, if there is one."""
     if not np.all(right):
         at = entry[np.argmin(right)]
         source, block = switch.entry_source[at], switch.entry_block[at]
         raise PlannerError(f"Source {source} of block {block} {problem}.")
+
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+def reference_sums(
+    graph: Graph,
+    assignment: Int32s,
+    features: NDArray[Number],
+    direction: Direction = Direction.FORWARD,
+) -> NDArray[Number]:
+    """Sum for each vertex the features of its neighbours on other workers.
+
+    One sparse matrix product over the whole graph, as an oracle without code of the planner.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        features: int64[V, F] or float64[V, F].
+        direction: FORWARD sums in-neighbours, BACKWARD out-neighbours.
+
+    Returns:
+        The same shape and type as `features`.
+    """
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    rows = np.repeat(assignment, np.diff(graph.indptr))
+    crosses = (rows != assignment[graph.indices]).astype(features.dtype)
+    shape = (len(assignment), len(assignment))
+    remote = csr_matrix((crosses, graph.indices, graph.indptr), shape=shape)
+    sums: NDArray[Number] = (
+        remote.T @ features if direction is Direction.FORWARD else remote @ features
+    )
+    return sums

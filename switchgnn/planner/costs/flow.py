@@ -233,7 +233,6 @@ def turns_of(sent: PacketArrivals) -> Int64s:
 
 
 def _by_turns(sent: PacketArrivals) -> PacketArrivals:
-    """Sort packets by arrival, given in each worker's sending order."""
     return sent.taken(np.lexsort((sent.worker, turns_of(sent), sent.block)))
 
 

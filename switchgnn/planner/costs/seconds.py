@@ -152,7 +152,6 @@ def packed_frames(rows: Int64s, width: int, mtu: int) -> tuple[Int64s, Int64s]:
 
 
 def _packed_frame_bytes(mtu: int) -> int:
-    """Return the bytes of a full frame between hosts."""
     room = mtu + _ETHERNET_BYTES - _HEADERS_BYTES
     return _HEADERS_BYTES + room - room % _NUMBER_BYTES
 

@@ -177,7 +177,6 @@ def _graph_of(
 
 
 def _split(path: Path, arrays: _Arrays) -> NDArray[np.int8] | None:
-    """Return the codes of the masks, int8[V]; None without any."""
     masks = [arrays[name] for name in MASKS if name in arrays]
     if not masks:
         return None

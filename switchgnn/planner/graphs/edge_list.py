@@ -153,8 +153,6 @@ def read_text(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How to read a file."""
-
     skip: int  # the line that the data come after; 0: no line
     separator: str | None
     columns: tuple[int, ...]  # those of both ids, and of the weight if it is asked for
@@ -166,7 +164,6 @@ class _Layout:
 
 
 def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout:
-    """Return how to read a file."""
     lines = list(islice(_lines(text), 2))
     if not lines:
         raise PlannerError(f"{path} holds no edges.")
@@ -222,7 +219,6 @@ def _choose_columns(
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and the data of each line that has some."""
     for number, line in enumerate(io.StringIO(text), start=1):
         data = _COMMENT.sub("", line).rstrip().lstrip(" ")
         if data:

@@ -104,7 +104,6 @@ def _community_bounds(vertices: int, communities: int, rng: np.random.Generator)
 
 
 def _distinct_edges(model: _Model, edges: int, rng: np.random.Generator) -> Int64s:
-    """Draw different undirected edges, as smaller id * V + larger id, ascending."""
     keys = np.empty(0, dtype=np.int64)
     yielded = 1.0
     for _ in range(_MOST_ROUNDS):

@@ -216,8 +216,6 @@ class _Swapper:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Vertices of one worker that may go to another."""
-
     worker: int  # the holder
     vertex: Int32s  # [C]
     own: Int64s  # [C], the change of the remote count of this worker

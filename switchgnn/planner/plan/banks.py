@@ -113,7 +113,6 @@ def _choose_banks(  # noqa: PLR0917 - numba takes them by position
     banks: int,
     capacity: int,
 ) -> tuple[NDArray[np.int8], Int32s, Int32s]:
-    """Return bank and slot of each row, int64[D] in `order`, and the passes of each packet."""
     bank = np.empty(len(order), dtype=np.int8)
     slot = np.empty(len(order), dtype=np.int32)
     used = np.zeros((packets, banks), dtype=np.int32)

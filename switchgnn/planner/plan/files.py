@@ -120,7 +120,6 @@ def read_assignment(folder: str | Path) -> Int32s:
 def _read(
     folder: str | Path, manifest: Manifest, name: str, kinds: Mapping[str, ArrayKind]
 ) -> dict[str, Any]:
-    """Read a file of arrays; check its digest, and each array against its description."""
     path = Path(folder) / name
     try:
         data = read_regular(path)

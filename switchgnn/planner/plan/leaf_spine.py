@@ -122,8 +122,6 @@ def split_for_leaf_spine(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """The destinations of all blocks, and their contributions."""
-
     block: Int64s  # [D], ascending
     vertex: Int64s  # [D], ascending within a block
     worker: Int64s  # [D]
@@ -198,7 +196,6 @@ class _Leaf:
         )
 
     def partial_sums(self) -> _PartialSums:
-        """Return the partial sums that the leaf sends up."""
         up = self._sums.crosses[self._row]
         rows = self._row[up]
         return _PartialSums(np.full(len(rows), self.number), rows, self._placement.expected[up])
@@ -343,7 +340,6 @@ def check_one_switch(plan: Plan) -> None:
 
 
 def _check_room(plan: Plan, switch: str, block: Integers) -> None:
-    """Check the slots of a switch, given the blocks of its sums."""
     fullest, room = int(np.bincount(block).max(initial=0)), plan.manifest.room
     if fullest > room:
         raise PlannerError(

@@ -22,7 +22,6 @@ def _all_ones(low: int, high: int) -> int:
 
 
 def _made(op: str, bounds: Iterable[int], *args: Expr, ones: int = -1) -> Expr:
-    """Return an expression with the range of these values; a known one is a constant."""
     values = list(bounds)
     low, high = min(values), max(values)
     if low == high:

@@ -147,8 +147,6 @@ def _control(
 
 
 class _Table:
-    """Checks a table with its default entry and its constant entries."""
-
     def __init__(
         self,
         item: bmv2.JsonTable,

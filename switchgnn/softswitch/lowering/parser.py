@@ -17,7 +17,6 @@ from switchgnn.softswitch.lowering.structure import Structurer, lower_graph
 
 
 def _packet_bytes(offset: ir.Expr, size: int) -> ir.Expr:
-    """Return bytes of the packet as a number."""
     most = (1 << 8 * size) - 1
     return ir.Expr("wire", 0, most, (offset, constant(size)), most)
 

@@ -68,8 +68,6 @@ def lower_program(program: LoadedProgram) -> LoweredProgram:
 
 
 class _Bodies:
-    """The functions as lowered with one choice of codecs, and the variables that they use."""
-
     def __init__(self, layout: FieldLayout, codecs: Mapping[str, Codec]) -> None:
         program = layout.program
         self.parser = FunctionContext(layout, INGRESS)
@@ -95,7 +93,6 @@ class _Bodies:
 
 
 def _verify(ctx: FunctionContext) -> None:
-    """Set ``standard_metadata.checksum_error`` if any verified checksum is wrong."""
     checksums = [checksum for checksum in ctx.layout.program.checksums if checksum.verify]
     if not checksums:
         return

@@ -82,11 +82,9 @@ class _Nested:
         self._emitted = 0
 
     def join(self, node: str) -> str | None:
-        """Return the node at which the branches of a node meet, or None for the end."""
         return self._joins[node]
 
     def region(self, start: str | None, stop: str | None) -> None:
-        """Lower the nodes from ``start`` up to, and without, ``stop``."""
         node = start
         while node is not None and node != stop:
             self._emitted += 1

@@ -176,7 +176,6 @@ class NativeLoop:
             self._switch.call("switch_leave")
 
     def _hand_over(self) -> None:
-        """Send packet-ins until the engine stops."""
         room = create_string_buffer(_NOTICE_ROOM)
         while (length := self._switch.wait("switch_notice", room, _NOTICE_ROOM)) >= 0:
             try:

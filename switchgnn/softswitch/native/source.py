@@ -229,7 +229,6 @@ class _Writer:
         return "\n".join([*head, *ranges, *lines, ""])
 
     def _headers(self) -> frozenset[ir.Variable]:
-        """Return the variables of headers, if packets stay parsed until one changes."""
         changeable = set(self._lowered.state) - self._lowered.metadata
         return frozenset(changeable if self._lowered.stays_parsed else ())
 

@@ -80,7 +80,6 @@ class _NativeTable(EntryTable):
         )
 
     def entry(self, record: bytes) -> Entry:
-        """Return the entry in a record, without its metadata."""
         counts = (
             list(_COUNTS.unpack_from(record, self._key_bytes))
             if self._shape.table.with_counters
@@ -156,8 +155,6 @@ class _NativeTable(EntryTable):
 
 
 class _Rows:
-    """A copy of all records of a table."""
-
     def __init__(self, table: _NativeTable) -> None:
         self._table = table
         self.notes = dict(table.notes)

@@ -375,7 +375,6 @@ def socket_path(address: str) -> Path | None:
 
 
 def _check_unused(path: Path) -> None:
-    """Refuse a socket in use, which gRPC would replace."""
     with socket.socket(socket.AF_UNIX) as sock:
         if sock.connect_ex(os.fspath(path)) == 0:
             raise GrpcAddressError(

@@ -260,7 +260,6 @@ class GradientSums:
 
 
 def _same(sums: list[float]) -> bool:
-    """Return whether all workers had the same digest, by the sums of all."""
     workers, half = sums[0], len(sums) // 2 + 1
     pairs = zip(sums[1:half], sums[half:], strict=True)
     return all(total * total == workers * squares for total, squares in pairs)

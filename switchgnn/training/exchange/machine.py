@@ -152,7 +152,6 @@ class Machine:
                 peer.send(word.encode()[:_MOST_BYTES])
 
     def _hear(self, worker: int) -> str:
-        """Return the next word of another process, but no signs of life."""
         peer, heard = self._peers[worker], _WAITING
         while heard == _WAITING:
             try:

@@ -180,7 +180,6 @@ class SwitchAllReduce:
             return failed
 
     def _later(self, work: PendingWork, fill: Callable[[], None]) -> None:
-        """Finish outside the thread that receives from the switch."""
         try:
             self._pool.submit(work.finish, fill)
         except RuntimeError:

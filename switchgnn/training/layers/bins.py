@@ -172,7 +172,6 @@ class _OneRound:
         self._needs: dict[int, NDArray[np.int64]] = {}
 
     def feed(self, rows: Tensor, span: slice) -> None:
-        """Send a bin's rows, or keep them until those of all bins are there."""
         values = np.ascontiguousarray(rows.detach().numpy(), dtype=np.float32)
         if self._stream is None:
             self._stream = self._remote.begin(values.shape[1], self._direction)
@@ -184,7 +183,6 @@ class _OneRound:
             self._held.clear()
 
     def first(self, spans: Sequence[slice]) -> int:
-        """Wait until the remote rows of one of several bins are there; return its index."""
         stream = self._begun
         if not self._remote.options.inter:
             # Without the inter-layer pipeline every bin waits for the rows of all.
@@ -255,8 +253,6 @@ def _check(model: nn.Module) -> BasicGNN:
 
 @dataclass(frozen=True, eq=False)
 class _Bin:
-    """One bin of a layer, and its sums over the neighbours on this worker."""
-
     span: slice
     local: NeighbourSum
 
@@ -292,11 +288,9 @@ class _Pieces:
         return torch.cat(inputs), torch.cat(rows)
 
     def first(self, bins: list[_Bin]) -> int:
-        """Wait until one of several bins is ready; return its index."""
         return 0 if self.kept is not None else self._there.first([each.span for each in bins])
 
     def sums(self, each: _Bin, rows: Tensor) -> Tensor:
-        """Return a bin's sums over all neighbours."""
         if self.kept is not None:
             return self.kept[each.span]
         sums = each.local(rows) + self._there.sums(each.span)
@@ -361,7 +355,6 @@ class _Binned:
         return pieces
 
     def _finish(self, number: int, pieces: _Pieces) -> _Pieces:
-        """Finish a layer, each bin as soon as possible, and send the next layer's rows."""
         layer, bins = self._layers[number], list(self._bins[number])
         last = number == len(self._layers) - 1
         inputs, rows = pieces.whole()

@@ -153,8 +153,6 @@ class _CallError(Exception):
 
 
 class _End:
-    """The transport of a part, which meets the other part in a pair of queues."""
-
     def __init__(
         self, mine: "SimpleQueue[Any]", other: "SimpleQueue[Any]", *edges: NDArray[np.float32]
     ) -> None:
@@ -253,7 +251,6 @@ class _Trial:
         _vary(self._model, 0.2)
 
     def _first_call(self, features: int) -> tuple[Callable[..., object], Tensor]:
-        """Return how the model can be called, and with which features."""
         widths, errors = [features], []
         calls = [call for each in frameworks(self._model) for call in each.calls]
         if self._whole[1] is not None:
@@ -291,7 +288,6 @@ class _Trial:
         raise _CallError(f"a copy of it raised {first_line(errors[0])}")
 
     def difference(self) -> str | None:
-        """Return what differs between the parts and the whole, or None."""
         runs = _in_threads(self._run_whole)
         try:
             runs += _in_threads(self._run_part)
@@ -333,7 +329,6 @@ class _Trial:
             end.leave()
 
     def _run(self, model: nn.Module, x: Tensor, edges: _Edges, rows: Tensor) -> list[_Found]:
-        """Return what is found in each call."""
         found: _Found = {}
         runs: list[_Found] = []
         _watch(model, lambda words, values: _note(found, "seen", words, values))
@@ -388,7 +383,6 @@ def _vary(model: nn.Module, share: float) -> None:
 
 
 def _watch(model: nn.Module, note: Callable[[str, object], object]) -> None:
-    """Note the inputs and outputs of the modules of a model, when they return."""
     inside: tuple[str, ...] = ()
     known = frameworks(model)
     for name, module in model.named_modules():

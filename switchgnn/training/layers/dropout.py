@@ -99,7 +99,6 @@ class Draws:
         return kept
 
     def _call(self) -> NDArray[np.uint64]:
-        """Return the offset of this call, uint64[1]."""
         seed = np.full(1, self._seed % (1 << 64), dtype=np.uint64)
         of_epoch = _mix(seed * _WEYL + np.uint64(self.epoch))
         return _mix(of_epoch * _WEYL + np.uint64(self._number))
@@ -190,7 +189,6 @@ def _mix_signed(values: Tensor) -> Tensor:
 
 
 def _shifted(values: Tensor, bits: int) -> Tensor:
-    """Shift to the right without the sign."""
     return (values >> bits) & ((1 << (64 - bits)) - 1)
 
 

@@ -118,7 +118,6 @@ class _Request:
     exchange: Exchange
 
     def fetch(self, h: Tensor) -> Tensor:
-        """Return the rows that come from all workers."""
         wanted = h.index_select(0, self.rows.to(h.device)).cpu()
         return self.exchange(wanted, self.give, self.take).to(h.device)
 
