@@ -11,7 +11,7 @@ from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.check import slots_per_bank
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
 from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots
-from switchgnn.controller.controls.job import Job
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.p4runtime.layout import Layout
@@ -111,7 +111,7 @@ def admit(
     own = next((each for each in present if each.name == request.name), None)
     shared = _shared(request, plan, layout, present, address)
     wanted = Place(
-        job=own.job if own else _free_number(others, Job(layout).max_jobs, request.name, address),
+        job=own.job if own else _free_number(others, Jobs(layout).max_jobs, request.name, address),
         name=request.name,
         since=request.since,
         ports=tuple(sorted(ports)),

@@ -50,20 +50,6 @@ class SwitchContents:
         groups = {number: self.groups[number] for number in numbers}
         return SwitchContents(rows, self.defaults, groups)
 
-    def only(self, places: Sequence[Place]) -> "SwitchContents":
-        """Return the contents of some jobs, without what a job left that was half installed."""
-
-        def those(rows: Rows) -> Rows:
-            none = np.zeros(len(rows), np.bool_)
-            return rows.select(np.any([none, *(belongs(rows, each) for each in places)], axis=0))
-
-        own = set().union(*(groups_of(self.groups, place) for place in places))
-        return SwitchContents(
-            {name: those(rows) for name, rows in self.rows.items()},
-            self.defaults,
-            {number: self.groups[number] for number in own},
-        )
-
     def beside(self, others: "SwitchContents") -> "SwitchContents":
         """Return these contents and those of other jobs; defaults are these."""
         rows = {

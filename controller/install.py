@@ -35,7 +35,7 @@ from switchgnn.controller.controls.congestion import (
     Congestion,
     marking,
 )
-from switchgnn.controller.controls.job import Job
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.loop import multicast_groups
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
@@ -61,7 +61,7 @@ def desired_state(
 ) -> SwitchContents:
     """Return what a job adds to a switch for a plan, without a session; see ``install_each``."""
     tables = [control(layout).rows(plan, network, place) for control in KEYED]
-    tables.append(Job(layout).encode(place))
+    tables.append(Jobs(layout).encode(place))
     marked = marking(ecn_threshold, queue, plan.sums_at_once)
     ports = [*plan.ports(network), *place.loop_ports]
     tables.append(Congestion(layout).encode(marked, ports))
@@ -85,7 +85,7 @@ def with_session(
     return replace(
         state,
         rows={**state.rows, Session.name: Session(layout).encode(job, entry)},
-        defaults={**state.defaults, Job.name: Job(layout).encode_newest(number)},
+        defaults={**state.defaults, Jobs.name: Jobs(layout).encode_newest(number)},
     )
 
 

@@ -13,7 +13,7 @@ from switchgnn.controller.change import (
     read_state,
 )
 from switchgnn.controller.controls.banks import shared_slots
-from switchgnn.controller.controls.job import Job, WorkerPorts
+from switchgnn.controller.controls.job import Jobs, WorkerPorts
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.target import verify
@@ -72,7 +72,7 @@ def remove_job(
 def _places(client: P4RuntimeClient, state: SwitchContents) -> list[Place]:
     layout = client.get_layout()
     shared = shared_slots(layout, state.defaults)
-    return Job(layout).decode(state.rows[Job.name], state.rows[WorkerPorts.name], shared)
+    return Jobs(layout).decode(state.rows[Jobs.name], state.rows[WorkerPorts.name], shared)
 
 
 def _refuse_running(client: P4RuntimeClient, before: Counters, place: Place) -> None:

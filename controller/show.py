@@ -8,7 +8,7 @@ from switchgnn.controller.base.errors import ControllerError
 from switchgnn.controller.base.place import Place
 from switchgnn.controller.controls import ENTRIES
 from switchgnn.controller.controls.congestion import Congestion, Marking
-from switchgnn.controller.controls.job import Job
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import SessionEntry
 from switchgnn.controller.counters import Counters, JobCounters, read_counters
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
@@ -107,7 +107,7 @@ def show(client: P4RuntimeClient, counted: TablesInUse | None = None) -> SwitchS
     `counted`: its tables, if they are known; None: counts them, which reads them whole.
     """
     layout = client.get_layout()
-    job = Job(layout)
+    job = Jobs(layout)
     counters = read_counters(client)
     return SwitchState(
         address=client.address,

@@ -20,7 +20,7 @@ from switchgnn.controller.change import (
     read_state,
 )
 from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots, shared_slots
-from switchgnn.controller.controls.job import Job, WorkerPorts
+from switchgnn.controller.controls.job import Jobs, WorkerPorts
 from switchgnn.controller.controls.session import NO_SESSION, Session, SessionEntry
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
@@ -58,7 +58,7 @@ class SwitchInstall:
     @property
     def newest_session(self) -> int:
         """The newest session that the switch had before, of any job."""
-        return Job(self._layout).newest(self._before.defaults[Job.name])
+        return Jobs(self._layout).newest(self._before.defaults[Jobs.name])
 
     @property
     def max_session(self) -> int:
@@ -70,7 +70,7 @@ class SwitchInstall:
         """The jobs that the switch had before."""
         rows = self._before.rows
         shared = shared_slots(self._layout, self._before.defaults)
-        return Job(self._layout).decode(rows[Job.name], rows[WorkerPorts.name], shared)
+        return Jobs(self._layout).decode(rows[Jobs.name], rows[WorkerPorts.name], shared)
 
     def others(self, name: str) -> SwitchContents:
         """Return what the switch's jobs but one had before."""
@@ -281,7 +281,7 @@ def served_jobs(client: P4RuntimeClient) -> list[tuple[Place, SessionEntry]]:
 
 def read_jobs(client: P4RuntimeClient, layout: Layout) -> list[tuple[Place, SessionEntry]]:
     """Return the jobs of an open switch that runs SwitchGNN's program, by number."""
-    job, session = Job(layout), Session(layout)
+    job, session = Jobs(layout), Session(layout)
     workers = client.read_rows(layout.table("worker"))
     sessions = session.decode(client.read_rows(session.table))
     shared = None

@@ -21,7 +21,7 @@ from switchgnn.controller.base.errors import (
 )
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.change import InstallReport, SwitchContents, read_state
-from switchgnn.controller.controls.job import Job, WorkerPorts
+from switchgnn.controller.controls.job import Jobs, WorkerPorts
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
@@ -215,7 +215,7 @@ class _Watcher:
         except BaseException:
             target.go_back()
             raise
-        jobs = Job(_layout(self.program)).decode(kept.rows[Job.name], kept.rows[WorkerPorts.name])
+        jobs = Jobs(_layout(self.program)).decode(kept.rows[Jobs.name], kept.rows[WorkerPorts.name])
         names = ", ".join(place.name for place in jobs)
         self._tell(
             WatchEventKind.INSTALLED,
@@ -230,7 +230,7 @@ class _Watcher:
         if client.get_pipeline_cookie() != program_cookie(self.program):
             return False
         client.layout = layout
-        kept, job, session = self._kept.get(client.address), Job(layout), Session(layout)
+        kept, job, session = self._kept.get(client.address), Jobs(layout), Session(layout)
         if not job.newest(client.read_default(job.table)):
             return False
         sessions = session.decode(client.read_rows(session.table))
@@ -256,7 +256,7 @@ class _Watcher:
         """Return the number of a job's plan at the last look; 0: none."""
         rows, layout = self._kept[address].rows, _layout(self.program)
         sessions = Session(layout).decode(rows[Session.name])
-        places = Job(layout).decode(rows[Job.name], rows[WorkerPorts.name])
+        places = Jobs(layout).decode(rows[Jobs.name], rows[WorkerPorts.name])
         own = [
             sessions[each.job].plan for each in places if each.name == job and each.job in sessions
         ]

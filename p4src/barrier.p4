@@ -16,7 +16,7 @@
 // A restarted switch does not know its window, nor does a spine that no barrier passes. The
 // controller sets `any_tag` there: until a barrier is complete, every tag is accepted. A leaf accepts
 // them until the session ends, and the spine judges: a late copy of an old `done` brings an old ADVANCE.
-// Must be applied on the first pass only, after Job and Session.
+// Must be applied on the first pass only, after Jobs and Session.
 control TagWindow(in headers_t hdr, inout metadata_t meta)
             (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
     apply {
@@ -41,7 +41,7 @@ control TagWindow(in headers_t hdr, inout metadata_t meta)
 // switch has seen its sources under these tags. So each process sends a random number, its
 // incarnation, in every `done`, and a new one may only join at the start of a later round than the
 // latest of the one before, which its last `done` may have announced (Echo).
-// Must be applied to a `done` of a worker, after Job and Session, not to one of a leaf.
+// Must be applied to a `done` of a worker, after Jobs and Session, not to one of a leaf.
 control Incarnation(in headers_t hdr, inout metadata_t meta) {
     // session ++ round ++ number, of the latest round of the worker.
     register<bit<80>>(MAX_WORKERS) incarnation;
@@ -68,7 +68,7 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
 // maxima would use different scales. Every `done` of a later block carries the magnitude that
 // its worker knows. A switch that was restarted during the start of a round learns it from
 // there; otherwise it must be the same. A leaf asks the switch above, which knows all workers.
-// Must be applied to an admitted `done`, after Job and Session.
+// Must be applied to an admitted `done`, after Jobs and Session.
 control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
     register<round_t>(JOB_CELLS) newest_round;
     register<bit<64>>(JOB_CELLS) largest;  // magnitude ++ worker
@@ -105,7 +105,7 @@ control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
 
 // Signs of life. Each worker flips a bit, its heartbeat, and sends it in every `done`. The switch
 // sends the latest bits to waiting workers: one whose bit changes is alive, however slow it is.
-// Must be applied to an admitted `done`, after Job.
+// Must be applied to an admitted `done`, after Jobs.
 control Heartbeat(in headers_t hdr, inout metadata_t meta) {
     register<worker_set_t>(JOB_CELLS) heartbeats;
 

@@ -27,7 +27,7 @@ control SwitchIngress(inout headers_t hdr,
     register<tag_t>(JOB_CELLS * MAX_POOLS) feature_tag;
 
     WorkerPorts() worker;
-    Job()       job;
+    Jobs()      job;
     Session()   session;
     Tier()      tier;
     Admission() admission;

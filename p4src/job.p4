@@ -40,7 +40,7 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
 }
 
 // Must be applied on the first pass only, after WorkerPorts.
-control Job(in headers_t hdr, inout metadata_t meta) {
+control Jobs(in headers_t hdr, inout metadata_t meta) {
     // Where the job's ranges of slots in each bank, sources and workers begin, and its blocks, of which
     // number 0 is that of barriers. A number beyond the last one is a block that no entry has. The
     // controller remembers the rest: the name, when the job came, and the length of the ranges.

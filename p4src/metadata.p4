@@ -72,7 +72,7 @@ struct own_t {
 struct metadata_t {
     loop_t       loop;
     outcome_t    outcome;
-    // Job
+    // Jobs
     own_t        own;
     // Session
     bit<16>      session;

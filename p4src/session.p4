@@ -81,7 +81,7 @@ control Tier(inout metadata_t meta) {
 // after a VLAN tag, which a host's kernel removes, would be forwarded like ordinary traffic, and a
 // host might take it for one of the switch. A packet of another session is left over from an
 // earlier install, or its worker does not know of this one yet; Barrier answers the latter.
-// Must be applied on the first pass only, after Job and Session.
+// Must be applied on the first pass only, after Jobs and Session.
 control Admission(in headers_t hdr,
                   inout metadata_t meta,
                   in standard_metadata_t standard_metadata) {

@@ -4,7 +4,7 @@ from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
-from switchgnn.controller.controls.job import Job, WorkerPorts
+from switchgnn.controller.controls.job import Jobs, WorkerPorts
 from switchgnn.controller.controls.loop import Result
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, Tier
@@ -22,5 +22,5 @@ KEYED: tuple[type[Keyed], ...] = (
     Rewrite,
 )
 """The tables whose entries follow from a plan."""
-ENTRIES: tuple[type[Entries], ...] = (Job, Session, *KEYED, Congestion)
+ENTRIES: tuple[type[Entries], ...] = (Jobs, Session, *KEYED, Congestion)
 """All tables with entries."""

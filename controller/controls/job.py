@@ -22,7 +22,7 @@ ABOVE = "set_above"
 NEWEST = "set_newest"
 
 
-class Job(Entries):
+class Jobs(Entries):
     """The job table."""
 
     name, action = "job", "set_job"

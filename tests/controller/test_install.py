@@ -17,7 +17,7 @@ from switchgnn.controller.base.errors import (
     WriteRefusedError,
 )
 from switchgnn.controller.change import empty_state, read_state
-from switchgnn.controller.controls.job import Job
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.p4runtime.rows import default_update
 from switchgnn.controller.target import SwitchInstall
@@ -147,7 +147,7 @@ def test_a_cleared_switch_gets_its_program_anew(put, client, fake):
 def test_the_session_starts_over_after_the_last_number(put, client, fake, layout):
     put(PLAN)
     session = Session(layout)
-    newest = Job(layout).encode_newest(session.max_session)
+    newest = Jobs(layout).encode_newest(session.max_session)
     client.write([default_update(layout.table("job"), newest)])
     report = put(PLAN, new_session=True)
     assert report.session == 1

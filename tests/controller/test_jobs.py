@@ -26,7 +26,7 @@ from switchgnn.controller.base.errors import (
 )
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.change import read_state
-from switchgnn.controller.controls.job import Job, WorkerPorts
+from switchgnn.controller.controls.job import Jobs, WorkerPorts
 from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.install import desired_state
@@ -228,7 +228,7 @@ def test_a_switch_joins_a_session_that_is_newer_than_all_it_has_had(fake, other_
 
 def use_up(client, layout):
     """Give out the last session number."""
-    newest = Job(layout).encode_newest(Session(layout).max_session)
+    newest = Jobs(layout).encode_newest(Session(layout).max_session)
     client.write([default_update(layout.table("job"), newest)])
 
 
@@ -280,7 +280,7 @@ def test_a_program_that_serves_other_jobs_is_not_replaced(put, client, fake):
     strawman = load_strawman()
     layout = Layout.from_text(strawman.p4info)
     theirs = replace(ALONE, name="theirs")
-    rows = Job(layout).encode(theirs), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
+    rows = Jobs(layout).encode(theirs), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
     client.set_pipeline(strawman, program_cookie(strawman))
     client.write([row_update(INSERT, each.table, each.data[0]) for each in rows])
     had = snapshot(fake)

@@ -18,7 +18,7 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.base.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
 from switchgnn.controller.base.place import ALONE
-from switchgnn.controller.controls.job import Job
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.layout import Layout, parse_p4info
@@ -187,7 +187,7 @@ def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network
 def test_a_plan_of_another_program_is_not_replaced(switch, network, program):
     strawman = load_strawman()
     layout = Layout.from_text(strawman.p4info)
-    rows = Job(layout).encode(ALONE), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
+    rows = Jobs(layout).encode(ALONE), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
     with client_of(switch) as client:
         client.set_pipeline(strawman, program_cookie(strawman))
         client.write([row_update(INSERT, each.table, each.data[0]) for each in rows])
@@ -307,7 +307,7 @@ def test_a_removed_job_does_not_come_back(two_jobs, network, program):
 
 def test_a_switch_of_another_program_with_jobs_is_left_alone(two_jobs, network, program):
     strawman = load_strawman()
-    rows = Job(Layout.from_text(strawman.p4info)).encode(replace(ALONE, name="theirs"))
+    rows = Jobs(Layout.from_text(strawman.p4info)).encode(replace(ALONE, name="theirs"))
     with Watching([client_of(two_jobs.address)], network, program, None) as watching:
         watching.looks()
         # As if a controller had come and gone between two looks.

@@ -10,7 +10,7 @@ from switchgnn.controller.controls.banks import (
     BankEvents,
     reduce_slots,
 )
-from switchgnn.controller.controls.job import NAME_BYTES, Job
+from switchgnn.controller.controls.job import NAME_BYTES, Jobs
 from switchgnn.controller.controls.loop import result_group
 from switchgnn.controller.controls.outcome import COUNTER, OUTCOME_CELLS, Outcome
 from switchgnn.controller.p4runtime.layout import Layout
@@ -115,7 +115,7 @@ def test_outcomes_are_those_of_the_sources():
 def test_parts_of_jobs_are_those_of_the_sources():
     """Of counters and registers, job 0 is that of ports without a job."""
     jobs = constants("headers.p4", "bit<32>")["MAX_JOBS"]
-    assert Job(LAYOUT).max_jobs == jobs
+    assert Jobs(LAYOUT).max_jobs == jobs
     assert LAYOUT.counter(COUNTER).size == (1 + jobs) * OUTCOME_CELLS
     assert LAYOUT.counter(PASSES_COUNTER).size == (1 + jobs) * PASS_CELLS
     assert (
@@ -124,7 +124,7 @@ def test_parts_of_jobs_are_those_of_the_sources():
         > constants("headers.p4", "bit<32>")["BANKS"]
     )
     assert reduce_slots(LAYOUT) == 1 << macro("headers.p4", "REDUCE_SLOT_BITS")
-    (name,) = [each for each in Job(LAYOUT).table.action("set_job").params if each.name == "name"]
+    (name,) = [each for each in Jobs(LAYOUT).table.action("set_job").params if each.name == "name"]
     assert name.bits == 8 * NAME_BYTES
 
 

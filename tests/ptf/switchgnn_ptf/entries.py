@@ -11,7 +11,7 @@ from switchgnn.base.array_types import UInt8s
 from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.base.place import ALONE, Place
-from switchgnn.controller.controls.job import Job
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.loop import result_group
 from switchgnn.controller.controls.session import NO_SESSION, SessionEntry
 from switchgnn.controller.p4runtime.layout import Table
@@ -46,7 +46,7 @@ class Entries:
         self.place = place
         self._client = client
         self._layout = client.get_layout()
-        self._job = Job(self._layout)
+        self._job = Jobs(self._layout)
         self._pending: list[p4r.Update] = []
         self._undo: list[p4r.Update] = []
         self._sessions: dict[int, SessionEntry] = {}
