@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterator
 
 from bench.line import Goal, ResultLine
+from bench.loads.kept import KeptSwitch, job
 from bench.measure import Samples, alternate, repeat
 from bench.settings import Settings
-from bench.testbeds.kept import KeptSwitch, job
 from switchgnn.base.network import network_on
 from switchgnn.controller import DesiredStates, JobRequest, Share, SwitchPlan, install_each
 from switchgnn.controller.jobs import remove_job
