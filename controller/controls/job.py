@@ -42,7 +42,16 @@ class Jobs(Entries):
         return self.make(values, 1)
 
     def decode(self, jobs: Rows, workers: Rows, shared: int | None = None) -> list[Place]:
-        """Return the jobs in entries of this table and of the worker table, by number."""
+        """Return the jobs of a switch by number.
+
+        Args:
+            jobs: the entries of this table.
+            workers: those of the worker table.
+            shared: how many slots the jobs share; None: each has its own.
+
+        Returns:
+            The place of each job.
+        """
         params = jobs.param_columns(self.table.action(self.action))
         columns = {name: [int(each) for each in column] for name, column in params.items()}
         numbers = [int(each) for each in jobs.key_columns()["job"]]
