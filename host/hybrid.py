@@ -26,9 +26,14 @@ from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.links.split import kinds_from, split_link
-from switchgnn.host.links.transport import WorkerEnd, add_traffic, check_rows
+from switchgnn.host.links.transport import (
+    WorkerEnd,
+    add_traffic,
+    check_packets_fit,
+    check_rows,
+)
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
-from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
+from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import sum_frame_bytes
 from switchgnn.planner.graphs.boundary import boundary_edges
@@ -202,7 +207,6 @@ def open_switch(end: WorkerEnd, **listeners: Any) -> Iterator[InNetworkExchange]
 
 
 def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:
-    """Reject a schedule for other sums than those that the plan leaves to the hosts."""
     both = {Direction.FORWARD: schedule.forward, Direction.BACKWARD: schedule.backward}
     for direction, own in both.items():
         made = np.flatnonzero(own.add.sizes)

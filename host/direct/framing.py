@@ -13,16 +13,7 @@ from switchgnn.base.array_types import Int64s
 from switchgnn.host.base.congestion import SEGMENT
 from switchgnn.host.base.errors import FramingError
 from switchgnn.host.base.pace import Pace
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    ETHERNET_BYTES,
-    FEATURE_FRAME_BYTES,
-    FRAGMENT_BYTES,
-    HEADER_BYTES,
-    IPV4_BYTES,
-    LANES,
-    fragments_of,
-)
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.link import LARGEST_FRAME
 from switchgnn.planner.base.arrays import indptr_of
 
@@ -30,9 +21,14 @@ from switchgnn.planner.base.arrays import indptr_of
 FRAGMENT = "fragment"
 USUAL_MTU = 1500
 _LANE_BYTES = 4
-_HEADERS = IPV4_BYTES + HEADER_BYTES
+_HEADERS = wire.IPV4_BYTES + wire.HEADER_BYTES
 LEAST_MTU = _HEADERS + _LANE_BYTES
-LARGEST_MTU = LARGEST_FRAME - ETHERNET_BYTES
+LARGEST_MTU = LARGEST_FRAME - wire.ETHERNET_BYTES
+
+
+def fragments_of(width: int) -> int:
+    """Return how many frames of LANES a row of ``width`` elements takes."""
+    return -(-width // wire.LANES)
 
 
 @dataclass(frozen=True)
@@ -77,17 +73,17 @@ class Framing:
     def payload_bytes(self) -> int:
         """Bytes of rows in a full frame, a multiple of 4."""
         if self.mtu is None:
-            return FRAGMENT_BYTES
+            return wire.FRAGMENT_BYTES
         return (self.mtu - _HEADERS) // _LANE_BYTES * _LANE_BYTES
 
     @property
     def packet_bytes(self) -> int:
         """Bytes that an IP packet has at most, for which links must have room."""
-        return _HEADERS + FRAGMENT_BYTES if self.mtu is None else self.mtu
+        return _HEADERS + wire.FRAGMENT_BYTES if self.mtu is None else self.mtu
 
     def lanes(self, width: int) -> int:
         """Return how many numbers a row of ``width`` takes on the wire."""
-        return width if self.packed else fragments_of(width) * LANES
+        return width if self.packed else fragments_of(width) * wire.LANES
 
     def frames(self, rows: Int64s, width: int) -> Int64s:
         """Return how many frames some numbers of rows take, each in a run of its own."""
@@ -95,7 +91,7 @@ class Framing:
 
     def frame_bytes(self, rows: Int64s, width: int) -> Int64s:
         """Return the bytes of these frames, headers and Ethernet included."""
-        return BODY_AT * self.frames(rows, width) + self._run_bytes(rows, width)
+        return wire.BODY_AT * self.frames(rows, width) + self._run_bytes(rows, width)
 
     def paced(self, pace: Pace) -> Pace:
         """Return a pace whose window has no more bytes than one of frames of the usual MTU.
@@ -103,14 +99,14 @@ class Framing:
         BMv2's rings and marking queues count frames, sockets and shaped links count bytes, so the
         window is bounded in both.
         """
-        usual, full = ETHERNET_BYTES + USUAL_MTU, ETHERNET_BYTES + self.packet_bytes
+        usual, full = wire.ETHERNET_BYTES + USUAL_MTU, wire.ETHERNET_BYTES + self.packet_bytes
         return replace(pace, window=min(pace.window, max(1, pace.window * usual // full)))
 
     @property
     def segment(self) -> float:
         """By how many frames a window grows: as much as TCP's, or as for fragments."""
-        full = ETHERNET_BYTES + self.packet_bytes
-        return min(SEGMENT, max(1.0, SEGMENT * FEATURE_FRAME_BYTES / full))
+        full = wire.ETHERNET_BYTES + self.packet_bytes
+        return min(SEGMENT, max(1.0, SEGMENT * wire.FEATURE_FRAME_BYTES / full))
 
     def _run_bytes(self, rows: Int64s, width: int) -> Int64s:
         return _LANE_BYTES * self.lanes(width) * np.asarray(rows, dtype=np.int64)

@@ -22,8 +22,14 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
-from switchgnn.host.links.transport import Transport, WorkerEnd, check_rows, traffic_since
-from switchgnn.host.wire.link import Link, Traffic, check_packets_fit
+from switchgnn.host.links.transport import (
+    Transport,
+    WorkerEnd,
+    check_packets_fit,
+    check_rows,
+    traffic_since,
+)
+from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.base.direction import Direction
 
 _EXACT = Sampling()
@@ -250,7 +256,6 @@ class DirectTransport(Transport):
     def _swap(
         self, name: str, rows: Float32s, counts: Int64s, out_indptr: Int64s, in_indptr: Int64s
     ) -> Float32s:
-        """Exchange one round of rows; see ``Swap``."""
         begun = self._begin(name, rows.shape[1], out_indptr, in_indptr)
         self._exchange.give(begun, np.arange(len(rows)), rows, counts)
         # Complete, and not just here: see ``arrivals`` for how far workers may be ahead.
@@ -311,7 +316,6 @@ def open_schedule(
 
 
 def _peers(schedules: Iterable[DirectSchedule]) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the workers that rows are exchanged with in any direction, and one way only."""
     with_rows = [(np.diff(each.out_indptr) > 0, np.diff(each.in_indptr) > 0) for each in schedules]
     any_way = np.any([sends | gets for sends, gets in with_rows], axis=0)
     one_way = np.any([sends ^ gets for sends, gets in with_rows], axis=0)

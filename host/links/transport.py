@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
+from switchgnn.base.network_file import mtu_of
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
-from switchgnn.host.base.errors import FeatureError, TransportError
+from switchgnn.host.base.errors import FeatureError, LinkError, TransportError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.status import ExchangeStatus
@@ -177,6 +178,23 @@ class Transport(Protocol):
     def close(self) -> None:
         """Take leave of the other workers; the link stays open."""
         return
+
+
+def check_packets_fit(description: str, packet_bytes: int) -> None:
+    """Reject a link whose interface has too small an MTU; over UDP all packets fit."""
+    kind, interface, *_ = f"{description}:".split(":")
+    if kind != "eth":
+        return
+    try:
+        mtu = mtu_of(interface)
+    except OSError as error:
+        raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
+    if mtu < packet_bytes:
+        raise LinkError(
+            f"The interface {interface} has an MTU of {mtu} bytes, too small for packets of "
+            f"{packet_bytes}: ip link set {interface} mtu {packet_bytes} on all interfaces of the "
+            f"path, or use shorter packets: --mtu {mtu} between hosts, fewer --lanes to the switch."
+        )
 
 
 def check_rows(rows: NDArray[np.float32], vertices: int, worker: int) -> None:

@@ -15,14 +15,14 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.tasks import task_from_json
 from switchgnn.host.base.errors import HostError
 from switchgnn.host.base.pace import Pace
-from switchgnn.host.links.transport import LinkConfig
+from switchgnn.host.links.transport import LinkConfig, check_packets_fit
 from switchgnn.host.reduce.frames import LANES
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.reduce.reduction import SUM, Call
 from switchgnn.host.reduce.scale import PRECISE
 from switchgnn.host.reduce.stream import ReduceStream
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL, feature_frame_bytes
-from switchgnn.host.wire.link import Link, check_packets_fit
+from switchgnn.host.wire.link import Link
 from switchgnn.planner.plan.files import read_manifest
 
 # The environment variable with the path of the file.

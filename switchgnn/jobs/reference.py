@@ -11,7 +11,8 @@ from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
-from switchgnn.planner.graphs.graph import Graph, reference_sums
+from switchgnn.planner.check.plan import reference_sums
+from switchgnn.planner.graphs.graph import Graph
 
 # int32 and float32
 SUM_BYTES = 8

@@ -3,8 +3,9 @@
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.build import build_plan
+from switchgnn.planner.check.plan import reference_sums
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
-from switchgnn.planner.graphs.graph import Graph, graph_from_edges, reference_sums
+from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.partition.workers import partition_workers

@@ -43,8 +43,8 @@ from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies, check_lanes
 from switchgnn.planner.sending.bundles import make_bundles
-from switchgnn.planner.sending.order import quickest_first
 from switchgnn.planner.sending.packets import are_partial, make_packets, make_sends
+from switchgnn.planner.sending.rates import quickest_first
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -427,7 +427,6 @@ def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
 
 
 def _checked_room(blocks: str, context: PlanContext, formed: Sequence[DirectionPlan]) -> int:
-    """Return the sums that have a slot at once in the plan's one switch; check the blocks."""
     slots = context.room
     if blocks == STRAWMAN:
         slots = max([1, *(len(np.unique(each.boundary.destination)) for each in formed)])

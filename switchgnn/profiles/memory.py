@@ -16,7 +16,7 @@ from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import COVER
-from switchgnn.planner.sending.order import WEIGHTS
+from switchgnn.planner.sending.rates import WEIGHTS
 from switchgnn.profiles.profile import SwitchProfile
 
 

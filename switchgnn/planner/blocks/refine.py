@@ -7,7 +7,7 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s
 from switchgnn.planner.base.arrays import Compiled, Incidence, indptr_of, rank_within
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.sending.order import link_loads
+from switchgnn.planner.sending.rates import link_loads
 
 # The most rounds of a refinement. It also ends when a round gains less than this share. Where there
 # are many edges, fewer rounds are made, but these at least.

@@ -1,4 +1,4 @@
-"""The checker: does a plan serve every boundary edge exactly once?
+"""The checker: does a plan serve every boundary edge exactly once? And the sums that are right.
 
 The reader of plans has checked digests, and the shapes and ranges of all arrays. The checker
 follows docs/plans.md: it compares the tables of the switch with the lists of the workers, and both
@@ -8,11 +8,12 @@ shares with the planner's stages only the count of slots over leaves and spines.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from switchgnn.base.array_types import Bools, Int64s, Integers
+from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers
 from switchgnn.planner.base.arrays import ranges, rank_in_group, starts_group
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.errors import PlannerError
@@ -152,7 +153,6 @@ def _check_entries(plan: Plan) -> _Additions:
 
 
 def _check_additions(switch: SwitchPart, entry: Int64s, bank: Int64s) -> Int64s:
-    """Check what entries add to slots; return the index of each result, int64[A]."""
     slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
     wanted = slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
     result = _find(slots, wanted)
@@ -168,7 +168,6 @@ def _check_additions(switch: SwitchPart, entry: Int64s, bank: Int64s) -> Int64s:
 
 
 def _check_receives(plan: Plan) -> _Edges:
-    """Check the sums that workers expect; return the edges in them."""
     switch, found = plan.switch, []
     for part in plan.workers:
         who, vertex = f"Worker {part.worker}", part.receive_vertex.astype(np.int64)
@@ -193,7 +192,6 @@ def _check_receives(plan: Plan) -> _Edges:
 
 
 def _check_sends(plan: Plan, additions: _Additions, edges: int) -> _Edges:
-    """Check the packets of all workers; return the edges that the switch serves with them."""
     rows, switch = plan.manifest.rows, plan.switch
     sent = _sent(plan)
     order = np.argsort(sent.key, kind="stable")
@@ -239,7 +237,6 @@ class _Sent:
 
 
 def _sent(plan: Plan) -> _Sent:
-    """Check whether workers send their own packets."""
     parts, rows, switch = plan.workers, plan.manifest.rows, plan.switch
     worker = np.repeat(np.arange(len(parts)), [len(part.send_source) for part in parts])
     ids = np.concatenate([part.send_source for part in parts]).astype(np.int64)
@@ -334,7 +331,6 @@ def _check_ranges(plan: Plan) -> None:
 
 
 def _check_left(plan: Plan) -> None:
-    """Check that all workers list what they leave to the hosts, in directions that there are."""
     lists = {(part.left_forward is None, part.left_backward is None) for part in plan.workers}
     same = len(lists) == 1 and lists <= {(True, True), (False, False)}
     _require(same, "The plan is damaged: only some files list what is left to the hosts.")
@@ -435,3 +431,37 @@ def _check_each(switch: SwitchPart, entry: Int64s, right: Bools, problem: str) -
         at = entry[np.argmin(right)]
         source, block = switch.entry_source[at], switch.entry_block[at]
         raise PlannerError(f"Source {source} of block {block} {problem}.")
+
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+def reference_sums(
+    graph: Graph,
+    assignment: Int32s,
+    features: NDArray[Number],
+    direction: Direction = Direction.FORWARD,
+) -> NDArray[Number]:
+    """Sum for each vertex the features of its neighbours on other workers.
+
+    One sparse matrix product over the whole graph, as an oracle without code of the planner.
+
+    Args:
+        graph: with V vertices.
+        assignment: int32[V], the worker of each vertex.
+        features: int64[V, F] or float64[V, F].
+        direction: FORWARD sums in-neighbours, BACKWARD out-neighbours.
+
+    Returns:
+        The same shape and type as `features`.
+    """
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    rows = np.repeat(assignment, np.diff(graph.indptr))
+    crosses = (rows != assignment[graph.indices]).astype(features.dtype)
+    shape = (len(assignment), len(assignment))
+    remote = csr_matrix((crosses, graph.indices, graph.indptr), shape=shape)
+    sums: NDArray[Number] = (
+        remote.T @ features if direction is Direction.FORWARD else remote @ features
+    )
+    return sums

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,10 @@ from switchgnn.base.array_types import Float32s, Int32s, Int64s, Integers
 from switchgnn.base.arrays import ArrayKind, check_arrays
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.base.arrays import indptr_of, strange_row
-from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.errors import PlannerError
 
 # Ids from here on name partial sums on the wire, not vertices.
 FIRST_RESERVED_ID = 2**31
-# Ids from here on name bundles of rows.
 FIRST_BUNDLE_ID = 3 * 2**30
 
 # Of the rows, while graph_from_edges makes them.
@@ -25,7 +23,6 @@ _VERTEX_BYTES = 16
 
 # Values of `Graph.split`.
 SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST = range(4)
-# The label of a vertex whose class is unknown.
 UNLABELLED = -1
 
 _KINDS: Mapping[str, ArrayKind] = {
@@ -211,37 +208,3 @@ def why_no_features(features: NDArray[Any], vertices: int) -> str:
         vertex = int(np.argmax(bad))
         return f"has a NaN or an infinity in the features of vertex {vertex}; give finite numbers"
     return ""
-
-
-Number = TypeVar("Number", np.int64, np.float64)
-
-
-def reference_sums(
-    graph: Graph,
-    assignment: Int32s,
-    features: NDArray[Number],
-    direction: Direction = Direction.FORWARD,
-) -> NDArray[Number]:
-    """Sum for each vertex the features of its neighbours on other workers.
-
-    One sparse matrix product over the whole graph, as an oracle without code of the planner.
-
-    Args:
-        graph: with V vertices.
-        assignment: int32[V], the worker of each vertex.
-        features: int64[V, F] or float64[V, F].
-        direction: FORWARD sums in-neighbours, BACKWARD out-neighbours.
-
-    Returns:
-        The same shape and type as `features`.
-    """
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-
-    rows = np.repeat(assignment, np.diff(graph.indptr))
-    crosses = (rows != assignment[graph.indices]).astype(features.dtype)
-    shape = (len(assignment), len(assignment))
-    remote = csr_matrix((crosses, graph.indices, graph.indptr), shape=shape)
-    sums: NDArray[Number] = (
-        remote.T @ features if direction is Direction.FORWARD else remote @ features
-    )
-    return sums

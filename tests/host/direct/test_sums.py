@@ -14,9 +14,9 @@ from switchgnn.host.direct.framing import LARGEST_MTU, Framing
 from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
+from switchgnn.host.links.transport import check_packets_fit
 from switchgnn.host.registry import LocalTransport
 from switchgnn.host.wire.header import Kind
-from switchgnn.host.wire.link import check_packets_fit
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.topologies import Target
 from tests.host.direct.crew import (

@@ -14,8 +14,9 @@ from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import PlanContext, ResolvedStrategies
 from switchgnn.planner.sending import cover
 from switchgnn.planner.sending.cover import cover_edges, packets_up
-from switchgnn.planner.sending.order import WEIGHTS, Rates, exchange_seconds, gamr, priority_bfs
+from switchgnn.planner.sending.order import gamr, priority_bfs
 from switchgnn.planner.sending.packets import make_packets
+from switchgnn.planner.sending.rates import WEIGHTS, Rates, exchange_seconds
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner.helpers import (
     boundary_of,
