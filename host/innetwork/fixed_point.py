@@ -202,7 +202,6 @@ class Foresight:
         return None if fixed_point is None else Foreseen(kind, fixed_point)
 
     def _fixed_point(self, largest: int) -> FixedPoint | None:
-        """Choose a scale with headroom; zeros and extremes give no hint."""
         headroom = HEADROOM if self._bits == WHOLE_BITS else 1.0
         capacity = headroom * magnitude_from_bits(largest)
         if not 0 < self._max_fan_in * capacity <= LARGEST_SUM:

@@ -19,20 +19,7 @@ from switchgnn.base.array_types import Int32s
 from switchgnn.host.base.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    NO_PLACE,
-    PLACES,
-    SUM_BUNDLES,
-    Header,
-    Kind,
-    Unit,
-    combine_of,
-    in_pool,
-    lanes_of,
-    payload_bytes,
-    places_bytes,
-)
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.narrow import unpack_lanes
 
 # int32[W] by vertex; or by vertex and sum, see `SumReceiver`.
@@ -52,7 +39,7 @@ class FetchedFeatures:
         """Return those of a fragment, to read and extend; those of other rounds are dropped."""
         if round_number != self._round:
             self._round, self._by_fragment = round_number, {}
-        return self._by_fragment.setdefault(in_pool(fragment, 0), {})
+        return self._by_fragment.setdefault(wire.in_pool(fragment, 0), {})
 
 
 # Seconds without a change before the features of a slot are fetched raw: fetching discards the
@@ -95,7 +82,7 @@ class SumReceiver:
         endpoint: Endpoint,
         schedule: BlockSchedule,
         *,
-        unit: Unit,
+        unit: wire.Unit,
         began: float,
         fetched: Features | None = None,
     ) -> None:
@@ -105,7 +92,7 @@ class SumReceiver:
         self._round_trip = endpoint.round_trip
         self._counters = endpoint.counters
         awaited = len(schedule.receive_vertex)
-        self._lanes = lanes_of(unit.fragment) // schedule.rows
+        self._lanes = wire.lanes_of(unit.fragment) // schedule.rows
         self.payloads = np.zeros(_LANE_BYTES * self._lanes * awaited, dtype=np.uint8)
         self._sums = self.payloads.view(">i4").reshape(awaited, self._lanes)
         self.awaited = np.full(awaited, AWAITED, dtype=np.uint8)
@@ -118,9 +105,7 @@ class SumReceiver:
         self._doubts: dict[int, _Doubt] = {}
         self._features: Features = {} if fetched is None else fetched
         self._wanted: dict[int, set[int]] = {}
-        # When each wanted feature was first asked for.
         self._asked_at: dict[int, float] = {}
-        # When each worker last answered a fetch.
         self._heard_at: dict[int, float] = {}
         self._attempts = 0
         # Whether the last question is unanswered.
@@ -197,7 +182,7 @@ class SumReceiver:
         self._gap = max(self._gap, now - (self._came_at or now))
         self._came_at = now
 
-    def take_sum(self, header: Header, frame: memoryview, now: float) -> bool:
+    def take_sum(self, header: wire.Header, frame: memoryview, now: float) -> bool:
         """Take a sum of the switch; return whether it is news."""
         if self._schedule.rows > 1:
             return self._take_bundle(header, frame, now)
@@ -207,11 +192,11 @@ class SumReceiver:
             return False
         return self._take_row(index, header, self._rows_of(header, frame)[0], now)
 
-    def _take_bundle(self, header: Header, frame: memoryview, now: float) -> bool:
-        places = np.full(PLACES, NO_PLACE)
-        if header.dst_id >= SUM_BUNDLES:
-            places = np.frombuffer(frame, dtype=">u2", count=PLACES, offset=BODY_AT)
-        named = np.flatnonzero(places != NO_PLACE)
+    def _take_bundle(self, header: wire.Header, frame: memoryview, now: float) -> bool:
+        places = np.full(wire.PLACES, wire.NO_PLACE)
+        if header.dst_id >= wire.SUM_BUNDLES:
+            places = np.frombuffer(frame, dtype=">u2", count=wire.PLACES, offset=wire.BODY_AT)
+        named = np.flatnonzero(places != wire.NO_PLACE)
         fits = len(named) and named[-1] < self._schedule.rows
         if not fits or places[named].max() >= len(self._awaited):
             self._counters.wrong += 1
@@ -220,7 +205,7 @@ class SumReceiver:
         news = [self._take_row(int(places[at]), header, rows[at], now) for at in named.tolist()]
         return any(news)
 
-    def _take_row(self, index: int, header: Header, lanes: Int32s, now: float) -> bool:
+    def _take_row(self, index: int, header: wire.Header, lanes: Int32s, now: float) -> bool:
         if header.is_fetch:
             self._note_answer(index)
             if recalled := self._recalled_at.pop(index, 0.0):
@@ -243,7 +228,7 @@ class SumReceiver:
             self._came(now)
         return True
 
-    def take_missing(self, header: Header, now: float) -> bool:
+    def take_missing(self, header: wire.Header, now: float) -> bool:
         """Take the answer that a sum is incomplete; return whether it has grown."""
         index = self._schedule.receive_index.get(header.dst_id)
         if index is None:
@@ -275,7 +260,7 @@ class SumReceiver:
         # Fetch before the timeout.
         return min(standstill, _FETCH_TIMEOUT_SHARE * self._endpoint.pace.timeout)
 
-    def take_feature(self, header: Header, frame: memoryview, now: float) -> bool:
+    def take_feature(self, header: wire.Header, frame: memoryview, now: float) -> bool:
         """Take a fetched feature; return whether it is news."""
         if not header.resend:
             self._counters.ignored += 1
@@ -299,9 +284,9 @@ class SumReceiver:
         """Return the key of a fetched feature: its vertex, and its sum if that matters."""
         return index << _VERTEX_BITS | source if self._endpoint.per_sum else source
 
-    def _rows_of(self, header: Header, frame: memoryview) -> Int32s:
-        size = payload_bytes(self._unit.fragment, header.bits)
-        begin = BODY_AT + places_bytes(header)
+    def _rows_of(self, header: wire.Header, frame: memoryview) -> Int32s:
+        size = wire.payload_bytes(self._unit.fragment, header.bits)
+        begin = wire.BODY_AT + wire.places_bytes(header)
         body = np.frombuffer(frame, dtype=np.uint8, count=size, offset=begin)
         lanes = self._lanes * self._schedule.rows
         numbers = unpack_lanes(body.reshape(1, size), lanes, header.bits)
@@ -370,7 +355,7 @@ class SumReceiver:
         doubt = self._doubt(index)
         vertex = int(self._schedule.receive_vertex[index])
         if not doubt.fetching:
-            self._send(Kind.RECALL, 0, vertex, resend=self._lossy or self._attempts > 1)
+            self._send(wire.Kind.RECALL, 0, vertex, resend=self._lossy or self._attempts > 1)
             self._unanswered.add(index)
             now = self._endpoint.clock.now()
             self._recalled_at[index] = 0.0 if index in self._recalled_at else now
@@ -378,7 +363,7 @@ class SumReceiver:
             self._counters.recalls += 1
             return 1
         for key in doubt.awaited:
-            self._send(Kind.FETCH, _source_of(key), vertex)
+            self._send(wire.Kind.FETCH, _source_of(key), vertex)
         self._counters.fetches += len(doubt.awaited)
         return len(doubt.awaited)
 
@@ -409,7 +394,7 @@ class SumReceiver:
             self._asked_at.setdefault(key, self._endpoint.clock.now())
         # If all are here or awaited for another sum, one fetch still has to release the slot.
         for source in to_fetch or neighbours[:1]:
-            self._send(Kind.FETCH, source, vertex)
+            self._send(wire.Kind.FETCH, source, vertex)
             self._counters.fetches += 1
         if not doubt.awaited:
             self._add_up(index, doubt.since)
@@ -417,7 +402,7 @@ class SumReceiver:
     def _add_up(self, index: int, now: float) -> None:
         neighbours = self._schedule.neighbours_of(index)
         rows = np.stack([self._features[self._key(each, index)] for each in neighbours])
-        total = combine_of(self._unit.fragment).reduce(rows.view(np.uint32), dtype=np.uint32)
+        total = wire.combine_of(self._unit.fragment).reduce(rows.view(np.uint32), dtype=np.uint32)
         self._counters.sums_made += 1
         self._finish(index, total.view(np.int32), now)
 
@@ -430,8 +415,8 @@ class SumReceiver:
         self._attempts, self._in_vain = 0, False
         self._quiet_since = now
 
-    def _send(self, kind: Kind, source: int, vertex: int, *, resend: bool = False) -> None:
-        header = Header(
+    def _send(self, kind: wire.Kind, source: int, vertex: int, *, resend: bool = False) -> None:
+        header = wire.Header(
             kind=kind,
             src_id=source,
             dst_id=vertex,
@@ -440,7 +425,7 @@ class SumReceiver:
             round=self._unit.round,
             is_fetch=True,
             resend=resend,
-            bits=0 if self._endpoint.narrow and kind is Kind.RECALL else WHOLE_BITS,
+            bits=0 if self._endpoint.narrow and kind is wire.Kind.RECALL else WHOLE_BITS,
         )
         self._endpoint.send(header)
 

@@ -9,22 +9,14 @@ from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.host.base.compression import WHOLE_BITS
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import (
-    SESSION_MASK,
-    Header,
-    Kind,
-    Unit,
-    lanes_of,
-    pool_of,
-    unpack_header,
-)
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 from switchgnn.planner.plan.manifest import Manifest
 
 # The slice of each row in a fragment, by the word of the fragment.
 Fragments = Mapping[int, Int32s]
 # Returns int32[W], what a local row contributes to a requested sum; None: it does not.
-Contribution = Callable[[Header, int], Int32s | None]
+Contribution = Callable[[wire.Header, int], Int32s | None]
 
 
 class Responder:
@@ -42,7 +34,7 @@ class Responder:
         """Serve features of a round from now on; `units`: block and word of each fragment."""
         self._round, self._units, self._contribution = number, units, contribution
 
-    def answer(self, request: Header) -> None:
+    def answer(self, request: wire.Header) -> None:
         """Send the requested feature, if it is of a unit of this round, in the unit's pool."""
         row = self._row.get(request.src_id)
         if row is None or request.round != self._round:
@@ -54,10 +46,10 @@ class Responder:
             self._counters.wrong += 1
             return
         # The row of a fetched feature is the first one of a whole frame.
-        lanes = np.pad(lanes, (0, lanes_of(request.fragment) - len(lanes)))
+        lanes = np.pad(lanes, (0, wire.lanes_of(request.fragment) - len(lanes)))
         bits = int(bits_needed(lanes[np.newaxis])[0]) if self._endpoint.narrow else WHOLE_BITS
-        header = Header(
-            kind=Kind.FEATURE,
+        header = wire.Header(
+            kind=wire.Kind.FEATURE,
             src_id=request.src_id,
             dst_id=request.dst_id,
             block_id=request.block_id,
@@ -96,21 +88,21 @@ class Notifier:
                     sent = schedules[block - 1].frames.count * len(blocks)
                     self._features_per_sum[block - 1] = sent / sum(down)
         # By pool, the newest unit, and the marks of each worker that count in it.
-        self._claimed: dict[int, tuple[Unit, Counter[int]]] = {}
+        self._claimed: dict[int, tuple[wire.Unit, Counter[int]]] = {}
         self._last = float("-inf")
         self._untold = 0
 
-    def notify(self, marked: Header) -> None:
+    def notify(self, marked: wire.Header) -> None:
         """Report that this packet came marked, if it is a sum or a feature."""
-        if marked.kind not in (Kind.SUM, Kind.FEATURE):
+        if marked.kind not in (wire.Kind.SUM, wire.Kind.FEATURE):
             return
         self._untold += 1
         now = self._endpoint.clock.now()
         if now - self._last < self._endpoint.round_trip.smoothed:
             return
         self._last = now
-        header = Header(
-            kind=Kind.NOTICE,
+        header = wire.Header(
+            kind=wire.Kind.NOTICE,
             src_id=self._endpoint.worker,
             count=min(self._untold, _MOST_COUNT),
             round=marked.round,
@@ -121,11 +113,11 @@ class Notifier:
         self._endpoint.send(header)
         self._endpoint.counters.notices += 1
 
-    def take(self, notice: Header) -> None:
+    def take(self, notice: wire.Header) -> None:
         """Take the report of a worker, possibly this one."""
         if not 1 <= notice.block_id <= len(self._features_per_sum):
             return
-        pool = pool_of(notice.fragment)
+        pool = wire.pool_of(notice.fragment)
         unit, claimed = self._claimed.get(pool, (None, Counter()))
         if notice.unit != unit:
             claimed = Counter()
@@ -139,39 +131,39 @@ class Notifier:
 
 
 _KEPT_AT_MOST = 1 << 17
-Packet = tuple[Header, memoryview]
+Packet = tuple[wire.Header, memoryview]
 
 
 class Inbox:
     """Opens the frames of a link, and keeps early packets."""
 
     def __init__(self, endpoint: Endpoint, responder: Responder, notifier: Notifier) -> None:
-        self._session = endpoint.session & SESSION_MASK
+        self._session = endpoint.session & wire.SESSION_MASK
         self._counters = endpoint.counters
         self._responder = responder
         self._notifier = notifier
-        self._kept: deque[tuple[Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
+        self._kept: deque[tuple[wire.Header, bytes]] = deque(maxlen=_KEPT_AT_MOST)
 
     def open(self, frame: memoryview) -> Packet | None:
         """Return the packet in a frame; None if there is no sound one, or it was served here.
 
         Of other sessions only WAITING is returned: there may be a newer session.
         """
-        header = unpack_header(frame)
+        header = wire.unpack_header(frame)
         if header is None:
             self._counters.malformed += 1
             return None
-        if header.session != self._session and header.kind is not Kind.WAITING:
+        if header.session != self._session and header.kind is not wire.Kind.WAITING:
             self._counters.foreign += 1
             return None
         if header.ecn:
             self._counters.marked += 1
             self._notifier.notify(header)
-        if header.kind is Kind.NOTICE:
+        if header.kind is wire.Kind.NOTICE:
             self._counters.noticed += 1
             self._notifier.take(header)
             return None
-        if header.kind is Kind.FETCH:
+        if header.kind is wire.Kind.FETCH:
             self._responder.answer(header)
             return None
         return header, frame

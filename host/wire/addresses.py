@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from switchgnn.base.network import Station
-from switchgnn.host.wire.header import (
-    ETHERTYPE_IPV4,
-    HEADER_AT,
-    KIND_AT,
-    KIND_MASK,
-    LANE_KINDS,
-    PROTOCOL,
-)
+from switchgnn.host.wire import header as wire
 
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _TIME_TO_LIVE = 64
@@ -38,8 +31,8 @@ class Addresses:
 
     def frame(self, packet: bytes) -> bytes:
         """Return the whole Ethernet frame around a SwitchGNN packet."""
-        kind = packet[KIND_AT - HEADER_AT] & KIND_MASK
-        dscp = 0 if kind in LANE_KINDS else DSCP_CONTROL
+        kind = packet[wire.KIND_AT - wire.HEADER_AT] & wire.KIND_MASK
+        dscp = 0 if kind in wire.LANE_KINDS else DSCP_CONTROL
         return ipv4_envelope(self.worker, self.switch, len(packet), dscp=dscp) + packet
 
 
@@ -50,12 +43,14 @@ def ipv4_envelope(
     receiver: Station,
     packet_bytes: int,
     *,
-    protocol: int = PROTOCOL,
+    protocol: int = wire.PROTOCOL,
     ecn: int = ECN_CAPABLE,
     dscp: int = 0,
 ) -> bytes:
     """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size."""
-    ethernet = _mac_bytes(receiver.mac) + _mac_bytes(sender.mac) + ETHERTYPE_IPV4.to_bytes(2, "big")
+    ethernet = (
+        _mac_bytes(receiver.mac) + _mac_bytes(sender.mac) + wire.ETHERTYPE_IPV4.to_bytes(2, "big")
+    )
     fields = (
         *(0x45, dscp << 2 | ecn, _IPV4.size + packet_bytes, 0, 0, _TIME_TO_LIVE, protocol, 0),
         ipaddress.IPv4Address(sender.ip).packed,

@@ -5,20 +5,7 @@ import struct
 from typing import Any
 
 from switchgnn.capture.packet import DecodedPacket, kind_name
-from switchgnn.host.wire.header import (
-    BITS,
-    ETHERNET_BYTES,
-    HEADER_AT,
-    BarrierBody,
-    Header,
-    Kind,
-    Refusal,
-    fragment_number,
-    lanes_of,
-    pool_of,
-    session_and_round,
-    width_code,
-)
+from switchgnn.host.wire import header as wire
 
 _BILLION = 1_000_000_000
 _WORKERS = 128
@@ -47,7 +34,7 @@ def description(packet: DecodedPacket) -> str:
     return " ".join(words)
 
 
-def flag_names(header: Header) -> list[str]:
+def flag_names(header: wire.Header) -> list[str]:
     """Return the names of the set flags."""
     names = ("is_ack", "is_fetch", "ecn", "resend", "echo")
     return [name.removeprefix("is_") for name in names if getattr(header, name)]
@@ -72,8 +59,8 @@ def object_of(packet: DecodedPacket) -> dict[str, Any]:
         found |= dict.fromkeys(("pool", "width", "lanes"))
         if not packet.direct:
             word = header.fragment
-            found["fragment"], found["width"] = fragment_number(word), width_code(word)
-            found["pool"], found["lanes"] = pool_of(word), lanes_of(word)
+            found["fragment"], found["width"] = wire.fragment_number(word), wire.width_code(word)
+            found["pool"], found["lanes"] = wire.pool_of(word), wire.lanes_of(word)
         if packet.number is not None:
             found["number"] = packet.number
     if body is not None:
@@ -81,7 +68,7 @@ def object_of(packet: DecodedPacket) -> dict[str, Any]:
     return found
 
 
-def _body_of(body: BarrierBody, number: int | None) -> dict[str, Any]:
+def _body_of(body: wire.BarrierBody, number: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {"plan": body.plan, "workers": workers_of(body.workers)}
     if number is not None:
         found["newest"] = _newest(body)
@@ -97,27 +84,26 @@ def workers_of(bits: int) -> list[int]:
     return [worker for worker in range(_WORKERS) if bits >> worker & 1]
 
 
-def _words(header: Header, number: int | None) -> str:
-    lanes = lanes_of(header.fragment)
+def _words(header: wire.Header, number: int | None) -> str:
+    lanes = wire.lanes_of(header.fragment)
     if number is not None:
         return (
             f"{kind_name(header)} session {header.session} number {number} lanes {lanes} "
             f"code {header.feature_group} src {header.src_id} count {header.count}"
         )
-    bits = "" if header.bits == BITS[0] else f" bits {header.bits}"
-    pool = f" pool {own}" if (own := pool_of(header.fragment)) else ""
+    bits = "" if header.bits == wire.BITS[0] else f" bits {header.bits}"
+    pool = f" pool {own}" if (own := wire.pool_of(header.fragment)) else ""
     return (
         f"{kind_name(header)} session {header.session} round {header.round} "
-        f"block {header.block_id} fragment {fragment_number(header.fragment)}{pool} lanes "
+        f"block {header.block_id} fragment {wire.fragment_number(header.fragment)}{pool} lanes "
         f"{lanes}{bits} group {header.feature_group} src {header.src_id} dst {header.dst_id} "
         f"count {header.count} level {header.level}"
     )
 
 
-def _direct_words(header: Header) -> str:
-    """Return the meaning of the fields between hosts (`docs/transports.md`)."""
+def _direct_words(header: wire.Header) -> str:
     return (
-        f"{kind_name(header)} round {session_and_round(header.session, header.round)} "
+        f"{kind_name(header)} round {wire.session_and_round(header.session, header.round)} "
         f"number {header.src_id} tag {header.dst_id:#010x} "
         f"from {header.block_id >> 8} to {header.block_id & 0xFF} "
         f"count {header.count} fragment {header.fragment} group {header.feature_group} "
@@ -125,7 +111,7 @@ def _direct_words(header: Header) -> str:
     )
 
 
-def _body_words(header: Header, body: BarrierBody, number: int | None) -> str:
+def _body_words(header: wire.Header, body: wire.BarrierBody, number: int | None) -> str:
     if number is not None:
         words = f"newest {_newest(body)} plan {body.plan:08x}"
     else:
@@ -133,12 +119,12 @@ def _body_words(header: Header, body: BarrierBody, number: int | None) -> str:
     words += f" workers {_listed(body.workers)}"
     if body.heartbeats is not None:
         words += f" heartbeats {_listed(body.heartbeats)}"
-    if header.kind == Kind.WAITING and header.count:
+    if header.kind == wire.Kind.WAITING and header.count:
         words += f" refused: {_refusal(header.count)}"
     return words
 
 
-def _newest(body: BarrierBody) -> int:
+def _newest(body: wire.BarrierBody) -> int:
     return (body.magnitude & 0xFF) << 32 | body.round
 
 
@@ -153,7 +139,7 @@ def _listed(bits: int) -> str:
 
 def _refusal(number: int) -> str:
     try:
-        return Refusal(number).name.lower()
+        return wire.Refusal(number).name.lower()
     except ValueError:
         return str(number)
 
@@ -169,5 +155,7 @@ def details_of(packet: DecodedPacket) -> str:
     layers = Ether(frame)
     if packet.direct and IP in layers and packet.parsed is not None:
         layers[IP].remove_payload()
-        layers[IP].add_payload(BetweenHosts(frame[HEADER_AT : ETHERNET_BYTES + layers[IP].len]))
+        layers[IP].add_payload(
+            BetweenHosts(frame[wire.HEADER_AT : wire.ETHERNET_BYTES + layers[IP].len])
+        )
     return str(layers.show(dump=True)).rstrip()

@@ -22,17 +22,8 @@ from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.reduce import scale
 from switchgnn.host.reduce.worker import FLOATS, INTEGERS, REDUCED, AllReduceTask, tensor_of
 from switchgnn.host.registry import SWITCH
+from switchgnn.jobs import runner
 from switchgnn.jobs.logs import recordings_in
-from switchgnn.jobs.runner import (
-    NOBODY,
-    FinishedWorkers,
-    NetworkJob,
-    StepListener,
-    Workers,
-    Workspace,
-    finished,
-    workspace,
-)
 from switchgnn.jobs.workers import run_workers, worker_command
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges, write_plan
@@ -45,11 +36,11 @@ NUMBER_BYTES = 4
 _FEWEST_SLOTS = 8
 _ROUNDING = 2.0**-24  # of float32, relative
 _LOG = logging.getLogger(__name__)
-Reduced = FinishedWorkers[list[dict[str, Any]]]
+Reduced = runner.FinishedWorkers[list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReduceOptions(NetworkJob):
+class ReduceOptions(runner.NetworkJob):
     """What to reduce."""
 
     elements: int  # numbers of a tensor
@@ -83,7 +74,7 @@ class ReduceReport:
 
 def run_allreduce(
     options: ReduceOptions,
-    step: StepListener,
+    step: runner.StepListener,
     *,
     forkserver: Forkserver | None = None,
     log_dir: Path | None = None,
@@ -102,11 +93,11 @@ def run_allreduce(
     choice = options.choose_fabric()
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workspace(step, forkserver, log_dir, NOBODY) as work,
+        runner.workspace(step, forkserver, log_dir, runner.NOBODY) as work,
     ):
         _LOG.info("%s", choice.reason)
         parts = write_empty_plan(options, work.folder / "plan")
-        workers = Workers(
+        workers = runner.Workers(
             program=load_program(),
             parts=parts,
             transport=SWITCH.name,
@@ -114,7 +105,7 @@ def run_allreduce(
             recordings=recordings,
             shows_slots=False,
         )
-        with finished(options, choice, workers, work) as done:
+        with runner.finished(options, choice, workers, work) as done:
             work.step("comparing with NumPy")
             report = _report(options, choice, done, work.folder)
             if hold is not None:
@@ -122,7 +113,7 @@ def run_allreduce(
             return report
 
 
-def write_empty_plan(job: NetworkJob, folder: Path) -> LeafSpineParts | None:
+def write_empty_plan(job: runner.NetworkJob, folder: Path) -> LeafSpineParts | None:
     """Write the plan of a graph without edges, for switches that only reduce."""
     nothing = np.zeros(0, dtype=np.int64)
     graph = graph_from_edges(nothing, nothing, name="none", vertices=job.workers, directed=False)
@@ -142,7 +133,7 @@ def _output(folder: Path, worker: int) -> Path:
 
 
 def _reduce(
-    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: Workspace
+    fabric: Fabric, links: Sequence[LinkConfig], options: ReduceOptions, work: runner.Workspace
 ) -> list[dict[str, Any]]:
     shared = shared_fields(options, AllReduceTask)
     tasks = [

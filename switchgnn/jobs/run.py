@@ -27,22 +27,10 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.host.worker import WRITTEN, HostKind, WorkerTask
+from switchgnn.jobs import runner
 from switchgnn.jobs.logs import Recordings, recordings_in
 from switchgnn.jobs.reference import SUM_BYTES, Comparison, Verdict
 from switchgnn.jobs.report import Report, ran_ahead, report_leaf_spine, strategy_names
-from switchgnn.jobs.runner import (
-    NOBODY,
-    FinishedWorkers,
-    NetworkJob,
-    RunObserver,
-    StepListener,
-    Workers,
-    Workspace,
-    finished,
-    schedule_file_of,
-    widest_on,
-    workspace,
-)
 from switchgnn.jobs.workers import WorkerOutcome, releases_between, run_workers, worker_command
 from switchgnn.p4src import Program, load_program
 from switchgnn.planner import Direction, Graph, Manifest, ResolvedStrategies, boundary_edges
@@ -57,7 +45,7 @@ from switchgnn.topologies.forkserver import Forkserver
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(NetworkJob):
+class RunOptions(runner.NetworkJob):
     """What to run."""
 
     graph: str  # as `load_graph` takes it
@@ -160,7 +148,7 @@ class PreparedRun:
     seconds: float  # the time that planning took
 
 
-Measured = FinishedWorkers[list[WorkerOutcome]]
+Measured = runner.FinishedWorkers[list[WorkerOutcome]]
 
 
 def make_report(
@@ -283,12 +271,12 @@ _LOG = logging.getLogger(__name__)
 
 def run_job(
     options: RunOptions,
-    step: StepListener,
+    step: runner.StepListener,
     *,
     hold: Callable[[Fabric, RunReport], None] | None = None,
     forkserver: Forkserver | None = None,
     log_dir: Path | None = None,
-    observer: RunObserver = NOBODY,
+    observer: runner.RunObserver = runner.NOBODY,
 ) -> RunReport:
     """Plan, build, install, exchange, verify, and compare measurements with the plan.
 
@@ -297,7 +285,7 @@ def run_job(
     choice = options.choose_fabric()
     with (
         recordings_in(options.pcap, options.workers, options.leaf_spine) as recordings,
-        workspace(step, forkserver, log_dir, observer) as work,
+        runner.workspace(step, forkserver, log_dir, observer) as work,
     ):
         _LOG.info("%s", choice.reason)
         prepared = _prepare(options, choice.target, work)
@@ -311,7 +299,7 @@ def run_job(
             operation=options.operation,
         )
         workers = _workers(options, prepared, comparison, work, recordings)
-        with finished(options, choice, workers, work) as done:
+        with runner.finished(options, choice, workers, work) as done:
             work.step(COMPARING)
             report = make_report(options, choice, prepared, done, comparison.finish())
             report = replace(report, pcap=tuple(map(str, recordings.files)))
@@ -324,7 +312,7 @@ def run_job(
     return report
 
 
-def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRun:
+def _prepare(options: RunOptions, target: Target, work: runner.Workspace) -> PreparedRun:
     started = time.perf_counter()
     work.step("planning: load the graph")
     program = load_program()
@@ -336,7 +324,7 @@ def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRu
     context, assignment = choose_lanes(
         *(options.request, graph, context, exchange, options.seed),
         network=options.network_on(target),
-        widest=widest_on(target),
+        widest=runner.widest_on(target),
     )
     strategies = resolve_strategies(options.request, graph, context)
     plan = build_resolved(
@@ -351,7 +339,7 @@ def _prepare(options: RunOptions, target: Target, work: Workspace) -> PreparedRu
     )
     write_plan(plan, work.folder / "plan")
     if plan.leaves_any:
-        paths = [schedule_file_of(work.folder, worker) for worker in range(options.workers)]
+        paths = [runner.schedule_file_of(work.folder, worker) for worker in range(options.workers)]
         write_left_schedules(graph, plan, paths)
     return PreparedRun(
         program,
@@ -389,9 +377,9 @@ def _workers(
     options: RunOptions,
     prepared: PreparedRun,
     comparison: Comparison,
-    work: Workspace,
+    work: runner.Workspace,
     recordings: Recordings,
-) -> Workers[list[WorkerOutcome]]:
+) -> runner.Workers[list[WorkerOutcome]]:
     def task(config: LinkConfig) -> WorkerTask:
         path = work.folder / f"features-{config.worker}.safetensors"
         with writing(path):
@@ -419,7 +407,7 @@ def _workers(
         ends = run_workers(fabric, command, tasks, options.pace, progress=show, listen=hear)
         return list(map(WorkerOutcome.of, ends))
 
-    return Workers(
+    return runner.Workers(
         program=prepared.program,
         parts=prepared.parts,
         transport=SWITCH.name,

@@ -18,26 +18,13 @@ from switchgnn.host.metrics import metrics_address
 from switchgnn.host.reduce.reduction import frames_of_floats
 from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.wire.native import hosts_run_as
+from switchgnn.jobs import runner
 from switchgnn.jobs.logs import Recordings
 from switchgnn.jobs.report import (
     LeafSpineReport,
     ran_ahead,
     report_leaf_spine,
     strategy_names,
-)
-from switchgnn.jobs.runner import (
-    NOBODY,
-    FinishedWorkers,
-    NetworkJob,
-    RunObserver,
-    StepListener,
-    Workers,
-    Workspace,
-    cables_with_faults,
-    finished,
-    schedule_file_of,
-    widest_on,
-    workspace,
 )
 from switchgnn.jobs.train_report import EpochListener, Recorder, TrainReport
 from switchgnn.jobs.workers import (
@@ -87,7 +74,7 @@ Planned = tuple[ResolvedStrategies, Plan]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainJob(NetworkJob):
+class TrainJob(runner.NetworkJob):
     """What to train, where, and over which transport.
 
     Over transports other than ``switch`` only the partition of `asked` counts, and for ``g3`` it
@@ -148,7 +135,7 @@ def prepare_training(
     seed, of_vertices = job.task.training.options.seed, plan.assignment[: data.vertices]
     workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
     write_partitions(data, workers, folder / "partitions", job.per_machine)
-    paths = [schedule_file_of(folder, worker) for worker in range(job.workers)]
+    paths = [runner.schedule_file_of(folder, worker) for worker in range(job.workers)]
     scheduled = job.transport.write(data.exchanged(plan.assignment)[0], plan, paths)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return PreparedTraining(strategies, plan, scheduled, parts)
@@ -166,7 +153,6 @@ def plan_of(
 
 
 def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
-    """Return the mean number of exchanges of an epoch by the numbers of a row."""
     training, options = job.task.training, job.task.training.options
     found = exchanged_widths(
         training.model,
@@ -181,7 +167,6 @@ def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
 def _context(
     job: TrainJob, data: Dataset, progress: Callable[[str], None]
 ) -> tuple[Graph, PlanContext, dict[str, Any]]:
-    """Return the planned graph, what strategies depend on, and the arguments that plans share."""
     named = {each.value for each in Target}
     target = Target(job.target) if job.target in named else job.choose_fabric().target
     strawman = job.transport.program is SwitchProgram.STRAWMAN
@@ -194,7 +179,7 @@ def _context(
         _widths(job, data),
         seed,
         network=job.network_on(target),
-        widest=BANK_LANES if strawman else widest_on(target),
+        widest=BANK_LANES if strawman else runner.widest_on(target),
     )
     graph, assignment = data.exchanged(assignment)
     settings: dict[str, Any] = {
@@ -315,21 +300,21 @@ TRAIN_WORKER = worker_command("train-worker")
 def run_training(
     job: TrainJob,
     data: Dataset,
-    step: StepListener,
+    step: runner.StepListener,
     on_epoch: EpochListener,
     *,
     forkserver: Forkserver,
     log_dir: Path | None = None,
-    observer: RunObserver = NOBODY,
+    observer: runner.RunObserver = runner.NOBODY,
     note: Callable[[str], None] = lambda _: None,
 ) -> TrainReport:
     """Plan, build, install and train; `note` is called with what is worth a line before that."""
     if not job.transport.networked:
-        cables_with_faults(job)
-        with workspace(step, forkserver, log_dir, observer) as work:
+        runner.cables_with_faults(job)
+        with runner.workspace(step, forkserver, log_dir, observer) as work:
             return _alone(job, data, work, forkserver, on_epoch)
     choice = job.choose_fabric()
-    with workspace(step, forkserver, log_dir, observer) as work:
+    with runner.workspace(step, forkserver, log_dir, observer) as work:
         work.step("planning")
         _LOG.info("%s", choice.reason)
         prepared = prepare_training(
@@ -340,7 +325,7 @@ def run_training(
         if choice.target is Target.BMV2 and job.transport.in_switch and prepared.parts is None:
             note(bmv2_note(job, data, prepared.plan))
         recorder = Recorder(job.processes, on_epoch)
-        with finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
+        with runner.finished(job, choice, _workers(job, prepared, recorder, work), work) as done:
             ends = done.result
         what = _what(job, data, choice.reason, done.ahead) | _planned(job, prepared)
         between = _leaf_spine_report(job, data, prepared, done)
@@ -349,8 +334,8 @@ def run_training(
 
 
 def _workers(
-    job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: Workspace
-) -> Workers[list[dict[str, Any]]]:
+    job: TrainJob, prepared: PreparedTraining, recorder: Recorder, work: runner.Workspace
+) -> runner.Workers[list[dict[str, Any]]]:
     def task(config: LinkConfig, seat: int) -> TrainTask:
         if seat:  # the first process reports on the link
             config = replace(config, metrics="", tell_every=0.0)
@@ -369,7 +354,7 @@ def _workers(
         hear = _heard_by(recorder, work.observer, job.per_machine)
         return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
 
-    return Workers(
+    return runner.Workers(
         program=job.program,
         parts=prepared.parts,
         transport=job.task.transport,
@@ -382,7 +367,9 @@ def _workers(
     )
 
 
-def _heard_by(recorder: Recorder, observer: RunObserver, per_machine: int = 1) -> EventListener:
+def _heard_by(
+    recorder: Recorder, observer: runner.RunObserver, per_machine: int = 1
+) -> EventListener:
     def listen(worker: int, event: dict[str, Any]) -> None:
         if worker % per_machine == 0:
             observer.event(worker // per_machine, event)
@@ -392,7 +379,11 @@ def _heard_by(recorder: Recorder, observer: RunObserver, per_machine: int = 1) -
 
 
 def _alone(
-    job: TrainJob, data: Dataset, work: Workspace, forkserver: Forkserver, on_epoch: EpochListener
+    job: TrainJob,
+    data: Dataset,
+    work: runner.Workspace,
+    forkserver: Forkserver,
+    on_epoch: EpochListener,
 ) -> TrainReport:
     folder = work.folder
     work.step("planning")
@@ -421,9 +412,8 @@ def _leaf_spine_report(
     job: TrainJob,
     data: Dataset,
     prepared: PreparedTraining,
-    done: FinishedWorkers[list[dict[str, Any]]],
+    done: runner.FinishedWorkers[list[dict[str, Any]]],
 ) -> LeafSpineReport | None:
-    """Report the links between leaves and spines; plans do not predict copies of hosts."""
     if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
         return None
     exchanges = [

@@ -14,6 +14,7 @@ from switchgnn.base.files import whole_file
 from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.jobs.plots import colours_of, plots_in, save_figure
+from switchgnn.lab.experiments import table
 from switchgnn.lab.experiments.figure import (
     AXES,
     FASTEST,
@@ -24,18 +25,6 @@ from switchgnn.lab.experiments.figure import (
     ascending,
     select,
 )
-from switchgnn.lab.experiments.table import (
-    EPOCH,
-    MEASURES,
-    Result,
-    Results,
-    as_markdown,
-    csv_text,
-    ratios_of,
-    rows_of,
-    spread_of,
-    value_of,
-)
 from switchgnn.lab.simulator.request import BNS_GCN
 
 if TYPE_CHECKING:
@@ -44,7 +33,6 @@ if TYPE_CHECKING:
 
 _ACROSS = 3
 _PANEL_WIDTH = 4.0
-# Inches for title and legend.
 _REST = 0.9
 _AXIS_LABELS = {
     "workers": "number of workers",
@@ -67,14 +55,13 @@ class _Shown:
     # those that it has, and their colours
     series: Sequence[tuple[PlottedSeries, tuple[float, ...]]]
     cells: Sequence[Cell]  # those it is about
-    results: Results
+    results: table.Results
 
-    def of(self, label: str, x: object) -> list[Result]:
+    def of(self, label: str, x: object) -> list[table.Result]:
         cells = [it for it in self.cells if it.series == label and getattr(it, self.panel.x) == x]
         return [self.results[cell.point] for cell in cells if cell.point in self.results]
 
-    def along(self, label: str) -> dict[int, list[Result]]:
-        """Return the results of a series, where it has some, by position on the axis."""
+    def along(self, label: str) -> dict[int, list[table.Result]]:
         found = {at: self.of(label, x) for at, x in enumerate(self.values)}
         return {at: each for at, each in found.items() if each}
 
@@ -83,12 +70,13 @@ class _Shown:
         return ascending(self.panel.x, self.cells)
 
 
-def draw_figure(figure: Figure, cells: Sequence[Cell], results: Results, remark: str) -> "Picture":
+def draw_figure(
+    figure: Figure, cells: Sequence[Cell], results: table.Results, remark: str
+) -> "Picture":
     """Draw all panels, side by side."""
     from matplotlib.figure import Figure as Picture  # noqa: PLC0415  only who draws needs it
 
     count = len(figure.panels)
-    # Four look better two by two.
     columns = 2 if count == 4 else min(_ACROSS, count)
     lines = math.ceil(count / columns)
     size = max(_PANEL_WIDTH * columns, 6.0), figure.panel_height * lines + _REST
@@ -135,12 +123,14 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
         at = np.array(list(found)) + (number - (len(shown.series) - 1) / 2) * width
         mean, least, most = _spreads(shown.panel.y, found)
         lower = mean
-        if shown.panel.y == EPOCH:
+        if shown.panel.y == table.EPOCH:
             lower, _, _ = _spreads("communication", found)
             above = {"bottom": lower, "alpha": 0.35, "hatch": "////"}
             axes.bar(at, mean - lower, width, color=colour, **above)
             busiest = [
-                spread_of([it["layers"] * it["busiest_link_seconds"] * 1e3 for it in each]).mean
+                table.spread_of(
+                    [it["layers"] * it["busiest_link_seconds"] * 1e3 for it in each]
+                ).mean
                 for each in found.values()
             ]
             axes.hlines(busiest, at - width / 2, at + width / 2, color="black", linewidth=1)
@@ -148,7 +138,7 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
         several = least < most
         ends = np.array([mean - least, most - mean])[:, several]
         axes.errorbar(at[several], mean[several], ends, fmt="none", color="black", capsize=2)
-    if shown.panel.y == EPOCH:
+    if shown.panel.y == table.EPOCH:
         _explain_epochs(axes)
     _name_axes(axes, shown)
 
@@ -181,9 +171,9 @@ def _lines(axes: "Axes", shown: _Shown) -> None:
     _name_axes(axes, shown)
 
 
-def _spreads(measure: str, found: Mapping[int, Sequence[Result]]) -> Float64s:
-    values = [[value_of(measure, it) for it in each] for each in found.values()]
-    each = [(spread.mean, spread.least, spread.most) for spread in map(spread_of, values)]
+def _spreads(measure: str, found: Mapping[int, Sequence[table.Result]]) -> Float64s:
+    values = [[table.value_of(measure, it) for it in each] for each in found.values()]
+    each = [(spread.mean, spread.least, spread.most) for spread in map(table.spread_of, values)]
     rows: Float64s = np.array(each, dtype=np.float64).reshape(-1, 3).T
     return rows
 
@@ -193,15 +183,13 @@ _PIECES = 64
 Curve = tuple[Float64s, Float64s]
 
 
-def _over_time(result: Result, name: str, unit: float = 1.0) -> Curve:
-    """Return milliseconds, and a series in this unit."""
+def _over_time(result: table.Result, name: str, unit: float = 1.0) -> Curve:
     series = result["series"]
     times, values = (np.array(series[each], dtype=np.float64) for each in ("seconds", name))
     return times * 1e3, values / unit
 
 
-def _gigabits(result: Result, *names: str) -> Curve:
-    """Return the rate, piece by piece, of frames that are counted under these names."""
+def _gigabits(result: table.Result, *names: str) -> Curve:
     times = _over_time(result, "seconds")[0]
     count = np.sum([_over_time(result, name)[1] for name in names], axis=0)
     if len(times) < 2:
@@ -211,13 +199,13 @@ def _gigabits(result: Result, *names: str) -> Curve:
     return (ends[1:] + ends[:-1]) / 2, rate * FEATURE_FRAME_BYTES * 8 * 1e3 / 1e9
 
 
-def _slots(result: Result) -> Curve:
+def _slots(result: table.Result) -> Curve:
     times, slots = _over_time(result, "slots", 1e6)
     return times, slots * result["memory_bytes"] / max(1, result["slots"])
 
 
 # By name: (label of the axis, milliseconds and values).
-OVER_TIME: Mapping[str, tuple[str, Callable[[Result], Curve]]] = {
+OVER_TIME: Mapping[str, tuple[str, Callable[[table.Result], Curve]]] = {
     "throughput": ("sums (solid), all (dotted), Gbit/s", lambda it: _gigabits(it, "sums")),
     "slots": ("occupied aggregators (MB)", _slots),
     "queue": ("queue length (MB)", lambda it: _over_time(it, "queue_bytes", 1e6)),
@@ -250,14 +238,15 @@ def _time(axes: "Axes", shown: _Shown) -> None:
 
 
 def _ratios(axes: "Axes", shown: _Shown) -> None:
-    """Draw a heat map: rows are all that varies but `x`."""
     from matplotlib.colors import LogNorm  # noqa: PLC0415  only who draws needs it
 
     columns = ascending(shown.panel.x, shown.cells)
     numbers = _numbers_of_points(shown)
     rows = list(dict.fromkeys(row for row, _ in numbers))
-    ratios = {point: ratios_of(each, shown.panel.of, FASTEST) for point, each in numbers.items()}
-    mean = {point: spread_of(each).mean for point, each in ratios.items() if each}
+    ratios = {
+        point: table.ratios_of(each, shown.panel.of, FASTEST) for point, each in numbers.items()
+    }
+    mean = {point: table.spread_of(each).mean for point, each in ratios.items() if each}
     image = [[mean.get((row, x), math.nan) for x in columns] for row in rows]
     norm = LogNorm(1 / _MOST_TIMES, _MOST_TIMES, clip=True)
     axes.imshow(image, "RdBu_r", norm, aspect="auto")
@@ -280,16 +269,16 @@ def _numbers_of_points(shown: _Shown) -> dict[tuple[str, object], dict[Cell, flo
         row = ", ".join(_word(getattr(cell, name)) + _UNITS.get(name, "") for name in others)
         here = numbers[row, getattr(cell, panel.x)]
         if cell.series in labels and cell.point in shown.results:
-            here[cell] = value_of(panel.y, shown.results[cell.point])
+            here[cell] = table.value_of(panel.y, shown.results[cell.point])
     return numbers
 
 
 def _name_axes(axes: "Axes", shown: _Shown) -> None:
     axes.set_xticks(range(len(shown.values)), list(map(_word, shown.values)))
     axes.set_xlabel(_AXIS_LABELS[shown.panel.x])
-    axes.set_ylabel(MEASURES[shown.panel.y].axis)
+    axes.set_ylabel(table.MEASURES[shown.panel.y].axis)
     # Room for the legend of what is hatched.
-    room = 1.35 if shown.panel.y == EPOCH else 1.08
+    room = 1.35 if shown.panel.y == table.EPOCH else 1.08
     highest = max(0.0, float(axes.dataLim.y1))
     axes.set_ylim(0, room * highest if highest else 1)
     axes.grid(axis="y", linewidth=0.4)
@@ -311,12 +300,11 @@ KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
 }
 
 TABLE = "table.md"
-# A figure, and its cells.
 Drawn = tuple[Figure, Sequence[Cell]]
 
 
 def write_figures(
-    figures: Sequence[Drawn], results: Results, scale: str, folder: Path
+    figures: Sequence[Drawn], results: table.Results, scale: str, folder: Path
 ) -> list[list[str]]:
     """Write CSV, pictures and table into the folder; return the table's rows, as HEADINGS.
 
@@ -325,11 +313,11 @@ def write_figures(
     """
     with plots_in(folder):
         for figure, cells in figures:
-            _write(folder / f"{figure.name}.csv", csv_text(cells, results))
+            _write(folder / f"{figure.name}.csv", table.csv_text(cells, results))
             seeds = len({cell.point.seed for cell in cells})
             remark = f"scale {scale}, {seeds} seed{'s' if seeds > 1 else ''}"
             save_figure(draw_figure(figure, cells, results, remark), folder / figure.name)
-        rows = [row for figure, cells in figures for row in rows_of(figure, cells, results)]
+        rows = [row for figure, cells in figures for row in table.rows_of(figure, cells, results)]
         _write(folder / TABLE, _page(figures, rows, scale))
     return rows
 
@@ -353,6 +341,6 @@ def _page(figures: Sequence[Drawn], rows: list[list[str]], scale: str) -> str:
         "An epoch is communication, which is simulated, and computing, which is a model: the two "
         "columns show our number with a card of twice and half the speed. docs/evidence/figures.md "
         "explains how the numbers differ from the paper's.\n",
-        as_markdown(rows),
+        table.as_markdown(rows),
     ]
     return "\n".join(lines)

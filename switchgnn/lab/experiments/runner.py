@@ -80,7 +80,6 @@ class Store:
 
 
 _LAST_WORDS = 400
-# Simulates points, as process.py explains.
 PROGRAM = python_program("switchgnn.lab.experiments.process")
 
 

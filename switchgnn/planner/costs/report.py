@@ -6,13 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s, Integers
-from switchgnn.planner.base.arrays import (
-    Compiled,
-    distinct_pairs,
-    indptr_of_keys,
-    number_ids,
-    rank_within,
-)
+from switchgnn.planner.base import arrays
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import frame_bytes, row_frame_bytes, sum_frame_bytes
 from switchgnn.planner.costs.flow import Flow, plan_flows
@@ -68,8 +62,8 @@ def least_with_partial_sums(boundary: BoundaryEdges, workers: int) -> PacketCoun
 
 def multicast_packets(boundary: BoundaryEdges, block: Integers, workers: int) -> PacketCounts:
     """Count each source once up and each destination once down in each of its blocks, int32[E]."""
-    up = distinct_pairs(block, boundary.source)[1]
-    down = distinct_pairs(block, boundary.destination)[1]
+    up = arrays.distinct_pairs(block, boundary.source)[1]
+    down = arrays.distinct_pairs(block, boundary.destination)[1]
     return PacketCounts(
         _count(holders(boundary.source, boundary.source_worker)[up], workers),
         _count(holders(boundary.destination, boundary.destination_worker)[down], workers),
@@ -88,14 +82,14 @@ def simulate_pool(boundary: BoundaryEdges, slots: int, workers: int, seed: int) 
     slot go to the worker of their destination. The product has a pool for each bank and overflows
     slightly more than this single pool. Sums and overflows count as packets down.
     """
-    sources, source = number_ids(boundary.source)
-    destinations, destination = number_ids(boundary.destination)
+    sources, source = arrays.number_ids(boundary.source)
+    destinations, destination = arrays.number_ids(boundary.destination)
     holder = holders(destination, boundary.destination_worker)
     sender = holders(source, boundary.source_worker)
     fan_in = np.bincount(destination, minlength=len(destinations)).astype(np.int64)
     sent = _play(
         arrival_order(len(sources), seed),
-        indptr_of_keys(source, len(sources)),
+        arrays.indptr_of_keys(source, len(sources)),
         destination,
         fan_in,
         slots,
@@ -110,9 +104,8 @@ def arrival_order(sources: int, seed: int) -> Int64s:
     return np.random.default_rng(seed).permutation(sources)
 
 
-@Compiled
+@arrays.Compiled
 def _play(order: Int64s, indptr: Int64s, destination: Int32s, fan_in: Int64s, slots: int) -> Int64s:
-    """Return what leaves the switch for each destination: its sum, and overflows."""
     held = np.zeros(len(fan_in), dtype=np.bool_)
     sent = np.zeros(len(fan_in), dtype=np.int64)
     left = fan_in.copy()
@@ -391,7 +384,7 @@ def _results_to(
     """
     block, neighbour = part.switch.result_block, part.switch.result_worker
     inside = (block >= record.first_block) & (block <= record.last_block)
-    inside[inside] = rank_within((block[inside], part.result_owner[inside])) % rows == 0
+    inside[inside] = arrays.rank_within((block[inside], part.result_owner[inside])) % rows == 0
     size = len(part.below) + part.above
     counted: list[int] = np.bincount(neighbour[inside], minlength=size)[behind:].tolist()
     return counted

@@ -6,13 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s
-from switchgnn.planner.base.arrays import (
-    distinct_pairs,
-    indptr_of,
-    number_keys,
-    number_pairs,
-    sort_by_key,
-)
+from switchgnn.planner.base import arrays
 from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 
 # The integer capacity of a packet in a flow.
@@ -49,7 +43,7 @@ def cover_edges(boundary: BoundaryEdges, block: Int32s, weight: float = 0.0) -> 
 def _by_workers(worker: UInt8s) -> Iterator[Int32s]:
     """Yield the edges of some workers at a time: no packet serves two workers."""
     workers = int(worker.max(initial=0)) + 1
-    indptr, order = sort_by_key(worker, workers)
+    indptr, order = arrays.sort_by_key(worker, workers)
     first = 0
     while first < len(order):
         behind = min(int(np.searchsorted(indptr, first + _AT_A_TIME)), workers)
@@ -58,7 +52,7 @@ def _by_workers(worker: UInt8s) -> Iterator[Int32s]:
 
 
 def _cover_part(boundary: BoundaryEdges, block: Int32s, weight: float) -> Bools:
-    left = number_pairs(block, boundary.source)[1]
+    left = arrays.number_pairs(block, boundary.source)[1]
     first = int(boundary.source_worker.min())
     of_some = replace(boundary, source_worker=boundary.source_worker - np.uint8(first))
     right = _partial_sums(of_some, block)[1]
@@ -77,7 +71,7 @@ def packets_up(boundary: BoundaryEdges, block: Int32s, multicast: Bools) -> tupl
     """Count the features and the partial sums of each worker, int64[workers] each."""
     workers = int(boundary.source_worker.max(initial=0)) + 1
     owner = holders(boundary.source, boundary.source_worker)
-    raw = distinct_pairs(block[multicast], boundary.source[multicast])[1]
+    raw = arrays.distinct_pairs(block[multicast], boundary.source[multicast])[1]
     partial = _partial_sums(boundary, block, ~multicast)[0]
     return (
         np.bincount(owner[raw], minlength=workers),
@@ -101,7 +95,7 @@ def minimum_cover(left: Integers, right: Integers) -> tuple[Bools, Bools]:
     )
 
     shape = (int(left.max()) + 1, int(right.max()) + 1)
-    indptr, order = sort_by_key(left, shape[0])
+    indptr, order = arrays.sort_by_key(left, shape[0])
     indices = right[order].astype(np.int32, copy=False)
     edges = csr_matrix((np.ones(len(left), dtype=np.int8), indices, indptr), shape=shape)
     right_of = maximum_bipartite_matching(edges, perm_type="column").astype(np.int32)
@@ -115,7 +109,7 @@ def minimum_cover(left: Integers, right: Integers) -> tuple[Bools, Bools]:
     to_left = back[np.argsort(right_of[back])].astype(np.int32)
     ends = [indices + np.int32(shape[0]), to_left, np.flatnonzero(right_of < 0).astype(np.int32)]
     paths = csr_matrix(
-        (np.ones(int(heads.sum()), dtype=np.int8), np.concatenate(ends), indptr_of(heads)),
+        (np.ones(int(heads.sum()), dtype=np.int8), np.concatenate(ends), arrays.indptr_of(heads)),
         shape=(start + 1, start + 1),
     )
     reached = np.zeros(start + 1, dtype=np.bool_)
@@ -131,7 +125,7 @@ def _partial_sums(
     workers = int(boundary.source_worker.max(initial=0)) + 1
     keys = block[where] * np.int64(destinations) + boundary.destination[where]
     bound = (int(block.max(initial=0)) + 1) * destinations * workers
-    return number_keys(keys * workers + boundary.source_worker[where], bound)
+    return arrays.number_keys(keys * workers + boundary.source_worker[where], bound)
 
 
 def _weighted_cover(

@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt32s
-from switchgnn.planner.base.arrays import (
-    indptr_of,
-    ranges,
-    rank_in_group,
-    sort_by_keys,
-    starts_group,
-)
+from switchgnn.planner.base import arrays
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID
@@ -70,18 +64,17 @@ def make_packets(
 
     Instead of a partial sum of a single row its vertex is sent. `by_vertex` is bool[E].
     """
-    # Sorted by source already.
     order = np.flatnonzero(~by_vertex)
     keys = (boundary.destination, boundary.source_worker, block)
-    order = order[sort_by_keys(*(key[order] for key in keys))]
+    order = order[arrays.sort_by_keys(*(key[order] for key in keys))]
     groups = (each[order] for each in (block, boundary.source_worker, boundary.destination))
-    sizes = np.diff(np.append(np.flatnonzero(starts_group(*groups)), len(order)))
+    sizes = np.diff(np.append(np.flatnonzero(arrays.starts_group(*groups)), len(order)))
     order, sizes = order[np.repeat(sizes > 1, sizes)], sizes[sizes > 1]
     if not len(order):
         return Packets(vertices, boundary, block, ones(len(boundary)), NO_SUMS)
     first = order[np.cumsum(sizes) - sizes]
     worker = boundary.source_worker[first]
-    rank = rank_in_group(block[first], worker)
+    rank = arrays.rank_in_group(block[first], worker)
     number = vertices + rank * workers + worker
     most = min(FIRST_RESERVED_ID, FIRST_BUNDLE_ID - FIRST_RESERVED_ID + vertices)
     if number.max() >= most:
@@ -91,12 +84,12 @@ def make_packets(
         )
     source = number.astype(np.int32)
     by_source = np.lexsort((source, block[first]))
-    members = ranges((np.cumsum(sizes) - sizes)[by_source], sizes[by_source])
+    members = arrays.ranges((np.cumsum(sizes) - sizes)[by_source], sizes[by_source])
     sums = PartialSums(
         block=block[first][by_source],
         source=source[by_source],
         destination=boundary.destination[first][by_source],
-        indptr=indptr_of(sizes[by_source]),
+        indptr=arrays.indptr_of(sizes[by_source]),
         vertex=boundary.source[order[members]],
     )
     raw = np.ones(len(boundary), dtype=np.bool_)
@@ -137,10 +130,10 @@ def make_sends(packets: Packets, block: Int32s, source: Int32s, owner: Int32s) -
     sizes[summed] = np.diff(sums.indptr)[index]
     destination = np.zeros(len(source), dtype=np.int32)
     destination[summed] = sums.destination[index]
-    indptr = indptr_of(sizes)
+    indptr = arrays.indptr_of(sizes)
     vertex = np.repeat(source, sizes)
     into, out = indptr[summed], sums.indptr[index]
-    vertex[ranges(into, sizes[summed])] = sums.vertex[ranges(out, sizes[summed])]
+    vertex[arrays.ranges(into, sizes[summed])] = sums.vertex[arrays.ranges(out, sizes[summed])]
     return Sends(block, source, destination, owner[vertex[indptr[:-1]]], indptr, vertex)
 
 

@@ -210,7 +210,6 @@ def _of_ogb(name: str, root: Path, seed: int) -> Dataset:
 
 
 def _keep(path: Path, found: Mapping[str, Any], labels: NDArray[Any], split: Split) -> None:
-    """Write an archive of a graph, which load_graph reads without sorting its edges again."""
     edges = found["edge_index"]
     graph = graph_from_edges(*edges, name=path.stem, vertices=len(labels), directed=True)
     loops = np.zeros(0, np.int64) if graph.self_loops is None else graph.self_loops

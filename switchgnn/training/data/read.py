@@ -27,15 +27,7 @@ from switchgnn.planner.graphs.graph import (
 )
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.training.base.errors import DatasetError
-from switchgnn.training.data.dataset import (
-    Dataset,
-    Split,
-    dataset_from_graph,
-    normalize_rows,
-    renumbered,
-    split_of_codes,
-    split_vertices,
-)
+from switchgnn.training.data import dataset
 
 _NUMBERS, _REMEDY = ("f", "i", "u", "b"), "save one array with numpy.save"
 # A first line that does not start like a number is a header.
@@ -45,7 +37,6 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MISSING = re.compile(
     r"|#?N/?A|n/a|#N/A N/A|<NA>|NULL|null|None|NaT|[+-]?(?i:nan)|-?1\.#(IND|QNAN)"
 )
-# Between numbers of a line.
 _BETWEEN = re.compile(r"[\s,;]+")
 _CODES = {
     "": SPLIT_NONE,
@@ -69,7 +60,7 @@ def load_files(
     normalize_features: bool = False,
     name: str | None = None,
     seed: int = 0,
-) -> Dataset:
+) -> dataset.Dataset:
     """Load a graph with features and labels from files; docs/data.md shows the formats.
 
     If the ids of the graph had to be renumbered, `graph.original_ids` holds them; the other files
@@ -101,14 +92,14 @@ def load_files(
     rows = [len(each.values) for each in (given, classes, parts) if each and each.ids is None]
     graph = _with_vertices(graph, given.ids, rows[0] if rows else None)
     features, numbers = _features_by_vertex(given, graph), _labels_by_vertex(classes, graph)
-    chosen = None if graph.split is None else split_of_codes(graph.split)
+    chosen = None if graph.split is None else dataset.split_of_codes(graph.split)
     if parts is not None:
         chosen = _split_by_vertex(parts, graph)
-    return dataset_from_graph(
+    return dataset.dataset_from_graph(
         graph if name is None else replace(graph, name=name),
-        features=normalize_rows(features) if normalize_features else features,
+        features=dataset.normalize_rows(features) if normalize_features else features,
         labels=numbers,
-        split=chosen or split_vertices(numbers, seed),
+        split=chosen or dataset.split_vertices(numbers, seed),
     )
 
 
@@ -146,7 +137,7 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
     if split is not None and graph.split is not None:
         split[index[kept]] = graph.split[kept]
     same = ids.dtype.kind != "U" and ids[0] == 0 and ids[-1] == len(ids) - 1
-    graph = renumbered(graph, index, len(ids))
+    graph = dataset.renumbered(graph, index, len(ids))
     return replace(graph, split=split, original_ids=None if same else ids)
 
 
@@ -350,18 +341,17 @@ def _is_missing(word: str) -> bool:
     return _MISSING.fullmatch(word) is not None or (is_number and float(word) == UNLABELLED)
 
 
-def _split_by_vertex(given: _Given, graph: Graph) -> Split:
+def _split_by_vertex(given: _Given, graph: Graph) -> dataset.Split:
     words = _words_by_vertex(given, graph)
     strange = sorted(set(words) - set(_CODES))
     if strange:
         raise DatasetError(
             f"{given.path} has {strange[0][:40]!r}; a vertex is in train, validation, test or none."
         )
-    return split_of_codes(np.array([_CODES[word] for word in words], dtype=np.int8))
+    return dataset.split_of_codes(np.array([_CODES[word] for word in words], dtype=np.int8))
 
 
 def _rows_of(given: _Given, graph: Graph) -> NDArray[np.int64]:
-    """Return the vertex of each value, int64[N]; without ids, there must be one for each."""
     path, known, ids = given.path, _known(graph), given.ids
     if ids is None:
         rows = len(given.values)

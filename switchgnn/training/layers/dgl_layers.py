@@ -13,17 +13,9 @@ from torch_geometric.data import Data
 
 from switchgnn.training.base.errors import JobError, UnsupportedLayerError
 from switchgnn.training.data.partition import Partition
+from switchgnn.training.layers import summed
 from switchgnn.training.layers.forward import Anywhere
 from switchgnn.training.layers.halo import PartEdges
-from switchgnn.training.layers.summed import (
-    Framework,
-    Make,
-    Scaled,
-    View,
-    checked_rows,
-    maker_of,
-    split_map,
-)
 
 # The modules of DGL in these mix vertices, or are parts of others that do.
 _MIXING = tuple(f"dgl.nn.pytorch.{name}" for name in ("conv", "glob", "hetero"))
@@ -57,7 +49,7 @@ def data_of(graph: Any, name: str) -> Data:  # noqa: ANN401
     return Data(edge_index=torch.stack(graph.edges()), **features)
 
 
-def _graph_conv(layer: GraphConv, partition: Partition, order: Tensor) -> Scaled:
+def _graph_conv(layer: GraphConv, partition: Partition, order: Tensor) -> summed.Scaled:
     """``GraphConv``: D_in^-1/2 A D_out^-1/2 X W + b; `norm` says which degrees count, and how."""
     incoming, outgoing = _degrees(partition, order)
     if not layer._allow_zero_in_degree and (incoming == 0).any():
@@ -75,15 +67,15 @@ def _graph_conv(layer: GraphConv, partition: Partition, order: Tensor) -> Scaled
         return _finished(sums, layer.bias, layer._activation)
 
     linear = None if layer.weight is None else (lambda rows: rows @ layer.weight)
-    return Scaled(finish, layer._out_feats, linear, source, destination)
+    return summed.Scaled(finish, layer._out_feats, linear, source, destination)
 
 
-def _sage_conv(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
+def _sage_conv(layer: SAGEConv, partition: Partition, order: Tensor) -> summed.Scaled:
     """``SAGEConv``: X W2 + b + mean of X W1; as `gcn` b + mean of X W1 with the own row."""
     gcn = layer._aggre_type == "gcn"
     incoming, _ = _degrees(partition, order)
 
-    linear, rest = split_map(layer.fc_neigh)
+    linear, rest = summed.split_map(layer.fc_neigh)
 
     def finish(inputs: Tensor, sums: Tensor) -> Tensor:
         means = rest(sums)
@@ -92,17 +84,17 @@ def _sage_conv(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
         return _finished(means, layer.bias if gcn else None, layer.activation, layer.norm)
 
     factor = Anywhere(1 / (incoming + 1 if gcn else incoming.clamp(min=1)))
-    return Scaled(finish, layer._out_feats, linear, destination=factor, own=gcn)
+    return summed.Scaled(finish, layer._out_feats, linear, destination=factor, own=gcn)
 
 
-def _gin_conv(layer: GINConv, partition: Partition, order: Tensor) -> Scaled:
+def _gin_conv(layer: GINConv, partition: Partition, order: Tensor) -> summed.Scaled:
     """``GINConv``: h((1 + eps) X + sum or mean of X), where h need not be linear."""
 
     def finish(inputs: Tensor, sums: Tensor) -> Tensor:
         return _finished((1 + layer.eps) * inputs + sums, None, layer.apply_func, layer.activation)
 
     factor = Anywhere(1 / _degrees(partition, order)[0].clamp(min=1))
-    return Scaled(finish, destination=factor if layer._aggregator_type == "mean" else None)
+    return summed.Scaled(finish, destination=factor if layer._aggregator_type == "mean" else None)
 
 
 def _degrees(partition: Partition, order: Tensor) -> list[Tensor]:
@@ -117,16 +109,16 @@ def _finished(rows: Tensor, bias: Tensor | None, *functions: Any) -> Tensor:  # 
     return rows
 
 
-_KINDS: tuple[tuple[Any, tuple[str, ...], Make], ...] = (
+_KINDS: tuple[tuple[Any, tuple[str, ...], summed.Make], ...] = (
     (GraphConv, ("sum",), _graph_conv),
     (SAGEConv, ("mean", "gcn"), _sage_conv),
     (GINConv, ("sum", "mean"), _gin_conv),
 )
 
 
-def _check(_name: str, layer: Any) -> Make | str:  # noqa: ANN401
+def _check(_name: str, layer: Any) -> summed.Make | str:  # noqa: ANN401
     kind = getattr(layer, "_aggre_type", getattr(layer, "_aggregator_type", "sum"))
-    return maker_of(layer, kind, _KINDS)
+    return summed.maker_of(layer, kind, _KINDS)
 
 
 _USUAL = "`graph_of(worker.data)`"
@@ -140,7 +132,7 @@ def _rows(  # noqa: PLR0917 - the last ones are those of forward()
     feat: object,
     weight: Tensor | None = None,
     edge_weight: Tensor | None = None,
-) -> tuple[Tensor, View]:
+) -> tuple[Tensor, summed.View]:
     if weight is not None and isinstance(layer, GraphConv):
         raise UnsupportedLayerError(f"{called} was given a weight: let it have its own.")
     # Other layers have no `weight` before `edge_weight`.
@@ -151,12 +143,12 @@ def _rows(  # noqa: PLR0917 - the last ones are those of forward()
     against = edges.reverse(
         called, graph, lambda: torch.stack(graph.edges()) if known else None, _USUAL
     )
-    rows = checked_rows(called, feat, edges)
+    rows = summed.checked_rows(called, feat, edges)
     dropped: Tensor = layer.feat_drop(rows) if isinstance(layer, SAGEConv) else rows
-    return dropped, View(against=against)
+    return dropped, summed.View(against=against)
 
 
-DGL = Framework(
+DGL = summed.Framework(
     lambda module: any(each.__module__.startswith(_MIXING) for each in type(module).__mro__),
     _check,
     _rows,

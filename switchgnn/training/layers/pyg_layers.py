@@ -17,21 +17,10 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import private_folder
 from switchgnn.training.base.errors import ModelError, UnsupportedLayerError, first_line
 from switchgnn.training.data.partition import Partition
+from switchgnn.training.layers import summed
 from switchgnn.training.layers.attention import SourceAttentionConv, sum_source_attention
 from switchgnn.training.layers.forward import Anywhere
 from switchgnn.training.layers.halo import PartEdges
-from switchgnn.training.layers.summed import (
-    Framework,
-    Make,
-    Scaled,
-    View,
-    check_weights,
-    checked_rows,
-    is_plain,
-    maker_of,
-    own_weights,
-    split_map,
-)
 
 _SUMS = ("sum", "add")
 
@@ -40,10 +29,10 @@ _STEPS = ("propagate", "message", "aggregate", "message_and_aggregate", "edge_up
 _HOOKS = [f"_{step}_forward{when}_hooks" for step in _STEPS for when in ("", "_pre")]
 
 
-def _check(_name: str, layer: MessagePassing) -> Make | str:
+def _check(_name: str, layer: MessagePassing) -> summed.Make | str:
     if any(getattr(layer, hooks, None) for hooks in _HOOKS):
         return "has hooks on its messages, which a sum does not make one by one"
-    return maker_of(layer, layer.aggr, KINDS, _reason(layer))
+    return summed.maker_of(layer, layer.aggr, KINDS, _reason(layer))
 
 
 def _reason(layer: MessagePassing) -> str:
@@ -67,8 +56,8 @@ def _rows(  # noqa: PLR0917 - the last ones are those of forward()
     edge_index: Any,  # noqa: ANN401
     edge_weight: Tensor | None = None,
     size: tuple[int, int] | None = None,
-) -> tuple[Tensor, View]:
-    check_weights(called, edge_weight, edges.partition.edge_weights)
+) -> tuple[Tensor, summed.View]:
+    summed.check_weights(called, edge_weight, edges.partition.edge_weights)
     against = edges.reverse(called, edge_index, lambda: edge_index, edges.usual)
     against ^= layer.flow != "source_to_target" and not edges.partition.undirected
     if against and edge_weight is not None:
@@ -76,15 +65,15 @@ def _rows(  # noqa: PLR0917 - the last ones are those of forward()
             f"{called} sums against the edges of a directed graph, whose weights are known along "
             "them only: call it without weights."
         )
-    rows = checked_rows(called, None if size is not None else x, edges)
-    return rows, View(edge_weight is not None, against)
+    rows = summed.checked_rows(called, None if size is not None else x, edges)
+    return rows, summed.View(edge_weight is not None, against)
 
 
 def _call(model: nn.Module, x: Tensor, edges: Tensor, weights: Tensor | None) -> object:
     return model(x, edges) if weights is None else model(x, edges, weights)
 
 
-PYG = Framework(
+PYG = summed.Framework(
     lambda module: isinstance(module, MessagePassing),
     _check,
     _rows,
@@ -96,7 +85,7 @@ PYG = Framework(
 )
 
 
-def _gcn(layer: GCNConv, partition: Partition, order: Tensor) -> Scaled:
+def _gcn(layer: GCNConv, partition: Partition, order: Tensor) -> summed.Scaled:
     """``GCNConv``: D^-1/2 (A + I) D^-1/2 X W + b, with the degrees of the whole graph.
 
     The norm of an edge is a factor of its source times one of its destination.
@@ -106,19 +95,19 @@ def _gcn(layer: GCNConv, partition: Partition, order: Tensor) -> Scaled:
         return sums if layer.bias is None else sums + layer.bias
 
     # A map that is no plain product is called as in one process, before the sum.
-    plain, width = is_plain(layer.lin), layer.out_channels
+    plain, width = summed.is_plain(layer.lin), layer.out_channels
     linear, project = (layer.lin, None) if plain else (None, layer.lin)
     if not layer.normalize:
         ends = _ends(partition, order, None, None)
-        return Scaled(finish, width, linear, *ends, project)
+        return summed.Scaled(finish, width, linear, *ends, project)
     # Without edge weights PyG takes 1 for all, even when `improved`.
     missing = 1.0 if partition.in_weight is None else 1.0 + layer.improved
     loops = missing if layer.add_self_loops else 0.0
     entering = partition.in_degree if partition.in_weight is None else partition.in_weight
-    degree = torch.from_numpy(entering + own_weights(partition, loops)).float()
+    degree = torch.from_numpy(entering + summed.own_weights(partition, loops)).float()
     factor = degree.pow(-0.5).masked_fill(degree == 0, 0.0)
     ends = _ends(partition, order, factor, factor)
-    return Scaled(finish, width, linear, *ends, project, loops=loops)
+    return summed.Scaled(finish, width, linear, *ends, project, loops=loops)
 
 
 def _ends(
@@ -141,9 +130,9 @@ def _ends(
     return both(source, known[0]), both(destination, known[1])
 
 
-def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
+def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> summed.Scaled:
     """``SAGEConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
-    linear, rest = split_map(layer.lin_l)
+    linear, rest = summed.split_map(layer.lin_l)
 
     def finish(inputs: Tensor, sums: Tensor) -> Tensor:
         outputs = rest(sums)
@@ -151,7 +140,7 @@ def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
             outputs = outputs + layer.lin_r(inputs)
         return nn.functional.normalize(outputs, dim=-1) if layer.normalize else outputs
 
-    return Scaled(
+    return summed.Scaled(
         finish,
         layer.out_channels,
         linear,
@@ -160,15 +149,15 @@ def _sage(layer: SAGEConv, partition: Partition, order: Tensor) -> Scaled:
     )
 
 
-def _graph(layer: GraphConv, partition: Partition, order: Tensor) -> Scaled:
+def _graph(layer: GraphConv, partition: Partition, order: Tensor) -> summed.Scaled:
     """``GraphConv`` with a mean or a sum: W1 (sum of X) / n + b + W2 X."""
-    linear, rest = split_map(layer.lin_rel)
+    linear, rest = summed.split_map(layer.lin_rel)
 
     def finish(inputs: Tensor, sums: Tensor) -> Tensor:
         rooted: Tensor = rest(sums) + layer.lin_root(inputs)
         return rooted
 
-    return Scaled(
+    return summed.Scaled(
         finish,
         layer.out_channels,
         linear,
@@ -184,13 +173,13 @@ def _share(layer: MessagePassing, partition: Partition) -> Tensor | None:
     return 1 / total
 
 
-def _gin(layer: GINConv, _partition: Partition, _order: Tensor) -> Scaled:
+def _gin(layer: GINConv, _partition: Partition, _order: Tensor) -> summed.Scaled:
     """``GINConv``: h((1 + eps) X + sum of X), where h need not be linear."""
     width = getattr(layer.nn, "out_channels", 0)  # of the MLP of PyG's own model, for bins
-    return Scaled(lambda inputs, sums: layer.nn(sums + (1 + layer.eps) * inputs), width)
+    return summed.Scaled(lambda inputs, sums: layer.nn(sums + (1 + layer.eps) * inputs), width)
 
 
-KINDS: tuple[tuple[Any, tuple[str, ...], Make], ...] = (
+KINDS: tuple[tuple[Any, tuple[str, ...], summed.Make], ...] = (
     (GCNConv, _SUMS, _gcn),
     (SAGEConv, ("mean", *_SUMS), _sage),
     (GINConv, _SUMS, _gin),
