@@ -71,6 +71,7 @@ class Header(NamedTuple):
     is_fetch: Annotated[bool, "Is_Fetch", 1] = False
     ecn: Annotated[bool, "ECN", 1] = False
     resend: Annotated[bool, "Resend", 1] = False
+    # Our extension.
     kind: Annotated[Kind, "Kind", 4] = Kind.FEATURE
     version: Annotated[int, "Version", 4] = VERSION
     bits: Annotated[int, "Bits", 2] = 32

@@ -260,7 +260,6 @@ class SocketLink(Link):
             try:
                 size = self._arriving.receive(seconds)
             except ConnectionRefusedError:
-                # As in _once; keep waiting.
                 if seconds <= 0:
                     return False
                 continue

@@ -290,7 +290,6 @@ class FastPaths:
     def take_plain(self, batch: FrameBatch, fast_paths: Sequence[FastPath]) -> Sequence[int]:
         """Let each of them take its frames; return the others."""
         if batch is not self._batch:
-            # Links reuse the same one.
             self._batch = batch
             self._where = Arrived.of(batch)
             self._arrived = addressof(self._where)
