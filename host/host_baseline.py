@@ -65,7 +65,6 @@ def host_traffic(
         forward = count_rows(boundary, workers, kind.by_copy).rows
         pairs = np.zeros((workers, workers), dtype=np.int64)
         for each in asked:
-            # Back go as many rows, the other way.
             rows = forward if each.direction is Direction.FORWARD else forward.T
             acknowledged = -(-framing.frames(rows, each.width) // GROUP)
             pairs += each.times * framing.frame_bytes(rows, each.width)

@@ -207,7 +207,6 @@ def open_switch(end: WorkerEnd, **listeners: Any) -> Iterator[InNetworkExchange]
 
 
 def _check_schedule(part: WorkerPart, schedule: BinnedSchedule) -> None:
-    """Reject a schedule for other sums than those that the plan leaves to the hosts."""
     both = {Direction.FORWARD: schedule.forward, Direction.BACKWARD: schedule.backward}
     for direction, own in both.items():
         made = np.flatnonzero(own.add.sizes)

@@ -117,7 +117,6 @@ class CompressedRows:
     def _changed_rows(
         self, outgoing: Float32s, key: _TensorKey, least: LeastChange, swap: Swap
     ) -> Float32s:
-        """Exchange the rows that have changed; return all rows as this worker holds them."""
         side = self._sides[key.direction]
         if key in self._tables:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -160,7 +159,6 @@ class CompressedRows:
         return unpack_flags(arrived, side.in_indptr)
 
     def _update(self, table: Float32s, indices: Bools, words: Float32s) -> None:
-        """Enter rows as they travel, at either end."""
         if self._quantiser is None:
             table[indices] = words
         else:

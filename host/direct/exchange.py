@@ -216,7 +216,6 @@ class DirectExchange:
         )
 
     def _frames_and_acks(self, indptr: Int64s, width: int) -> tuple[int, int, int]:
-        """Return the data frames, their bytes, and the acknowledgements for them."""
         runs = Runs(self._framing, width, indptr)
         order = send_order(self._worker, runs.first, np.arange(runs.frames))
         asking = asking_frames(order, self._pace)
@@ -296,7 +295,6 @@ class DirectExchange:
         return self._outbox.take_farewell(packet.sender, packet.round)
 
     def _linger(self, until: float) -> None:
-        """Answer the others until all have left, or until that time."""
         while self._peers - self._gone.keys() and (left := until - self._clock.now()) > 0:
             frame = self._link.receive(left)
             if frame is not None:

@@ -26,6 +26,11 @@ LEAST_MTU = _HEADERS + _LANE_BYTES
 LARGEST_MTU = LARGEST_FRAME - wire.ETHERNET_BYTES
 
 
+def fragments_of(width: int) -> int:
+    """Return how many frames of LANES a row of ``width`` elements takes."""
+    return -(-width // wire.LANES)
+
+
 @dataclass(frozen=True)
 class Framing:
     """What a frame between hosts carries; `mtu`: bytes of the largest IP packet.
@@ -78,7 +83,7 @@ class Framing:
 
     def lanes(self, width: int) -> int:
         """Return how many numbers a row of ``width`` takes on the wire."""
-        return width if self.packed else wire.fragments_of(width) * wire.LANES
+        return width if self.packed else fragments_of(width) * wire.LANES
 
     def frames(self, rows: Int64s, width: int) -> Int64s:
         """Return how many frames some numbers of rows take, each in a run of its own."""

@@ -80,8 +80,6 @@ class Cargo:
 
 @dataclass
 class _Sending:
-    """The outgoing frames of one round, by worker, and how many are unacknowledged."""
-
     mark: int
     frames: list[int]
     unconfirmed: int
@@ -120,7 +118,6 @@ class _Group:
         return self.in_flight != 0 and self.attempts >= _BUSY_AFTER
 
     def ask_again(self, now: float) -> None:
-        """Record a question or repetition; older answers no longer show losses."""
         self.question = min(self.question + 1, UNASKED - 1)
         self.asked_at = now
         self.sent_before = self.sent
@@ -288,7 +285,6 @@ class Outbox:
             group.queued = end
 
     def _send_fresh(self, most: int, busy: set[tuple[int, int]], now: float) -> int:
-        """Send up to ``most`` frames in order, but not to busy workers."""
         sent = 0
         while sent < most:
             ready = [

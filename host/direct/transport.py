@@ -256,7 +256,6 @@ class DirectTransport(Transport):
     def _swap(
         self, name: str, rows: Float32s, counts: Int64s, out_indptr: Int64s, in_indptr: Int64s
     ) -> Float32s:
-        """Exchange one round of rows; see ``Swap``."""
         begun = self._begin(name, rows.shape[1], out_indptr, in_indptr)
         self._exchange.give(begun, np.arange(len(rows)), rows, counts)
         # Complete, and not just here: see ``arrivals`` for how far workers may be ahead.
@@ -317,7 +316,6 @@ def open_schedule(
 
 
 def _peers(schedules: Iterable[DirectSchedule]) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the workers that rows are exchanged with in any direction, and one way only."""
     with_rows = [(np.diff(each.out_indptr) > 0, np.diff(each.in_indptr) > 0) for each in schedules]
     any_way = np.any([sends | gets for sends, gets in with_rows], axis=0)
     one_way = np.any([sends ^ gets for sends, gets in with_rows], axis=0)

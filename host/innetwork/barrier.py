@@ -61,7 +61,6 @@ class Meeting:
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
         self.asked_at, self._began = float("-inf"), endpoint.clock.now()
-        # For an answer of the switch.
         self.deadline = endpoint.clock.now() + self._pace.timeout
 
     def asked(self, now: float) -> None:
@@ -96,9 +95,7 @@ class Meeting:
 
 # A worker asks again after this share of its wait, if the switch has its `done`.
 _SHARE = 0.125
-# The bits of the largest finite float32.
 _LARGEST_FLOAT = 0x7F7FFFFF
-# The plan id of a switch without a plan.
 _NO_PLAN = 0
 # Session numbers are compared like TCP's sequence numbers: half of them are newer.
 _NEWER = SESSION_MASK >> 1
@@ -123,7 +120,6 @@ class Barrier:
         self._plan_id = plan_id
         self._heartbeat = HeartbeatBit(endpoint.pace.heartbeat_interval)
         self._magnitude = 0
-        # The last one of each pool.
         self._meetings: list[Meeting | None] = [None] * pools
         # after a restart of the switch, those that have not passed the last barrier of this one
         self.left_behind: list[int] = []

@@ -26,13 +26,8 @@ from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.round import OwnRows, RoundLayout, RoundParts, SumRound, Upcoming
 from switchgnn.host.innetwork.schedule import block_schedules, empty_schedule
 from switchgnn.host.innetwork.units import ShareListener, UnitExchange
+from switchgnn.host.links import transport
 from switchgnn.host.links.faults import FaultCounts, injected_faults
-from switchgnn.host.links.transport import (
-    Transport,
-    check_rows,
-    expected_traffic,
-    traffic_since,
-)
 from switchgnn.host.wire import header
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.link import Link, Traffic
@@ -41,7 +36,7 @@ from switchgnn.planner import Direction, Manifest, WorkerPart
 BlockListener = Callable[[int, int, int], None]
 
 
-class InNetworkExchange(Transport):
+class InNetworkExchange(transport.Transport):
     """One worker's part in the neighbour aggregation of all workers: the transport `switch`.
 
     All workers of the plan call :meth:`aggregate` together, once per round and with the same
@@ -191,7 +186,7 @@ class InNetworkExchange(Transport):
 
         With a cache, they are the sums of the changes of all rounds.
         """
-        check_rows(features, len(self._part.vertices), self._part.worker)
+        transport.check_rows(features, len(self._part.vertices), self._part.worker)
         widest = self._manifest.lanes * header.most_fragments(operation)
         if features.shape[1] > widest:
             raise FeatureError(
@@ -271,7 +266,7 @@ class InNetworkExchange(Transport):
     @property
     def traffic(self) -> Traffic:
         """Frames and bytes of the exchange so far."""
-        return traffic_since(self._start_traffic, self._link.traffic)
+        return transport.traffic_since(self._start_traffic, self._link.traffic)
 
     def injected(self) -> Mapping[str, FaultCounts]:
         """Return the faults on the link so far, by direction."""
@@ -280,4 +275,4 @@ class InNetworkExchange(Transport):
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
         group_size = self._endpoint.pace.group_size
-        return expected_traffic(self._manifest, self._part, direction, width, group_size)
+        return transport.expected_traffic(self._manifest, self._part, direction, width, group_size)

@@ -149,8 +149,7 @@ def magnitude_from_bits(bits: int) -> float:
 # doubles now and then. It costs two of the 31 bits.
 HEADROOM = 4.0
 _REMEMBERED = 256
-# Exchanges that are compared, at most.
-_CONTEXT = 64
+_MOST_COMPARED = 64
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,6 @@ class Foresight:
         return None if fixed_point is None else Foreseen(kind, fixed_point)
 
     def _fixed_point(self, largest: int) -> FixedPoint | None:
-        """Choose a scale with headroom; zeros and extremes give no hint."""
         headroom = HEADROOM if self._bits == WHOLE_BITS else 1.0
         capacity = headroom * magnitude_from_bits(largest)
         if not 0 < self._max_fan_in * capacity <= LARGEST_SUM:
@@ -214,13 +212,13 @@ def _last_alike(kinds: list[ExchangeKind]) -> int | None:
     """Return the last index up to which the most exchanges are of the same kinds as the last."""
     best, most = None, 0
     for end in range(len(kinds) - 2, -1, -1):
-        longest = min(end + 1, _CONTEXT)
+        longest = min(end + 1, _MOST_COMPARED)
         different = (n for n in range(longest) if kinds[end - n] != kinds[-1 - n])
         common = next(different, longest)
         if common > most:
             best, most = end, common
         # If all exchanges are alike, searching on would take longer than an exchange.
-        if most == _CONTEXT:
+        if most == _MOST_COMPARED:
             break
     return best
 

@@ -49,8 +49,7 @@ _STANDSTILL = 0.25
 _RECALL_SHARE = 0.25
 _FETCH_SHARE = 0.5
 _FETCH_TIMEOUT_SHARE = 0.5
-# Unanswered questions, at most.
-_AT_ONCE = 16
+_MOST_UNANSWERED = 16
 # So few sums are more likely lost than still awaited by the switch, and are asked for together.
 _FEW = 4
 # From this share of the standstill before a fetch on, many are asked for at once.
@@ -105,12 +104,9 @@ class SumReceiver:
         self._doubts: dict[int, _Doubt] = {}
         self._features: Features = {} if fetched is None else fetched
         self._wanted: dict[int, set[int]] = {}
-        # When each wanted feature was first asked for.
         self._asked_at: dict[int, float] = {}
-        # When each worker last answered a fetch.
         self._heard_at: dict[int, float] = {}
         self._attempts = 0
-        # Whether the last question is unanswered.
         self._in_vain = False
         # Questions about sums that others were still working on.
         self._too_early = 0
@@ -223,7 +219,7 @@ class SumReceiver:
             self._recalled += 1
             self._lossy |= self._recalled >= self._schedule.rows
             self._too_early = 0
-            most = _AT_ONCE if self._lossy else self._schedule.rows
+            most = _MOST_UNANSWERED if self._lossy else self._schedule.rows
             self._ask_some(most - len(self._unanswered))
         else:
             self._recalled, self._grew_at = 0, now
@@ -322,7 +318,7 @@ class SumReceiver:
         self._unanswered.clear()
         still = now - self._grew_at > _EARNEST_SHARE * self._standstill(now)
         few = self._attempts == 1 and self._left <= max(_FEW, self._schedule.rows)
-        self._ask_some(_AT_ONCE if self._lossy or still or few else 1)
+        self._ask_some(_MOST_UNANSWERED if self._lossy or still or few else 1)
         return True
 
     def _ask_some(self, most: int) -> None:

@@ -77,7 +77,6 @@ class FeatureFrames:
         return FrameRows(frames, sizes)
 
     def _write_narrow(self, frames: UInt8s, lanes: Int32s) -> UInt32s:
-        """Write bodies, lengths and Bits; return uint32[S], the bytes of each frame."""
         width = lanes.shape[1]
         needed = bits_needed(lanes)
         codes = np.zeros(len(lanes), dtype=np.uint8)

@@ -85,10 +85,8 @@ class UnitExchange:
         self._on_share = on_share
         frames = native_frames()
         self._native = None if frames is None else FastPaths(frames.take_sums)
-        # By block and pool.
         self._fast_paths: dict[tuple[int, int], SumFastPath] = {}
         self._in_flight: list[_InFlight] = []
-        # How many units of the round were begun, and the last one.
         self._begun = 0
         self._newest = Unit(0, 0, 0)
         self._open = self._void = False
@@ -145,7 +143,6 @@ class UnitExchange:
                     self._on_share((unfinished.sender.share + unfinished.receiver.share) / 2)
 
     def _goes_on(self, current: SumRound) -> bool:
-        """Bring the round forward as far as it is known; return whether something is left."""
         if not self._open and not self._barrier.pending:
             self._opened(current)
         for unit in [unit for unit in self._in_flight if unit.passed]:
@@ -158,7 +155,6 @@ class UnitExchange:
         return bool(self._begun < len(current.units) or self._in_flight or self._barrier.pending)
 
     def _opened(self, current: SumRound) -> None:
-        """Go on after all workers have opened the round; close it if it is void."""
         self._open = True
         if current.opened(self._barrier.agreed()):
             # The time until all workers were in the round is no part of the units'.

@@ -242,7 +242,6 @@ def worker_link(worker: int) -> str:
 
 
 def _kind(link: str) -> str:
-    """Return the kind of a link; also of a kind."""
     return CABLES if link == CABLES or _CABLE.fullmatch(link) else WORKERS
 
 

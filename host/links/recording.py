@@ -20,7 +20,6 @@ from switchgnn.host.wire.link import Link
 
 # Nanoseconds, in the order of bytes of most machines; Ethernet.
 _FILE_HEADER = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)
-# Of a file without frames.
 EMPTY_BYTES = len(_FILE_HEADER)
 _FRAME_HEADER = struct.Struct("<IIII")
 _BILLION = 1_000_000_000

@@ -25,7 +25,6 @@ from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic
 # Frames that a half keeps until its thread takes them.
 KEPT_AT_MOST = 4096
 _PROTOCOL_AT = ETHERNET_BYTES + 9
-# Frames of a batch from a queue.
 _AT_ONCE = 64
 # Seconds that the leader may spend on a batch before the other half reads; also the most by which
 # frames of the other half prolong a wait.
@@ -189,7 +188,6 @@ class LinkHalf(Link):
                 return here
 
     def _get(self, seconds: float) -> bool:
-        """Get another batch, or nothing as soon as the other exchange of this thread has frames."""
         # The last one may be the link's, which changes as soon as anybody reads.
         self._batch, self._own.count, self._taken = self._own, 0, 0
         until = self._shared.now() + seconds
@@ -229,7 +227,6 @@ class LinkHalf(Link):
                 self._wait(min(until, turn, now + _LOOK_AGAIN) - now)
 
     def _turn(self) -> float:
-        """Return from when on this half may read; inf while the other one reads."""
         shared = self._shared
         if shared.reader is self.other:
             return inf
@@ -265,7 +262,6 @@ class LinkHalf(Link):
                 return None
 
     def _take_own(self, batch: FrameBatch) -> bool:
-        """Take this half's frames and deliver the others; return whether there are any."""
         shared = self._shared
         of_second = shared.of_second(batch)
         all_frames, own = len(of_second), int(np.count_nonzero(of_second))

@@ -26,7 +26,6 @@ from switchgnn.host.wire.link import Link
 from switchgnn.host.wire.native import Arrived, native_frames, shared_fields, write_checksums
 from switchgnn.planner.base.lanes import LANES as WIDTHS
 
-# Of a full fragment.
 LANES = WIDTHS[-1]
 _WIDEST = len(WIDTHS) - 1
 _LANE = np.dtype(">i4")
@@ -89,7 +88,6 @@ class FragmentFrames:
             begin += count
 
     def _complete(self, number: int, slots: slice, width: int, codes: UInt8s) -> None:
-        """Write all but the lanes of some frames of one width."""
         self._bytes[slots, :BODY_AT] = self._heads[width]
         numbers = np.arange(number, number + len(codes))
         write_fields(

@@ -98,7 +98,6 @@ class Reducer:
                 self._fail(ReducerClosedError("The reducer was closed before it was done."))
 
     def _accept(self) -> bool:
-        """Move what was submitted to the stream, waiting for it if idle; false: end."""
         with self._changed:
             if self._stream.idle and not self._submitted and not self._closing:
                 self._changed.wait(_IDLE_WAIT)
@@ -121,7 +120,6 @@ class Reducer:
             future.set_result(reduction.result)
 
     def _fail(self, error: BaseException) -> None:
-        """Set an error as the result of all that is pending and to come."""
         with self._changed:
             self._error = error
             pending = [future for _, future in self._running]

@@ -247,7 +247,6 @@ class ReduceStream:
         return self._flow
 
     def _send_heartbeat(self, now: float) -> None:
-        """Send a sign of life, which asks about the first fragment without a sum."""
         self._heartbeat_at = now + self._pace.heartbeat_interval
         heartbeats = self._heartbeat.bit(now) << self._worker
         waits = self._flow is not None and self._flow.pipeline.in_flight
@@ -261,7 +260,6 @@ class ReduceStream:
         self.counters.heartbeats += 1
 
     def _ask(self, flow: "_Flow", now: float) -> None:
-        """Ask all workers for the first sum that is missing, after a long time without any."""
         base = flow.pipeline.base
         if not flow.pipeline.in_flight or flow.timers.tries(base) < 2:
             return
@@ -390,8 +388,6 @@ class ReduceStream:
 
 @dataclass(frozen=True, eq=False)
 class _Flow:
-    """What a stream has from its start on."""
-
     slots: int
     setting: StreamSettings
     frames: FragmentFrames

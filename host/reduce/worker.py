@@ -85,7 +85,6 @@ def _reduce(task: AllReduceTask, events: EventWriter) -> None:
 def _rounds(
     task: AllReduceTask, kind: str, reducer: Reducer, events: EventWriter
 ) -> tuple[NDArray[Any], float]:
-    """Reduce all rounds of one type; return the last sums and the mean seconds of a round."""
     before, passed = task.rounds * (kind == FLOATS), 0.0
     for index in range(task.rounds):
         values = tensor_of(

@@ -123,7 +123,6 @@ _TOGETHER = 16
 _LONGEST_PAUSE = 0.001
 # After a longer silence frames no longer trickle in.
 _SILENCE = 0.002
-# The weight of one batch in the time between two frames.
 _SPACING_WEIGHT = 0.25
 
 

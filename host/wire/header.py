@@ -284,7 +284,6 @@ LAST_ROUND = (1 << _ROUND_BITS) - 1
 
 # The length of their bodies follows from the word of the fragment.
 LANE_KINDS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
-# The body of a barrier, alone or with heartbeats.
 HEARTBEAT_KINDS = (Kind.WAITING, Kind.REDUCING)
 BARRIER_KINDS = (Kind.DONE, Kind.ADVANCE, *HEARTBEAT_KINDS)
 
@@ -296,11 +295,6 @@ PLACE_BYTES = 2
 NO_PLACE = 0xFFFF
 # `Dst_id` of a refusal without a responsible worker.
 NOBODY = 0xFFFFFFFF
-
-
-def fragments_of(width: int) -> int:
-    """Return how many frames of LANES a row of ``width`` elements takes."""
-    return -(-width // LANES)
 
 
 def fragment_words(

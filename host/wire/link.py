@@ -23,18 +23,12 @@ from switchgnn.base.udp_socket import (
 )
 from switchgnn.host.base.errors import LinkError
 from switchgnn.host.base.pace import BURST_BYTES, TokenBucket
+from switchgnn.host.wire import batches
 from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
-from switchgnn.host.wire.batches import (
-    FrameBatch,
-    FrameRows,
-    PlainArriving,
-    ReceiveCoalescer,
-    new_batch,
-)
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native import NativeArriving, native_frames
 
-Arriving = PlainArriving | NativeArriving
+Arriving = batches.PlainArriving | NativeArriving
 _RECEIVE_BUFFER = 16 << 20
 LARGEST_FRAME = 9216
 # Frames of a batch. More save next to nothing, and nothing is sent while they are received.
@@ -65,7 +59,7 @@ class Link(ABC):
     All methods that use the link raise LinkError if the interface is gone or down.
     """
 
-    _gathered: FrameBatch | None = None
+    _gathered: batches.FrameBatch | None = None
 
     @property
     @abstractmethod
@@ -85,7 +79,7 @@ class Link(ABC):
     def receive(self, seconds: float) -> memoryview | None:
         """Return the next frame, valid until the next call, or None after ``seconds``."""
 
-    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+    def send_rows(self, rows: batches.FrameRows, first: int, count: int) -> None:
         """Send some frames in their order; waits while the link is full.
 
         Args:
@@ -96,13 +90,13 @@ class Link(ABC):
         for index in range(first, first + count):
             self.send(rows.frame(index))
 
-    def receive_batch(self, seconds: float) -> FrameBatch | None:
+    def receive_batch(self, seconds: float) -> batches.FrameBatch | None:
         """Return the next frames, valid until the next call, or None after ``seconds``."""
         frame = self.receive(seconds)
         if frame is None:
             return None
         if self._gathered is None:
-            self._gathered = new_batch(_AT_ONCE, LARGEST_FRAME)
+            self._gathered = batches.new_batch(_AT_ONCE, LARGEST_FRAME)
         batch = self._gathered
         batch.count = 0
         while frame is not None:
@@ -143,7 +137,7 @@ class SocketLink(Link):
         self._spare: Arriving | None = None
         self._batch = self._arriving.batch
         self._taken = 0
-        self._coalescer = ReceiveCoalescer()
+        self._coalescer = batches.ReceiveCoalescer()
         self._writable = select.poll()
         self._writable.register(sock, select.POLLOUT)
         self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
@@ -184,7 +178,7 @@ class SocketLink(Link):
     def _sender(self, _frame: bytes | memoryview) -> socket.socket:
         return self._socket
 
-    def send_rows(self, rows: FrameRows, first: int, count: int) -> None:
+    def send_rows(self, rows: batches.FrameRows, first: int, count: int) -> None:
         """See ``Link``."""
         if self._bucket is None:
             self._send_all(rows, first, count)
@@ -195,7 +189,7 @@ class SocketLink(Link):
             self._bucket.take(rows.bytes_of(begin, step))
             self._send_all(rows, begin, step)
 
-    def _send_all(self, rows: FrameRows, first: int, count: int) -> None:
+    def _send_all(self, rows: batches.FrameRows, first: int, count: int) -> None:
         end = first + count
         while first < end:
             sent = self._once(partial(self._send_rows, rows, first, end - first))
@@ -205,7 +199,7 @@ class SocketLink(Link):
             # None: the first one is lost; retry with the others.
             first += 1 if sent is None else sent
 
-    def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
+    def _send_rows(self, rows: batches.FrameRows, first: int, count: int) -> int:
         """Send at least one of some frames, without waiting; return how many were sent."""
         frames = native_frames()
         if frames is not None:
@@ -214,7 +208,6 @@ class SocketLink(Link):
         return 1
 
     def _once(self, send: Callable[[], int]) -> int | None:
-        """Send as soon as the socket accepts something; None: a frame is lost."""
         while True:
             try:
                 return send()
@@ -236,7 +229,7 @@ class SocketLink(Link):
         self._taken += 1
         return self._batch.frame(self._taken - 1)
 
-    def receive_batch(self, seconds: float) -> FrameBatch | None:
+    def receive_batch(self, seconds: float) -> batches.FrameBatch | None:
         """See ``Link``."""
         if self._taken >= self._batch.count and not self._receive(self._coalescer.gather(seconds)):
             return None
@@ -254,7 +247,7 @@ class SocketLink(Link):
         # Native code cuts messages that arrive whole (UDP_GRO).
         frames, descriptor = native_frames(), self._socket.fileno()
         if frames is None:
-            return PlainArriving(self._socket, _AT_ONCE, LARGEST_FRAME)
+            return batches.PlainArriving(self._socket, _AT_ONCE, LARGEST_FRAME)
         if self._arrive_whole:
             with contextlib.suppress(OSError):
                 self._socket.setsockopt(_SOL_UDP, _UDP_GRO, 1)
@@ -267,7 +260,6 @@ class SocketLink(Link):
             try:
                 size = self._arriving.receive(seconds)
             except ConnectionRefusedError:
-                # As in _once; keep waiting.
                 if seconds <= 0:
                     return False
                 continue
@@ -341,7 +333,7 @@ class UdpLink(SocketLink):
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
         self._cuts = True
 
-    def _send_rows(self, rows: FrameRows, first: int, count: int) -> int:
+    def _send_rows(self, rows: batches.FrameRows, first: int, count: int) -> int:
         """Let the kernel cut one long message into datagrams, at a third of the cost."""
         if self._cuts and count > 1:
             try:

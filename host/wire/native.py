@@ -24,7 +24,6 @@ VARIABLE = "SWITCHGNN_HOSTS"
 NATIVE, PYTHON = "native", "python"
 _SOURCES = Path(__file__).parent / "native"
 _HEADERS = ("frames.h", "arriving.h", "reduced.h", "rows.h", "sums.h")
-# Constants of header.py that native code uses.
 _CONSTANTS = (
     *("HEADER_AT", "CHECKED_BYTES", "BODY_AT", "ETHERNET_BYTES", "FRAGMENT_BYTES", "GROUP_BYTES"),
     *("VERSION", "PROTOCOL", "SUM_BUNDLES", "PLACES", "PLACE_BYTES", "NO_PLACE"),
@@ -143,7 +142,6 @@ def hosts_run_as() -> str:
 
 
 def _unit() -> str:
-    """Return the C++ of the library: the constants of the header, and the files that use them."""
     places = {name.upper(): span for name, span in header.spans().items()}
     numbers = {
         **{f"{name}_AT": header.HEADER_AT + span.at for name, span in places.items()},
@@ -209,7 +207,6 @@ class NativeArriving:
         """Receive frames as ``PlainArriving`` does."""
         nanoseconds = int(min(seconds, _LONGEST) * _A_SECOND)
         failed = self._receive(self._address, self._descriptor, nanoseconds)
-        # Retry after signals.
         while failed == errno.EINTR:
             failed = self._receive(self._address, self._descriptor, nanoseconds)
         batch, count = self.batch, self._receiving.count
@@ -293,7 +290,6 @@ class FastPaths:
     def take_plain(self, batch: FrameBatch, fast_paths: Sequence[FastPath]) -> Sequence[int]:
         """Let each of them take its frames; return the others."""
         if batch is not self._batch:
-            # Links reuse the same one.
             self._batch = batch
             self._where = Arrived.of(batch)
             self._arrived = addressof(self._where)

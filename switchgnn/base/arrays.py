@@ -208,7 +208,6 @@ def read_npz(
 def _members(
     archive: zipfile.ZipFile, kinds: Mapping[str, ArrayKind], *, others: str
 ) -> dict[str, zipfile.ZipInfo]:
-    """Return the archive's entries by the names of their arrays, in the order of `kinds`."""
     entries = {member.filename: member for member in archive.infolist()}
     found = {}
     for name, kind in kinds.items():
@@ -274,7 +273,6 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 @contextmanager
 def _refusing(source: Path | bytes, where: str, remedy: str) -> Iterator[None]:
-    """Raise ArraysError for any error that a file provokes."""
     where = str(source) if isinstance(source, Path) else where
     try:
         yield

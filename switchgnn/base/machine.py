@@ -13,7 +13,6 @@ from switchgnn.base.errors import SwitchGNNError
 _CLEAR = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
 _MACHINE = Path("/proc/meminfo")
-# Resets the peak (proc_pid_clear_refs(5)).
 _FORGET_PEAK = "5"
 _KILO = 1024
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))

@@ -22,7 +22,6 @@ _CURE = (
 )
 
 
-# The folder of headers for all native code.
 SHARED = Path(__file__).parent
 
 

@@ -53,7 +53,6 @@ def record_digest(record: Any) -> str:  # noqa: ANN401 - any dataclass
 
 
 def _make_path(kind: type, value: object) -> Path:
-    """Make a path, the only type here that JSON lacks."""
     if kind is not Path or not isinstance(value, str):
         raise ValueError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
     return Path(value)
@@ -67,7 +66,6 @@ def _in_sentence(error: msgspec.MsgspecError) -> str:
 
 
 def _refuse_unknown(told: object, made: object, path: str) -> None:
-    """Raise RecordError for unknown fields, which msgspec ignores."""
     if is_dataclass(made) and isinstance(told, Mapping):
         known = sorted(field.name for field in fields(made))
         for name, value in told.items():

@@ -119,8 +119,6 @@ def _read_pcap(source: CaptureStream, order: str, unit: int, link: str) -> Itera
 
 
 class _Interface(NamedTuple):
-    """An interface of a section; its clock ticks `frequency` times per second."""
-
     link: str
     link_type: int
     frequency: int

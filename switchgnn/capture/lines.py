@@ -102,7 +102,6 @@ def _words(header: wire.Header, number: int | None) -> str:
 
 
 def _direct_words(header: wire.Header) -> str:
-    """Return the meaning of the fields between hosts (`docs/transports.md`)."""
     return (
         f"{kind_name(header)} round {wire.session_and_round(header.session, header.round)} "
         f"number {header.src_id} tag {header.dst_id:#010x} "

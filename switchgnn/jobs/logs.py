@@ -198,7 +198,6 @@ def _begin(folder: Path, name: str, made: list[Path]) -> Path:
 
 
 def _refuse_others(folder: Path) -> None:
-    """Refuse a folder with packets, which would be taken for those of this run."""
     other = next(iter(sorted(folder.glob(f"*{_ENDING}"))), None)
     if other is not None:
         raise RecordingsError(

@@ -70,7 +70,6 @@ def measured_here(
 def _exchange(
     job: NetworkJob, workers: int, forkserver: Forkserver | None, graph: str, left: bool
 ) -> tuple[float, float]:
-    """Return the frames of an exchange, or the bytes between hosts if `left`, and its seconds."""
     rounds = _ROUNDS[graph][compile_ahead(load_program().json, job.backend).backend]
     network: dict[str, Any] = {"fabric": job.fabric, "backend": job.backend, "bandwidth": None}
     load: dict[str, Any] = {"graph": graph, "features": _WIDTH, "rounds": rounds, "left": left}

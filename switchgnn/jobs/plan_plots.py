@@ -16,15 +16,8 @@ from switchgnn.jobs.plots import (
     save_plot,
 )
 from switchgnn.planner import PRESETS, Direction, Graph, Plan, boundary_edges
+from switchgnn.planner.costs import study
 from switchgnn.planner.costs.flow import OWN, Flow, plan_flows
-from switchgnn.planner.costs.study import (
-    MemoryPoint,
-    PartitionPoint,
-    neighbour_counts,
-    share_of_most,
-    study_memory,
-    study_partitions,
-)
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
 from switchgnn.planner.presets import AUTO
 
@@ -35,7 +28,6 @@ if TYPE_CHECKING:
 _SLOT_BYTES = 128
 # The paper's measure of skew: the share of the first fifth.
 _FIRST = 0.2
-# More points would overlap.
 _POINTS = 600
 # What `study_memory` compares besides strategies.
 _NOT_IN_BLOCKS = {STRAWMAN_BLOCKS: STRAWMAN}
@@ -63,10 +55,10 @@ def draw_plan_plots(
 def _figures(plan: Plan, graph: Graph, tell: Callable[[str], None]) -> list[tuple[str, str, Draw]]:
     owner, manifest = plan.assignment, plan.manifest
     workers, seed = manifest.workers, manifest.partition.seed
-    points = study_partitions(graph, workers, seed, tell)
-    counts = neighbour_counts(boundary_edges(graph, owner))
+    points = study.study_partitions(graph, workers, seed, tell)
+    counts = study.neighbour_counts(boundary_edges(graph, owner))
     presets = {name: preset for name, preset in PRESETS.items() if name != AUTO}
-    memory = study_memory(graph, owner, presets, seed, tell)
+    memory = study.study_memory(graph, owner, presets, seed, tell)
     where = f"{workers} workers"
     titles = {
         "boundary-and-traffic": "Boundary and traffic (figure 1)",
@@ -101,7 +93,7 @@ def _flows(plan: Plan) -> dict[str, Flow]:
     }
 
 
-def _boundary(axes: "Axes", points: list[PartitionPoint]) -> None:
+def _boundary(axes: "Axes", points: list[study.PartitionPoint]) -> None:
     workers = [point.workers for point in points]
     copies = [point.copies for point in points]
     vertices = [point.boundary_vertices for point in points]
@@ -117,7 +109,7 @@ def _boundary(axes: "Axes", points: list[PartitionPoint]) -> None:
     axes.legend()
 
 
-def _connected(axes: "Axes", points: list[PartitionPoint]) -> None:
+def _connected(axes: "Axes", points: list[study.PartitionPoint]) -> None:
     at = np.arange(len(points))
     whole = [point.boundary_vertices for point in points]
     largest = [point.largest_component for point in points]
@@ -139,7 +131,7 @@ def _skew(axes: "Axes", counts: Int64s) -> None:
     if len(counts):
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-    share = share_of_most(counts, _FIRST)
+    share = study.share_of_most(counts, _FIRST)
     axes.text(
         0.97,
         0.05,
@@ -152,7 +144,7 @@ def _skew(axes: "Axes", counts: Int64s) -> None:
     axes.set_ylim(0, 1)
 
 
-def _memory(axes: "Axes", points: list[MemoryPoint]) -> None:
+def _memory(axes: "Axes", points: list[study.MemoryPoint]) -> None:
     names = list(dict.fromkeys(name for point in points for name in point.fractions))
     kinds = [_NOT_IN_BLOCKS.get(name, SWITCH) for name in names]
     lines = zip(names, kinds, colours_of(kinds), strict=True)

@@ -153,7 +153,6 @@ def plan_of(
 
 
 def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
-    """Return the mean number of exchanges of an epoch by the numbers of a row."""
     training, options = job.task.training, job.task.training.options
     found = exchanged_widths(
         training.model,
@@ -168,7 +167,6 @@ def _widths(job: TrainJob, data: Dataset) -> dict[int, float]:
 def _context(
     job: TrainJob, data: Dataset, progress: Callable[[str], None]
 ) -> tuple[Graph, PlanContext, dict[str, Any]]:
-    """Return the planned graph, what strategies depend on, and the arguments that plans share."""
     named = {each.value for each in Target}
     target = Target(job.target) if job.target in named else job.choose_fabric().target
     strawman = job.transport.program is SwitchProgram.STRAWMAN
@@ -416,7 +414,6 @@ def _leaf_spine_report(
     prepared: PreparedTraining,
     done: runner.FinishedWorkers[list[dict[str, Any]]],
 ) -> LeafSpineReport | None:
-    """Report the links between leaves and spines; plans do not predict copies of hosts."""
     if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
         return None
     exchanges = [

@@ -168,7 +168,6 @@ class Recorder:
         return {"compute": _typical(compute), **split}
 
     def _total(self, name: str) -> int | None:
-        """Return the sum of the workers' last counts with this name, where there are any."""
         counts = [events[-1].get(name) for events in self._epochs if events]
         known = [int(count) for count in counts if count is not None]
         return sum(known) if known else None

@@ -235,7 +235,6 @@ def _fail(children: Sequence[Child], worker: int) -> NoReturn:
     raise WorkerError(f"Worker {worker} {how_it_ended(code)}: {child.last_words()}", traceback)
 
 
-# The imports of the forked processes.
 _MODULES = (
     "switchgnn.softswitch.daemon",
     "switchgnn.host.worker",

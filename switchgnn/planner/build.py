@@ -427,7 +427,6 @@ def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
 
 
 def _checked_room(blocks: str, context: PlanContext, formed: Sequence[DirectionPlan]) -> int:
-    """Return the sums that have a slot at once in the plan's one switch; check the blocks."""
     slots = context.room
     if blocks == STRAWMAN:
         slots = max([1, *(len(np.unique(each.boundary.destination)) for each in formed)])

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from switchgnn.base.array_types import Int64s
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
+from switchgnn.planner import strategies
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, LANES, ROWS, banks_of_slot
 from switchgnn.planner.blocks.destination import has_mtkahypar, name_over
@@ -19,25 +20,16 @@ from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.banks import BANKS, room_of
 from switchgnn.planner.sending.rates import Rates
-from switchgnn.planner.strategies import (
-    BLOCK_NAMES,
-    BLOCK_STRATEGIES,
-    ORDER_STRATEGIES,
-    PARTITION_STRATEGIES,
-    SEND_STRATEGIES,
-    find_strategy,
-)
 
 # The send strategy for which some block strategies are refined, and the end of their names.
 COVER = "cover"
 # The partition of an assignment that was not made by any of PARTITION_STRATEGIES.
 GIVEN = "given"
-# What can be requested by name.
 KNOWN: Mapping[str, Mapping[str, object]] = {
-    "partition": PARTITION_STRATEGIES,
-    "blocks": BLOCK_NAMES,
-    "send": SEND_STRATEGIES,
-    "order": ORDER_STRATEGIES,
+    "partition": strategies.PARTITION_STRATEGIES,
+    "blocks": strategies.BLOCK_NAMES,
+    "send": strategies.SEND_STRATEGIES,
+    "order": strategies.ORDER_STRATEGIES,
 }
 PAPER, BEST, AUTO = "paper", "best", "auto"
 # A slot of a bank is 32 lanes of four bytes; one fragment at a time shares the slots.
@@ -71,7 +63,7 @@ class PlanRequest:
         """Return the same after checking all names."""
         find_preset(self.preset)
         for part, name in self.named().items():
-            find_strategy(part.removesuffix("s"), name, KNOWN[part])
+            strategies.find_strategy(part.removesuffix("s"), name, KNOWN[part])
         check_lanes(PlanContext(1, 1, lanes=self.lanes or LANES[0], rows=self.rows or 1))
         if self.assignment is not None and self.partition is not None:
             raise PlannerError(
@@ -143,7 +135,6 @@ class ResolvedStrategies:
     leaves: bool = False
 
 
-# Chooses the strategies for a graph.
 Preset: TypeAlias = Callable[[Graph, PlanContext], ResolvedStrategies]
 
 
@@ -279,7 +270,8 @@ def blocks_for(blocks: str, send: str) -> str:
     name, colon, over = blocks.partition(":")
     kind = name.removesuffix(f"-{COVER}")
     covered = f"{kind}-{COVER}"
-    return f"{covered if send == COVER and covered in BLOCK_STRATEGIES else kind}{colon}{over}"
+    has_cover = send == COVER and covered in strategies.BLOCK_STRATEGIES
+    return f"{covered if has_cover else kind}{colon}{over}"
 
 
 def slots_of_memory(memory: int, slot_features: int | None = None) -> int:

@@ -97,7 +97,6 @@ def most_attached(leaf_spine: LeafSpine | None, workers: int) -> int:
     return max(fullest + leaf_spine.spines, leaf_spine.leaves)
 
 
-# The default of simulations.
 UNLIMITED = SwitchProfile("unlimited")
 
 

@@ -141,8 +141,8 @@ class Checkpoint:
         return f"Cannot write the checkpoint {self._path}: {why}."
 
     def _read(self) -> bytes:
-        """Return the content of the file if it is of this training; nothing without a file."""
         # A writer that was killed between two renames leaves only the previous file.
+        """Return the content of the file if it is of this training; nothing without a file."""
         files = [path for path in (self._path, self._previous) if path.exists()]
         if not files:
             return b""
@@ -157,7 +157,6 @@ class Checkpoint:
         return data
 
     def _check(self, found: Mapping[str, Tensor]) -> None:
-        """Raise RecordError if tensors are not those of this training."""
         facts = _facts_of(found)
         if (facts.format, facts.version) != (FORMAT, VERSION):
             raise RecordError(f"it is not of the format {FORMAT}, version {VERSION}")

@@ -158,7 +158,6 @@ def _number(network: DescribedNetwork, rank: int, each: int) -> int:
 
 
 def _meet(number: int, size: int) -> list[int]:
-    """Exchange worker numbers and cores, and limit threads; return the rank of each worker."""
     if size == 1:
         return [0]
     mine = torch.tensor([number, _cores()])
@@ -233,7 +232,6 @@ def _shared_session(
     size: int,
     first: int,
 ) -> int:
-    """Return the session of worker 0, which opens one unless it is given."""
     error: SwitchGNNError | None = None
     if session is None and number == 0:
         try:

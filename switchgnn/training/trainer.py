@@ -252,7 +252,6 @@ class Trainer:
         return Accuracy(*shares)
 
     def _right(self, outputs: Tensor) -> Tensor:
-        """Return how right the outputs of each vertex are, float32[n] from 0 to 1."""
         if self._partition.multilabel:
             return ((outputs > 0) == (self._labels > 0)).float().mean(dim=1)
         return (outputs.argmax(dim=1) == self._labels).float()

@@ -297,7 +297,6 @@ def memory_table(memory: PlanMemory) -> Table:
 
 
 def _banks_together(registers: Iterable[Use]) -> list[Use]:
-    """Merge the registers of all banks that hold the same."""
     found: dict[str, Use] = {}
     for use in registers:
         name = re.sub(r"^bank\d+\.", "banks.", use.name)
@@ -335,7 +334,6 @@ def _short(number: int) -> str:
 
 
 def _loads(load: Load, unit: float) -> tuple[str, str]:
-    """Mean and largest, with two digits where they fit."""
     mean, largest = load.bytes_mean / unit, load.bytes_max / unit
     digits = 0 if largest >= 1000 else 2
     return f"{mean:,.{digits}f}", f"{largest:,.{digits}f}"

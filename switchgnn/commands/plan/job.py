@@ -25,24 +25,19 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.jobs.report import plan_leaf_spine
 from switchgnn.p4src import load_program
+from switchgnn.planner import presets
 from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
+from switchgnn.planner.costs import report
 from switchgnn.planner.costs.forecast import (
     Outlook,
     StarForecast,
     build_auto,
     choose_lanes,
     outlook_of,
-)
-from switchgnn.planner.costs.report import (
-    DirectionReport,
-    LeafSpineDirection,
-    PacketCounts,
-    multicast_packets,
-    report_direction,
 )
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -51,15 +46,6 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import (
-    PAPER,
-    PlanContext,
-    PlanRequest,
-    ResolvedStrategies,
-    preset_strategies,
-    resolve_strategies,
-    slots_of_memory,
-)
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from switchgnn.profiles import UNLIMITED, PlanMemory, SwitchProfile, plan_memory
 from switchgnn.profiles.profile import most_attached, network_of
@@ -163,16 +149,16 @@ class PlanOptions:
             return self.strategies.slots
         if self.strategies.slots is not None:
             raise PlannerError("Give --slots or --memory, not both: a slot has 128 bytes.")
-        return slots_of_memory(size)
+        return presets.slots_of_memory(size)
 
 
 @dataclass(frozen=True, eq=False)
 class MadePlan:
     """A plan, and the cost of making it."""
 
-    request: PlanRequest
-    context: PlanContext
-    strategies: ResolvedStrategies
+    request: presets.PlanRequest
+    context: presets.PlanContext
+    strategies: presets.ResolvedStrategies
     features: int  # numbers of a row in the predicted exchanges
     # the profile that was planned for; None: a switch that runs the program
     switch: SwitchProfile | None
@@ -193,11 +179,11 @@ class PlanReport:
     """A plan in numbers."""
 
     made: MadePlan
-    directions: dict[str, DirectionReport]  # the numbers, by direction
+    directions: dict[str, report.DirectionReport]  # the numbers, by direction
     frames: Sequence[int]
     outlook: Outlook
     # the links between leaves and spines, by direction; None in a star
-    leaf_spine: dict[str, LeafSpineDirection] | None
+    leaf_spine: dict[str, report.LeafSpineDirection] | None
 
     @property
     def loop_seconds(self) -> float | None:
@@ -219,7 +205,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         features = BANK_LANES if graph.features is None else graph.features.shape[1]
     program, limits = load_program(), switch or UNLIMITED
     rate = options.recirculation_rate
-    context = PlanContext(
+    context = presets.PlanContext(
         workers=workers,
         slots=slots or limits.slots or program.slots,
         link_rate=options.link_rate,
@@ -251,7 +237,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
     if options.link_rate is None:
         size = frame_bytes(context.lanes, context.rows)
         context = replace(context, link_rate=limits.frames_per_second(size))
-    strategies = resolve_strategies(request, graph, context)
+    strategies = presets.resolve_strategies(request, graph, context)
     settings: dict[str, Any] = {
         "program": program.digest,
         "seed": options.seed,
@@ -308,9 +294,8 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
 
 def _report(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Sequence[int], tell: Progress
-) -> dict[str, DirectionReport]:
-    """Return the numbers of each direction; directions with the same edges share them."""
-    shared: dict[tuple[int, int], DirectionReport] = {}
+) -> dict[str, report.DirectionReport]:
+    shared: dict[tuple[int, int], report.DirectionReport] = {}
     reports = {}
     for direction in map(Direction, plan.manifest.directions):
         record = plan.manifest.direction(direction)
@@ -318,20 +303,20 @@ def _report(
         if key not in shared:
             edges = boundary.towards(direction)
             tell(f"compare the {direction.value} sums with other ways")
-            paper = {PAPER: _paper_packets(graph, plan, edges, direction)}
-            shared[key] = report_direction(plan, direction, edges, frames, paper)
+            paper = {presets.PAPER: _paper_packets(graph, plan, edges, direction)}
+            shared[key] = report.report_direction(plan, direction, edges, frames, paper)
         reports[direction.value] = shared[key]
     return reports
 
 
 def _paper_packets(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, direction: Direction
-) -> PacketCounts | None:
+) -> report.PacketCounts | None:
     manifest = plan.manifest
-    context = PlanContext(manifest.workers, manifest.slots, lanes=manifest.lanes)
+    context = presets.PlanContext(manifest.workers, manifest.slots, lanes=manifest.lanes)
     if len(boundary) > _COMPARED_EDGES or context.room < MIN_SLOTS:
         return None
-    paper = preset_strategies(PAPER, graph, context)
+    paper = presets.preset_strategies(presets.PAPER, graph, context)
     if manifest.partition.method != paper.partition:
         owner: Int32s = partition_workers(graph, manifest.workers, manifest.partition.seed)
         boundary = boundary_edges(graph, owner).towards(direction)
@@ -340,4 +325,4 @@ def _paper_packets(
         block = make_blocks(boundary, context.room, manifest.strategy.seed)
     except PlannerError:  # too many blocks: the paper has no plan here
         return None
-    return multicast_packets(boundary, block, manifest.workers)
+    return report.multicast_packets(boundary, block, manifest.workers)

@@ -20,7 +20,6 @@ class ConfigError(SwitchGNNError):
 
 
 def _read_config(context: typer.Context, file: Path | None) -> Path | None:
-    """Make the options of a file the defaults of the command."""
     if file is not None and not context.resilient_parsing:
         options = _options(context)
         table = read_toml(file, _MOST_BYTES, "configuration", ConfigError)

@@ -232,10 +232,7 @@ def _decided(
     shown: display.Epochs,
     forkserver: Forkserver,
 ) -> tuple["TrainJob", dict[str, float]]:
-    """Return the job over the transport that `auto` chooses, and the predicted seconds.
-
-    Options that only the switch uses decide without a prediction.
-    """
+    """Return the job over the transport that `auto` chooses, and the predicted seconds."""
     from switchgnn.jobs.measured import measured_here  # noqa: PLC0415
     from switchgnn.jobs.train import predict_transport  # noqa: PLC0415
 

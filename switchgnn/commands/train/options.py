@@ -10,15 +10,7 @@ import typer
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
-from switchgnn.commands.shared.options import (
-    JobNetworkOptions,
-    PlanningOptions,
-    WeightOptions,
-    mtu_option,
-    per_machine_option,
-    seed_option,
-    workers_option,
-)
+from switchgnn.commands.shared import options
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.registry import AUTO, DEFAULT, G3, SWITCH, TRANSPORTS, TransportKind
@@ -84,7 +76,7 @@ class DataOptions:
     labels: Path | None = option(
         DATA, "FILE", "Read its labels from this .csv, .json, .npy or text file."
     )
-    weights: WeightOptions = field(default_factory=WeightOptions)
+    weights: options.WeightOptions = field(default_factory=options.WeightOptions)
 
     @property
     def title(self) -> str:
@@ -131,7 +123,7 @@ class TransportOptions:
         min=0.0001,
         max=1.0,
     )
-    mtu: str = mtu_option(
+    mtu: str = options.mtu_option(
         EXCHANGE,
         f"Pack rows of {_BETWEEN_HOSTS} into IP packets of up to this size; {FRAGMENT}: "
         "a frame of 188 bytes for each fragment of a row.",
@@ -181,13 +173,13 @@ class TrainCommandOptions:
     """The options of `switchgnn train`."""
 
     data: DataOptions
-    workers: int = workers_option(4)
-    workers_per_machine: int = per_machine_option()
-    seed: int = seed_option()
+    workers: int = options.workers_option(4)
+    workers_per_machine: int = options.per_machine_option()
+    seed: int = options.seed_option()
     training: TrainingOptions
     over: TransportOptions
-    strategies: PlanningOptions
-    network: JobNetworkOptions
+    strategies: options.PlanningOptions
+    network: options.JobNetworkOptions
     plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")
     tensorboard: Path | None = option(OUTPUT, "FOLDER", "Write TensorBoard events to this folder.")
     output: OutputOptions

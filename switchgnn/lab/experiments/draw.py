@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _ACROSS = 3
 _PANEL_WIDTH = 4.0
-# Inches for title and legend.
 _REST = 0.9
 _AXIS_LABELS = {
     "workers": "number of workers",
@@ -63,7 +62,6 @@ class _Shown:
         return [self.results[cell.point] for cell in cells if cell.point in self.results]
 
     def along(self, label: str) -> dict[int, list[table.Result]]:
-        """Return the results of a series, where it has some, by position on the axis."""
         found = {at: self.of(label, x) for at, x in enumerate(self.values)}
         return {at: each for at, each in found.items() if each}
 
@@ -79,7 +77,6 @@ def draw_figure(
     from matplotlib.figure import Figure as Picture  # noqa: PLC0415  only who draws needs it
 
     count = len(figure.panels)
-    # Four look better two by two.
     columns = 2 if count == 4 else min(_ACROSS, count)
     lines = math.ceil(count / columns)
     size = max(_PANEL_WIDTH * columns, 6.0), figure.panel_height * lines + _REST
@@ -187,14 +184,12 @@ Curve = tuple[Float64s, Float64s]
 
 
 def _over_time(result: table.Result, name: str, unit: float = 1.0) -> Curve:
-    """Return milliseconds, and a series in this unit."""
     series = result["series"]
     times, values = (np.array(series[each], dtype=np.float64) for each in ("seconds", name))
     return times * 1e3, values / unit
 
 
 def _gigabits(result: table.Result, *names: str) -> Curve:
-    """Return the rate, piece by piece, of frames that are counted under these names."""
     times = _over_time(result, "seconds")[0]
     count = np.sum([_over_time(result, name)[1] for name in names], axis=0)
     if len(times) < 2:
@@ -243,7 +238,6 @@ def _time(axes: "Axes", shown: _Shown) -> None:
 
 
 def _ratios(axes: "Axes", shown: _Shown) -> None:
-    """Draw a heat map: rows are all that varies but `x`."""
     from matplotlib.colors import LogNorm  # noqa: PLC0415  only who draws needs it
 
     columns = ascending(shown.panel.x, shown.cells)
@@ -306,7 +300,6 @@ KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
 }
 
 TABLE = "table.md"
-# A figure, and its cells.
 Drawn = tuple[Figure, Sequence[Cell]]
 
 

@@ -51,7 +51,6 @@ _AT_10_MB = {"memory": "10MB"}
 
 
 def _scales(graphs: Sequence[str], small: Scale, medium: Scale, full: Scale) -> dict[str, Scale]:
-    """Return the scales with their graphs, and five seeds at full scale."""
     shapes = {name: _SHAPES[name] for name in graphs}
     little = {
         name: ScaledGraph(f"{shape}:{shrink}:{{seed}}", shrink, feature)

@@ -80,7 +80,6 @@ class Store:
 
 
 _LAST_WORDS = 400
-# Simulates points, as process.py explains.
 PROGRAM = python_program("switchgnn.lab.experiments.process")
 
 
@@ -144,11 +143,7 @@ def run_points(
 
 
 class _ProcessTeam:
-    """Processes that simulate a group of points each.
-
-    Attributes:
-        done: a point, its seconds, and the answer of its process.
-    """
+    """Processes that simulate a group of points each."""
 
     def __init__(self, program: Sequence[str], work: Path) -> None:
         self.done: SimpleQueue[tuple[SimulationPoint, float, dict[str, Any]]] = SimpleQueue()

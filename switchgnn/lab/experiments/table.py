@@ -120,7 +120,6 @@ def _largest(
 def _ratio(
     claim: Claim, here: Sequence[Cell], results: Results, compute: float = 1.0
 ) -> Spread | None:
-    """Return our number at a point of the grid: of each seed that has both results."""
     numbers = {
         cell: value_of(claim.measure, results[cell.point], compute)
         for cell in here
@@ -170,7 +169,6 @@ RESULT_COLUMNS = (
     *("passes", "blocks", "bins", "events", "wall_seconds", "peak_memory_bytes"),
 )
 
-# Of a leaf-spine only.
 _LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
 
 

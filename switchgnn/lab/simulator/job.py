@@ -15,7 +15,6 @@ from switchgnn.profiles import UNLIMITED
 _FLOAT_BYTES = 4
 # Forward, and backward for the weights and for the layer below.
 _PRODUCTS = 3
-# Forward and backward.
 _SUMS = 2
 # NVIDIA GeForce RTX 3090, the paper's: 35.6 TFLOPS and 936 GB/s (NVIDIA GA102 whitepaper). That
 # kernels reach half of either is an assumption.
@@ -206,7 +205,6 @@ def _check(options: SimulateOptions) -> None:
 
 
 def _received(run: SimulationRun, setup: Setup) -> float:
-    """Return the mean number of sums and overflowed features that a worker receives."""
     if setup.host_based:
         return 0.0
     # Where hosts send rows, too, no feature comes from the switch.

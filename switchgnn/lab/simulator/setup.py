@@ -224,8 +224,6 @@ def _slots_of_banks(slots: int, banks: int) -> tuple[int, ...]:
 
 
 class _SumRows:
-    """The destinations of the blocks, numbered as the plan's results are."""
-
     def __init__(self, switch: SwitchPart, inside: slice) -> None:
         self._keys = _key(switch.result_block[inside], switch.result_vertex[inside])
         self._order = np.argsort(self._keys)
@@ -288,7 +286,6 @@ def _passes_of_workers(
 
 
 def _groups_of_blocks(plan: Plan) -> Iterator[Plan]:
-    """Yield the plan with the tables of a few blocks at a time."""
     switch, numbers = plan.switch, plan.manifest.direction(_FORWARD).block_numbers
     ends = np.searchsorted(switch.entry_block, numbers, side="right").tolist()
     low = 0

@@ -186,7 +186,6 @@ def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
 
 
 def _between_hosts(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> PairRows:
-    """Count what hosts alone send each other on the partition of a plan."""
     boundary = boundary_of_plan(plan) if graph is None else boundary_edges(graph, plan.assignment)
     return count_rows(boundary, plan.manifest.workers, choose)
 
@@ -276,7 +275,6 @@ def _forecast(options: SimulateOptions) -> StarForecast:
 
 
 def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoPlan:
-    """Predict the seconds of a plan that was read, and of hosts alone on its partition."""
     predicted = _forecast(options)
     left = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
     own = forecast.SWITCH

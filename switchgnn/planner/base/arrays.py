@@ -48,7 +48,6 @@ class Compiled(Generic[_Parameters, _Result]):
         return cast("Callable[_Parameters, _Result]", kept)
 
     def _is_foreign(self, cache: Path) -> bool:
-        """Return whether other users could have written the cache, which numba loads and runs."""
         if cache.parent == Path(self.interpreted.__code__.co_filename).parent:
             return False
         try:

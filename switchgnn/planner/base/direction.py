@@ -23,7 +23,6 @@ class Direction(str, Enum):
         return Direction.BACKWARD if self is Direction.FORWARD else Direction.FORWARD
 
 
-# What can be asked for by name.
 DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "forward": (Direction.FORWARD,),
     "both": (Direction.FORWARD, Direction.BACKWARD),

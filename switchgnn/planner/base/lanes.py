@@ -15,7 +15,6 @@ BANK_LANES = 32
 WIDEST_ANSWER = 128
 # More chunks are longer than narrow rows by more.
 _MOST_NARROW_ROWS = 4
-# The name of the width that features need.
 AUTO = "auto"
 # Numbers of a feature if the model is unknown.
 USUAL_WIDTH = 64

@@ -153,7 +153,6 @@ def _check_entries(plan: Plan) -> _Additions:
 
 
 def _check_additions(switch: SwitchPart, entry: Int64s, bank: Int64s) -> Int64s:
-    """Check what entries add to slots; return the index of each result, int64[A]."""
     slots = slot_key(switch.result_block, switch.result_bank, switch.result_slot)
     wanted = slot_key(switch.entry_block[entry], bank, switch.entry_slot[entry, bank])
     result = _find(slots, wanted)
@@ -169,7 +168,6 @@ def _check_additions(switch: SwitchPart, entry: Int64s, bank: Int64s) -> Int64s:
 
 
 def _check_receives(plan: Plan) -> _Edges:
-    """Check the sums that workers expect; return the edges in them."""
     switch, found = plan.switch, []
     for part in plan.workers:
         who, vertex = f"Worker {part.worker}", part.receive_vertex.astype(np.int64)
@@ -194,7 +192,6 @@ def _check_receives(plan: Plan) -> _Edges:
 
 
 def _check_sends(plan: Plan, additions: _Additions, edges: int) -> _Edges:
-    """Check the packets of all workers; return the edges that the switch serves with them."""
     rows, switch = plan.manifest.rows, plan.switch
     sent = _sent(plan)
     order = np.argsort(sent.key, kind="stable")
@@ -240,7 +237,6 @@ class _Sent:
 
 
 def _sent(plan: Plan) -> _Sent:
-    """Check whether workers send their own packets."""
     parts, rows, switch = plan.workers, plan.manifest.rows, plan.switch
     worker = np.repeat(np.arange(len(parts)), [len(part.send_source) for part in parts])
     ids = np.concatenate([part.send_source for part in parts]).astype(np.int64)
@@ -335,7 +331,6 @@ def _check_ranges(plan: Plan) -> None:
 
 
 def _check_left(plan: Plan) -> None:
-    """Check that all workers list what they leave to the hosts, in directions that there are."""
     lists = {(part.left_forward is None, part.left_backward is None) for part in plan.workers}
     same = len(lists) == 1 and lists <= {(True, True), (False, False)}
     _require(same, "The plan is damaged: only some files list what is left to the hosts.")

@@ -222,7 +222,6 @@ def packet_edges(plan: Plan, direction: Direction) -> tuple[Int64s, Int64s, Int6
 
 
 def _as_planned(source: Int64s, plan: Plan) -> Int64s:
-    """Give packets the numbers with which build_plan orders them."""
     summed = source >= FIRST_RESERVED_ID
     return np.where(summed, source - FIRST_RESERVED_ID + plan.manifest.graph.vertices, source)
 

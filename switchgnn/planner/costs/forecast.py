@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int64s, Integers
+from switchgnn.planner import presets
 from switchgnn.planner.base.arrays import distinct_pairs
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.errors import PlannerError
@@ -37,13 +38,6 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import (
-    PAPER,
-    PlanContext,
-    PlanRequest,
-    ResolvedStrategies,
-    resolve_strategies,
-)
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from switchgnn.planner.strategies import PARTITION_STRATEGIES, find_strategy
 
@@ -131,15 +125,15 @@ def host_rows(
 
 
 def choose_lanes(
-    request: PlanRequest,
+    request: presets.PlanRequest,
     graph: Graph,
-    context: PlanContext,
+    context: presets.PlanContext,
     exchanges: Mapping[int, float],
     seed: int,
     *,
     network: NetworkModel | None = None,
     widest: int = WIDEST_ANSWER,
-) -> tuple[PlanContext, Integers | None]:
+) -> tuple[presets.PlanContext, Integers | None]:
     """Add pools and a form of frames with about the least time, and assign vertices to workers.
 
     Rows that share a frame share its headers and the work for it, as long as there are enough.
@@ -153,16 +147,16 @@ def choose_lanes(
     owner: Integers | None = request.load_assignment()
     numbers = (1, 2, 4) if request.pools is None else (request.pools,)
     bundles = ROWS if request.rows is None else (request.rows,)
-    if request.preset == PAPER or context.leaf_spine is not None:
+    if request.preset == presets.PAPER or context.leaf_spine is not None:
         numbers = numbers if request.pools is not None else (1,)
-    if request.preset == PAPER and request.rows is None:
+    if request.preset == presets.PAPER and request.rows is None:
         bundles = (1,)
     asked = len(numbers) == len(bundles) == 1 and graph.weights is None
     if request.lanes is not None and asked:
         return replace(context, lanes=request.lanes, rows=bundles[0], pools=numbers[0]), owner
     check_workers(graph, context.workers)
     if owner is None:
-        name = resolve_strategies(request, graph, context).partition
+        name = presets.resolve_strategies(request, graph, context).partition
         make = find_strategy("partition", name, PARTITION_STRATEGIES)
         owner = make(graph, context.workers, seed)
     on, owner = network or NetworkModel(), check_assignment(graph, context.workers, owner)
@@ -170,7 +164,7 @@ def choose_lanes(
     vertices = np.bincount(owner[boundary.vertices()], minlength=context.workers)
     fan_out = np.bincount(boundary.source)
 
-    def picoseconds(at: PlanContext) -> float:
+    def picoseconds(at: presets.PlanContext) -> float:
         blocks = max(1, -(-int(vertices.sum()) // at.room))
         # The last bundle of each block has half the rows, on average.
         unfilled = blocks * (at.rows - 1) / (2 * at.rows)
@@ -244,8 +238,8 @@ class AutoPlan:
 
 def build_auto(
     graph: Graph,
-    choice: ResolvedStrategies,
-    context: PlanContext,
+    choice: presets.ResolvedStrategies,
+    context: presets.PlanContext,
     forecast: StarForecast,
     *,
     program: str,

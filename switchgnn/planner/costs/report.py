@@ -106,7 +106,6 @@ def arrival_order(sources: int, seed: int) -> Int64s:
 
 @arrays.Compiled
 def _play(order: Int64s, indptr: Int64s, destination: Int32s, fan_in: Int64s, slots: int) -> Int64s:
-    """Return what leaves the switch for each destination: its sum, and overflows."""
     held = np.zeros(len(fan_in), dtype=np.bool_)
     sent = np.zeros(len(fan_in), dtype=np.int64)
     left = fan_in.copy()

@@ -37,7 +37,6 @@ _FIRST_WINDOW, _SAFE_WINDOW = 10.0, 16
 _BURST, _PACE = 8, 1.25
 # The share of a window that other frames wait for, as the simulator has it on average.
 _IN_FLIGHT = 1 / 3
-# Earlier than any time.
 _NEVER = -(1 << 60)
 
 

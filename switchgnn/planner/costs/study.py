@@ -14,7 +14,6 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.workers import MAX_WORKERS, partition_workers
 from switchgnn.planner.presets import PlanContext, Preset
 
-# Shares of the boundary vertices that have a slot.
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _FEWEST_SLOTS = 8
 

@@ -223,7 +223,6 @@ def _graph_of_matrix(
 
 
 def _count_vertices(path: Path, arrays: _Arrays, *, compressed: bool) -> int:
-    """Check the sizes of a matrix's arrays, and return the number of its rows."""
     missing = [name for name in ("row", "col", "shape") if name not in arrays]
     if compressed:
         indptr, vertices = arrays["indptr"], len(arrays["indptr"]) - 1

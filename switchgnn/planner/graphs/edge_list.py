@@ -24,7 +24,6 @@ from switchgnn.planner.base.arrays import distinct_keys
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
 
-# Of int64, or of names: `np.str_`.
 Ids: TypeAlias = NDArray[Any]
 
 # Whole numbers, also as programs write them that keep numbers as floats; Python converts no longer
@@ -191,7 +190,6 @@ def _look_ahead(path: Path, text: str, *, edge_weights: bool | None) -> _Layout:
 
 
 def _ends(titles: list[str]) -> tuple[int, int] | None:
-    """Return the columns of both ends of an edge by their names, if they have such names."""
     plain = [_BESIDES.sub("", title.lower()) for title in titles]
     found = ((u, v) for u, v in _ENDS if u in plain and v in plain)
     return next(((plain.index(u), plain.index(v)) for u, v in found), None)
@@ -290,7 +288,6 @@ def _numbers(text: str, layout: _Layout) -> tuple[Int64s, Float64s | None] | Non
 
 
 def _row(path: Path, line: int, fields: list[str], layout: _Layout) -> list[str]:
-    """Return the two ids of a line, and its weight if it is asked for, as text."""
     count, weighted = len(fields), len(layout.columns) > 2
     width = layout.width or count
     row = [fields[at] for at in layout.columns if at < count]

@@ -16,15 +16,12 @@ from switchgnn.planner.base.errors import PlannerError
 
 # Ids from here on name partial sums on the wire, not vertices.
 FIRST_RESERVED_ID = 2**31
-# Ids from here on name bundles of rows.
 FIRST_BUNDLE_ID = 3 * 2**30
 
-# Of the rows, while graph_from_edges makes them.
 _VERTEX_BYTES = 16
 
 # Values of `Graph.split`.
 SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST = range(4)
-# The label of a vertex whose class is unknown.
 UNLABELLED = -1
 
 _KINDS: Mapping[str, ArrayKind] = {
@@ -75,7 +72,13 @@ class Graph:
             raise PlannerError(f"Graph {self.name} is refused: {error}.") from error
         if not self.vertices:
             raise PlannerError(f"Graph {self.name} has no vertices.")
-        _check_rows(self)
+        if strange := strange_row(self.indptr, self.indices):
+            kind, row = strange
+            what = "self-loops" if kind == "loop" else "rows that are not strictly ascending"
+            raise PlannerError(
+                f"Graph {self.name} holds {what}, as that of vertex {row}; build it with "
+                "graph_from_edges."
+            )
         if self.features is not None and (why := why_no_features(self.features, self.vertices)):
             raise PlannerError(f"Graph {self.name} {why}.")
         for weights in (self.weights, self.loop_weights):
@@ -186,17 +189,6 @@ def graph_from_edges(
         weights=None if weights is None else weights[proper],
         loop_weights=weights[~proper] if weights is not None and len(loops) else None,
     )
-
-
-def _check_rows(graph: Graph) -> None:
-    strange = strange_row(graph.indptr, graph.indices)
-    if strange is not None:
-        kind, row = strange
-        what = "self-loops" if kind == "loop" else "rows that are not strictly ascending"
-        raise PlannerError(
-            f"Graph {graph.name} holds {what}, as that of vertex {row}; build it with "
-            "graph_from_edges."
-        )
 
 
 def why_no_features(features: NDArray[Any], vertices: int) -> str:

@@ -163,7 +163,6 @@ class _Swapper:
         self._members = np.split(order, indptr[1:-1])
 
     def improve(self) -> bool:
-        """Make the first swap found that lowers the largest count; False if there is none."""
         counts = self._counts
         high = int(counts.remote.argmax())
         # Most neighbours elsewhere: fewest here, for their degree.

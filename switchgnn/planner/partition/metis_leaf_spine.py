@@ -56,7 +56,6 @@ def metis_leaf_spine(graph: Graph, workers: int, seed: int, *, leaves: int) -> I
 
 
 def _by_leaf(graph: Graph, leaf_spine: LeafSpine, seed: int, *, volume: bool) -> Int32s:
-    """Cut for the leaves, and then each part for the workers of its leaf."""
     source, destination = graph.edges()
     below = [len(leaf_spine.workers_of(leaf)) for leaf in range(leaf_spine.leaves)]
     leaf_of = partition_vertices(

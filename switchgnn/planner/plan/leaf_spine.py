@@ -201,7 +201,6 @@ class _Leaf:
         return _PartialSums(np.full(len(rows), self.number), rows, self._placement.expected[up])
 
     def part(self, ids: Int32s) -> LeafSpinePart:
-        """Return the leaf's part; `ids` are the planner's numbers of its partial sums, in order."""
         switch, vertices = self._plan.switch, len(self._plan.assignment)
         sums, row, workers = self._sums, self._row, self._workers
         own = _within(switch.source_worker, workers)
@@ -354,7 +353,6 @@ def _within(numbers: Integers, some: range) -> Bools:
 
 
 def _positions(rows: Int64s, size: int) -> Int64s:
-    """Return the index of each number below `size` among different rows, or -1."""
     position = np.full(size, -1, dtype=np.int64)
     position[rows] = np.arange(len(rows))
     return position

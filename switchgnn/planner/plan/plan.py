@@ -89,7 +89,6 @@ class WorkerPart:
 
 
 def _arrays_of(part: type[SwitchPart | WorkerPart]) -> dict[str, ArrayKind]:
-    """Return the description of each array that every file of a part has, with its type."""
     types, found = get_type_hints(part), {}
     for name, hint in get_type_hints(part, include_extras=True).items():
         for kind in getattr(hint, "__metadata__", ()):

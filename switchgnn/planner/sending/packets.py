@@ -64,7 +64,6 @@ def make_packets(
 
     Instead of a partial sum of a single row its vertex is sent. `by_vertex` is bool[E].
     """
-    # Sorted by source already.
     order = np.flatnonzero(~by_vertex)
     keys = (boundary.destination, boundary.source_worker, block)
     order = order[arrays.sort_by_keys(*(key[order] for key in keys))]

@@ -65,7 +65,6 @@ def _lower_branch(
     join: str | None,
     structurer: Structurer,
 ) -> None:
-    """Append both sides of a branch, up to where they meet."""
     blocks = []
     for target in targets:
         with ctx.block() as block:

@@ -46,7 +46,6 @@ class FieldLayout:
         self.slots: dict[FieldRef, Slot] = {}
         # By header, unless it is metadata: whether it is valid.
         self.valid_bit: dict[str, ir.Variable] = {}
-        # By stack: the number of pushed elements.
         self.next_index: dict[str, ir.Variable] = {}
         for number, header in enumerate(program.headers.values()):
             self._add_header(number, header)
@@ -54,7 +53,6 @@ class FieldLayout:
             self.next_index[name] = ir.Variable(f"next{number}", 0, len(elements))
         held = (slot.variable for slot in self.slots.values())
         packet = (*held, *self.valid_bit.values(), *self.next_index.values())
-        # The names of all variables of a packet.
         self.names = frozenset(each.name for each in packet)
         self.metadata_variables = frozenset(
             slot.variable

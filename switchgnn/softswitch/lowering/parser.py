@@ -205,7 +205,6 @@ class ParserLowering:
             self._ctx.set_slot(slot, self._ctx.value(source))
 
     def _lookahead(self, bits: Json) -> tuple[ir.Expr, int]:
-        """Return bits of the packet, given by their offset and width, and the width."""
         offset, width = bits
         if offset < 0 or not 0 < width <= MOST_BITS - offset:
             raise self._ctx.refuse("looking ahead this far", "look at fewer bits")

@@ -21,7 +21,6 @@ def _add_to_length(ctx: FunctionContext, header: str, sign: int) -> None:
 
 
 def _copy_header(ctx: FunctionContext, target: str, source: str) -> None:
-    """Assign one header to another of the same type; an invalid source invalidates it."""
     with ctx.block() as then:
         if not ctx.layout.program.headers[target].metadata:
             ctx.set_valid(target)

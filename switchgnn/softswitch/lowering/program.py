@@ -123,7 +123,6 @@ def _applies(ctx: FunctionContext, checksum: Checksum, conditions: list[ir.Expr]
 
 
 def _deparse(ctx: FunctionContext, codecs: Mapping[str, Codec]) -> None:
-    """Emit the valid headers in order, then what the parser has left."""
     with ctx.block() as body:
         for header in ctx.layout.program.deparse_order:
             if header in codecs:

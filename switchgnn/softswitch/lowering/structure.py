@@ -51,7 +51,6 @@ def _meet(
     return one
 
 
-# Lowers one node of a graph; see _Nested.
 Emit = Callable[[str, "Structurer"], None]
 # The variables of a loop over parts: the next part, and the turns so far.
 LoopVariables = tuple[ir.Variable, ir.Variable]

@@ -14,7 +14,6 @@ from switchgnn.softswitch.base.errors import SoftSwitchError
 
 RUNTIME = Path(__file__).parent / "runtime"
 SOFTSWITCH = Path(__file__).parent.parent
-# The sources that determine the C++ of a document.
 TRANSLATOR = (
     *("base/*.py", "lowering/*.py"),
     *(f"native/{name}.py" for name in ("library", "render", "source")),

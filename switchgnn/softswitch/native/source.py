@@ -192,7 +192,6 @@ _EGRESS = (
 _REPARSE = "void reparse(const u8* data, u64 n, u64 port, Fate& fate, State& __restrict state)"
 
 
-# The parameters of each function.
 _GIVEN = {
     "ingress": "n port itype now",
     "egress": "pos port rid itype pl tr n now enq_time enq_depth deq_depth",
@@ -267,7 +266,6 @@ class _Writer:
         yield "}"
 
     def _variables(self, block: ir.Block, given: Sequence[str]) -> Iterator[str]:
-        """Yield the declarations of all variables but the function's parameters and Lets."""
         lets = {each.variable for each in ir.statements_in(block) if isinstance(each, ir.Let)}
         hits = {each.hit for each in ir.statements_in(block) if isinstance(each, ir.Lookup)}
         results = {each.variable for each in self._lowered.results if each.variable}

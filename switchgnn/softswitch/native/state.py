@@ -52,7 +52,6 @@ class _NativeTable(EntryTable):
         self._fill(initial, constants)
 
     def _key(self, key: EntryKey) -> bytes:
-        """Return an entry's key as in runtime/tables.h."""
         matches, priority = key
         value = mask = low = high = 0
         for match, width in zip(matches, self._shape.widths, strict=True):
@@ -70,7 +69,6 @@ class _NativeTable(EntryTable):
         return (words + rank.to_bytes(8, "little"))[: self._key_bytes]
 
     def _parameters(self, number: int, data: tuple[int, ...]) -> bytes:
-        """Encode the parameters of an action, given by its place in the table."""
         if number < 0:
             return b""
         widths = self._shape.parameter_widths[number]
@@ -331,8 +329,6 @@ def _cells(switch: Switch, number: int, array: RegisterArray) -> Any:  # noqa: A
 
 
 class _WideCells(Sequence[int]):
-    """Cells of several words."""
-
     def __init__(self, memory: memoryview, size: int) -> None:
         self._bytes = memory
         self._size = size

@@ -110,7 +110,6 @@ def _read_array(
     kind: str,
     entity: Callable[..., p4r.Entity],
 ) -> Iterable[p4r.Entity]:
-    """Copy the requested cells between two packets, and return their messages."""
     wanted = getattr(message, f"{kind}_id")
     idents = [wanted] if wanted else list(getattr(pipeline.schema, f"{kind}s"))
     arrays = [(ident, _array(pipeline, kind, ident).columns) for ident in idents]

@@ -123,11 +123,7 @@ def _graph_file(name: Path, seed: int, *, edge_weights: bool | None) -> Dataset:
 
 
 def _random(spec: str, _root: Path, seed: int) -> Dataset:
-    """Load ``random:VERTICES:EDGES:SEED``, for measuring times and bytes.
-
-    The class of a vertex is drawn; its features are normally distributed around the mean of
-    its class. The edges do not depend on the classes, so accuracies mean little.
-    """
+    """Load ``random:VERTICES:EDGES:SEED``, for measuring times and bytes."""
     graph = load_random(spec)
     random = np.random.default_rng(int(spec.rsplit(":", 1)[1]))
     labels = random.integers(CLASSES, size=graph.vertices, dtype=np.int64)
@@ -163,12 +159,7 @@ def _with_split(graph: Graph, seed: int, features: NDArray[np.float32] | None = 
 
 
 def _of_pyg(name: str, root: Path, seed: int) -> Dataset:
-    """Load a data set from files as PyG downloads them; no pickle is executed.
-
-    They are in root, root/raw or root/NAME/raw (in any case), or are downloaded to the last one.
-    ``reddit`` has 232,965 posts, 602 features and 41 classes; ``yelp`` 716,847 reviewers,
-    300 features and any of 100 classes.
-    """
+    """Load a data set from files as PyG downloads them; no pickle is executed."""
     kind, file, files = _OF_PYG[name]
     named = [path / "raw" for path in root.glob("*") if path.name.lower() == name]
     folders = (root, root / "raw", *sorted(named))
@@ -210,7 +201,6 @@ def _of_ogb(name: str, root: Path, seed: int) -> Dataset:
 
 
 def _keep(path: Path, found: Mapping[str, Any], labels: NDArray[Any], split: Split) -> None:
-    """Write an archive of a graph, which load_graph reads without sorting its edges again."""
     edges = found["edge_index"]
     graph = graph_from_edges(*edges, name=path.stem, vertices=len(labels), directed=True)
     loops = np.zeros(0, np.int64) if graph.self_loops is None else graph.self_loops

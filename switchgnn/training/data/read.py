@@ -37,7 +37,6 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MISSING = re.compile(
     r"|#?N/?A|n/a|#N/A N/A|<NA>|NULL|null|None|NaT|[+-]?(?i:nan)|-?1\.#(IND|QNAN)"
 )
-# Between numbers of a line.
 _BETWEEN = re.compile(r"[\s,;]+")
 _CODES = {
     "": SPLIT_NONE,
@@ -143,12 +142,7 @@ def _with_vertices(graph: Graph, named: Ids | None, rows: int | None) -> Graph:
 
 
 def _read_features(path: Path, graph: Graph) -> _Given:
-    """Read float32[N, F].
-
-    A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first, then
-    numbers. A .json has the form `{"id": [feature, ...], ...}`; each feature is a whole number,
-    which becomes a column of zeros and ones.
-    """
+    """Read float32[N, F]."""
     read = {".npy": _from_array, ".csv": _from_table, ".json": _from_json}.get(format_of(path))
     if read is None:
         raise DatasetError(f"Cannot tell the format of {path}: features are .npy, .csv or .json.")
@@ -265,12 +259,7 @@ def _read_split(path: Path, graph: Graph) -> _Given:
 
 
 def _read_labels(path: Path, graph: Graph, column: str | None) -> _Given:
-    """Read numbers [N] or [N, 1], zeros and ones [N, C], or words.
-
-    A .npy has one row per vertex, in ascending order of their ids. A .csv has the id first, a
-    .json a form `{"id": class, ...}` or `{"id": [0, 1, ...], ...}`; vertices that neither names
-    have no label. Any other file has one label per line, one line per vertex.
-    """
+    """Read numbers [N] or [N, 1], zeros and ones [N, C], or words."""
     if column is not None and format_of(path) != ".csv":
         raise DatasetError(f"{path} has no column {column}; only a .csv has columns.")
     if format_of(path) == ".json":
@@ -292,10 +281,7 @@ def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
 
 
 def _labels_by_vertex(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
-    """Return int64[V], or float32[V, C] if multi-label.
-
-    Labels of text files are numbers or names; the classes of names are in alphabetical order.
-    """
+    """Return int64[V], or float32[V, C] if multi-label."""
     if isinstance(given.values, list):
         labels = _numbered(given.path, _words_by_vertex(given, graph))
     else:
@@ -353,7 +339,6 @@ def _split_by_vertex(given: _Given, graph: Graph) -> dataset.Split:
 
 
 def _rows_of(given: _Given, graph: Graph) -> NDArray[np.int64]:
-    """Return the vertex of each value, int64[N]; without ids, there must be one for each."""
     path, known, ids = given.path, _known(graph), given.ids
     if ids is None:
         rows = len(given.values)

@@ -211,8 +211,8 @@ def local_processes(
 def _meet(
     worker: int, each: int, agree: Callable[[int], int], limit: float
 ) -> tuple[dict[int, socket.socket], list[int]]:
-    """Return the sockets and the memory of a `Machine`; `agree` returns the largest of numbers."""
     # A name without a file, which nobody can guess before.
+    """Return the sockets and the memory of a `Machine`; `agree` returns the largest of numbers."""
     name = f"\0switchgnn-{agree(secrets.randbits(62))}-{worker // each}"
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     door.settimeout(limit)

@@ -40,7 +40,6 @@ ON_WIRE: Mapping[torch.dtype, torch.dtype] = {
 # Callbacks of a program may wait for other all-reduces, as those of PowerSGD do, and each takes a
 # thread for as long.
 _MOST_THREADS = 256
-# From the rank and the number of workers.
 OpenReducer = Callable[[int, int], ReduceConnection]
 
 

@@ -160,8 +160,6 @@ def distribute_over(
 
 
 class _OneRound:
-    """One round of a layer, which begins with the first rows."""
-
     def __init__(self, remote: BinnedSum, direction: Direction, order: NDArray[np.int64]) -> None:
         self._remote = remote
         self._direction = direction
@@ -342,7 +340,6 @@ class _Binned:
         return _Pieces(self._remote, self._order.numpy())
 
     def _first_rows(self, features: Tensor) -> _Pieces:
-        """Make and send the first layer's rows, unless their sums were kept."""
         pieces, inputs = self._pieces(), features[self._order]
         if self._kept is not None and not features.requires_grad:
             pieces.kept = self._kept.of(features)

@@ -51,7 +51,6 @@ _CALLS = {"training": True, "training, at the second call,": True, "evaluation":
 _Key = tuple[str, str, int]
 _Found = dict[_Key, Tensor]
 _RESULTS = ("outputs", "gradients")
-# Edges, and their weights, if they have any.
 _Edges = tuple[Tensor, Tensor | None]
 
 
@@ -360,7 +359,6 @@ class _Trial:
         return runs
 
     def _joined(self, key: _Key, whole: _Found, parts: list[_Found]) -> list[Tensor]:
-        """Return what a tensor of the whole is compared with, if it can be."""
         found, expected = [part[key] for part in parts if key in part], whole[key]
         if key[0] == "gradients":
             return [found[0] + found[1]]
@@ -403,7 +401,6 @@ def _watch(model: nn.Module, note: Callable[[str, object], object]) -> None:
 
 
 def _note(found: _Found, kind: str, words: str, values: object) -> list[Tensor]:
-    """Keep copies of the tensors of the first call, and return them themselves."""
     tensors = [each for each in tree_flatten(values)[0] if isinstance(each, Tensor)]
     tensors = [view_as_real(each.resolve_conj()) if each.is_complex() else each for each in tensors]
     tensors = [each.to_dense() for each in tensors if each.is_floating_point() and each.numel()]

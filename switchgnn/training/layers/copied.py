@@ -125,7 +125,6 @@ class CopiedForward(Replaced):
         return copied
 
     def _own(self, outputs: Any) -> Any:  # noqa: ANN401
-        """Return what outputs have of own vertices, and of edges into them."""
         rows = self._halo.rows
         if isinstance(outputs, Tensor):
             return outputs[:rows]

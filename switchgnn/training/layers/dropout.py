@@ -172,7 +172,6 @@ _KINDS = (*_ELEMENTS, nn.Dropout1d, nn.Dropout2d, nn.FeatureAlphaDropout)
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix in place; overflow wraps around."""
     values ^= values >> np.uint64(30)
     values *= _FIRST
     values ^= values >> np.uint64(27)

@@ -37,7 +37,6 @@ from switchgnn.training.layers.summed import (
     require_sum,
 )
 
-# By the names of `shape.MODELS`.
 _BUILT = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
 
 
