@@ -38,7 +38,17 @@ def register(open_reducer: OpenReducer | None = None) -> None:
 
 
 def _make(options: Any, open_reducer: OpenReducer | None) -> SwitchProcessGroup:  # noqa: ANN401
-    """Return the group of all workers, or one of some workers, which has Gloo alone."""
+    """Return the group of all workers, or one of some workers, which has Gloo alone.
+
+    Args:
+        options: torch.distributed's _DistributedBackendOptions; the group of all workers names no
+            ranks.
+        open_reducer: as of :func:`register`.
+
+    Raises:
+        RuntimeError: this process has no task of the launcher.
+        HostError: the switch or another worker does not answer.
+    """
     # PyTorch is complete when it makes a group.
     from switchgnn.host.reduce.connection import open_from_environment  # noqa: PLC0415
     from switchgnn.training.exchange.process_group import SwitchProcessGroup  # noqa: PLC0415

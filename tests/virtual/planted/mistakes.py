@@ -109,7 +109,6 @@ def in_file(file, *mistakes):
     ]
 
 
-INSTALL = "controller/install.py"
 BARRIER = "host/innetwork/barrier.py"
 ROUND, OUTGOING = "host/innetwork/round.py", "host/innetwork/outgoing.py"
 RECEIVER, RESPONDER = "host/innetwork/receiver.py", "host/innetwork/responder.py"
@@ -249,17 +248,17 @@ MISTAKES = (
         ("earlier_advances_taken", 6, "unit != meeting.unit", "unit.order > meeting.unit.order"),
     ),
     *in_file(
-        INSTALL,
-        (
-            "turns_not_forgotten",
-            10,
-            "here.session == serving else 1",
-            "here.session == serving else 0",
-        ),
+        "controller/target.py",
+        ("turns_not_forgotten", 10, "replace(each, any_tag=1)", "replace(each, any_tag=0)"),
     ),
     *in_file(
         "controller/watch.py",
-        ("session_not_remembered", 10, "self._session = report.session", "pass"),
+        (
+            "session_not_remembered",
+            10,
+            "self._kept[client.address] = read_state(client, layout)",
+            "pass",
+        ),
     ),
     *in_file(
         "controller/controls/session.py",
