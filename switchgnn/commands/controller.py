@@ -43,7 +43,11 @@ from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.jobs import loop_use, remove_job
-from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient
+from switchgnn.controller.p4runtime.client import (
+    DEFAULT_DEADLINE,
+    P4RuntimeClient,
+    program_cookie,
+)
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.show import NO_TABLES, show_entries
 from switchgnn.controller.show import show as show_switch
@@ -51,7 +55,7 @@ from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, manifest_of, parts_for, parts_over
 from switchgnn.controller.watch import WATCH_DEADLINE, WatchEventKind, watch_jobs
 from switchgnn.controller.watch import watch as keep_installed
-from switchgnn.p4src import load_program, load_strawman
+from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -439,7 +443,7 @@ def watch(
     }
     try:
         if plan is None:
-            watch_jobs(clients, load_program(), **how)
+            watch_jobs(clients, _program_of(clients[0]), **how)
         else:
             trusted = trusted_plan(plan, _warn, check=installed.check)
             shares = access.shares(trusted, installed, clients)
@@ -489,6 +493,14 @@ def metrics(
             wait_for_interrupt()
     finally:
         switches.close()
+
+
+def _program_of(client: P4RuntimeClient) -> Program:
+    """Return the strawman's program where a switch runs it, and else the product's."""
+    strawman = load_strawman()
+    with client.another() as observer:
+        runs = observer.get_pipeline_cookie() == program_cookie(strawman)
+    return strawman if runs else load_program()
 
 
 def _warn(sentence: str) -> None:
