@@ -61,7 +61,7 @@ class KeptSwitch:
             process.kill()
             process.wait()
         with self.client() as client:
-            remove_job(client, greedy.NAME)
+            remove_job([client], greedy.NAME)
 
     def run(self, jobs: Sequence["Job"]) -> list[dict[str, Any]]:
         """Run jobs at the same time, and return their reports."""

@@ -305,7 +305,7 @@ MISTAKES = (
     Mistake(
         "a sum that does not come is never asked for",
         "host/innetwork/receiver.py",
-        "        self._ask_some(_AT_ONCE if self._lossy or still or few else 1)\n"
+        "        self._ask_some(_MOST_UNANSWERED if self._lossy or still or few else 1)\n"
         "        return True\n",
         "        return True\n",
         (f"{EXCHANGE}::test_lost_features_and_sums_are_repaired[1-multicast-7-2]",),

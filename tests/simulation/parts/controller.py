@@ -181,7 +181,7 @@ class VirtualController:
             client.open()
             # It may be gone already, or the switch may have restarted.
             with suppress(UnknownJobError, PipelineMissingError):
-                remove_job(client, DEFAULT_JOB)
+                remove_job([client], DEFAULT_JOB)
         self._installed = [
             (order, session, 0 if order.job == DEFAULT_JOB else starts)
             for order, session, starts in self._installed
