@@ -124,10 +124,6 @@ class Task:
             self._told = True
             self._scheduler.after(delay, self._resume, self._waits, True)
 
-    @property
-    def stands_still(self) -> bool:
-        return self.ended or self._scheduler.now < self._still_until
-
     def stand_still(self, seconds: float) -> None:
         """Suspend it for a time; a wake-up in the meantime takes effect then."""
         self._still_until = max(self._still_until, self._scheduler.now + int(seconds * SECOND))

@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.kinds import copies, partial_schedules
-from switchgnn.host.direct.schedule import count_rows
+from switchgnn.host.direct.kinds import partial_schedules
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.job import compute_seconds
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
-from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup
+from switchgnn.lab.simulator.setup import host_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import build_plan, load_graph
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from tests.host.direct.crew import random_case
 
 from .scenes import (
     ACK,
@@ -186,18 +182,3 @@ def test_a_worker_adds_what_the_schedules_say(schedules, assignment):
     copied = as_json(*NAMED, "--system", "bns-gcn")
     assert told["compute_seconds"] > copied["compute_seconds"]
     assert told["bytes"] < copied["bytes"]
-
-
-def test_a_plan_gives_the_same_rows_as_its_partition():
-    """Blocks cut a destination's edges apart; between hosts they are one."""
-    graph, _ = random_case(80, 900, 4, 7, directed=True)
-    plan = build_plan(graph, workers=4, slots=8, program="0" * 64, directions="both")
-    boundary = boundary_edges(graph, plan.assignment)
-    for choose in (copies, fewest_rows):
-        expected, found = (
-            count_rows(boundary, 4, choose),
-            count_rows(boundary_of_plan(plan), plan.manifest.workers, choose),
-        )
-        assert np.array_equal(found.rows, expected.rows)
-        assert found.sums == expected.sums
-    assert found.sums > 0

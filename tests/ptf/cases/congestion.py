@@ -19,7 +19,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     done,
     notice,
     ordinary,
-    relayed,
     resigned,
     sum_to,
 )
@@ -217,18 +216,6 @@ class MarkOfTheSenderStays(SwitchTest):
 
 def _broadcast(**ip: object) -> Packet:
     return ordinary(1, BROADCAST, UDP(), Raw(bytes(64)), **ip)
-
-
-class NoticeReachesAllWorkers(SwitchTest):
-    """Every worker gets it, its sender too, addressed to the worker, with its count."""
-
-    def runTest(self) -> None:
-        for worker in range(3):
-            sent = resigned(notice(worker, block=4, fragment=2, round_=9), Count=7 + worker)
-            with self.counted(Outcome.NOTICED, passes={}, completed={}):
-                self.send(worker + 1, sent)
-                for port in WORKER_PORTS:
-                    self.expect(port, relayed(sent, to=port))
 
 
 class NoticeInAnothersName(SwitchTest):

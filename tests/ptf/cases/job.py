@@ -34,6 +34,7 @@ from tests.ptf.switchgnn_ptf.packets import (
     reducing,
     relayed,
     relayed_fetch,
+    resigned,
     station,
     sum_of,
     sum_to,
@@ -368,12 +369,12 @@ class ARecallBringsTheOwnSum(JobTest):
 
 
 class ANoticeStaysInTheJob(JobTest):
-    """All its workers get it, and nobody else."""
+    """All its workers get it, with its count, its sender too, and nobody else."""
 
     def runTest(self) -> None:
         for place in JOBS:
-            sent = notice(1, port=place.ports[1])
-            with self.counted(Outcome.NOTICED):
+            sent = resigned(notice(1, port=place.ports[1]), Count=7)
+            with self.counted(Outcome.NOTICED, passes={}, completed={}):
                 self.send(place.ports[1], sent)
                 for port in place.ports:
                     self.expect(port, relayed(sent, to=port))

@@ -58,14 +58,6 @@ class RecallAndFetchOfAMaximum(SumTest):
 # Fetches
 
 
-class FetchIsRelayedToTheOwner(SumTest):
-    """To the owner of the source alone, even if that is the asker; otherwise unchanged."""
-
-    def runTest(self) -> None:
-        for source, owner in SOURCES.items():
-            self.check_fetch(source, 900, owner=owner, Level=1, Feature_group=9, Echo=1)
-
-
 class ReleasedSlotNeverCompletes(SumTest):
     """After a fetch the sum is the worker's own: late contributions complete nothing."""
 
@@ -96,7 +88,8 @@ class FetchOfAnOlderTag(SumTest):
 
     def runTest(self) -> None:
         sent = self.contribute(101, 102, fragment=3)
-        self.check_fetch(103, 900, owner=2, events=STALE, fragment=2)
+        fields = {"Level": 1, "Feature_group": 9, "Echo": 1, "fragment": 2}
+        self.check_fetch(103, 900, owner=2, events=STALE, **fields)
         self.check_missing(900, count=2, fragment=3)
         self.complete(103, before=sent, fragment=3)
 
