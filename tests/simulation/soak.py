@@ -42,10 +42,7 @@ class Soak:
         return draw_scenario(Random(seed), self.wish)
 
     def smallest_failure(self, seed: int, examples: int) -> Scenario | None:
-        """Run scenarios that Hypothesis draws; return the smallest of one that fails.
-
-        It violates the same invariant as the first one that fails.
-        """
+        """Run scenarios that Hypothesis draws; return the smallest that fails as the first one."""
         name = ""
 
         def fails(scenario: Scenario) -> bool:

@@ -27,11 +27,7 @@ from tests.simulation.scenario import Scenario
 
 
 class KnownRows:
-    """Decodes answers as the controller does, equal ones once.
-
-    The controller reads back all that it has written, and its watch reads it again, so most answers
-    of runs with one plan are equal.
-    """
+    """Decodes answers as the controller does, equal ones once: most answers are equal."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[int, bytes], Rows] = {}

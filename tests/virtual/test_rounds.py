@@ -1,7 +1,4 @@
-"""What drawn scenarios do not look at: counters of workers, directed graphs, wrong predictions.
-
-Also all packets of an earlier session.
-"""
+"""What drawn scenarios do not look at: counters, directed graphs, wrong predictions, sessions."""
 
 import re
 from collections import Counter

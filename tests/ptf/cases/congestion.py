@@ -104,10 +104,7 @@ class NotCapableIsNotMarked(FloodTest):
 
 
 class QueuesAreCountedByLength(FloodTest):
-    """Every copy counts once, under the queue that it found: those above a threshold are marked.
-
-    One marker per port, by which the end of a case is known, counts as well.
-    """
+    """Every copy counts once, under the queue that it found: those above a threshold are marked."""
 
     def runTest(self) -> None:
         threshold = 5
@@ -118,6 +115,7 @@ class QueuesAreCountedByLength(FloodTest):
             after = self.counters()
             cells = zip(before.port_queue, after.port_queue, strict=True)
             found = [late - early for early, late in cells]
+            # The markers that end a case count as well.
             self.assertEqual(COPIES + len(PORTS), sum(found))
             self.assertEqual(0, sum(found[COPIES:]))
             self.assertEqual(after.marked - before.marked, sum(found[threshold + 1 :]))

@@ -214,10 +214,7 @@ class HighestWorker(AcceptedTest):
 
 
 class CountIsThatOfTheFirstPass(AcceptedTest):
-    """Through hops, sums and the loop, the ACK carries the count on arrival.
-
-    A sum names its own destination, whatever ids and flags the feature that completes it has.
-    """
+    """Through hops and the loop; each sum has its own ids, whatever the feature has."""
 
     def runTest(self) -> None:
         self.add_sources(101, 102)

@@ -89,11 +89,9 @@ class JobTest(SwitchTest):
                 set_up()
 
     def contribute(self, place: Place, source: int, **fields: Any) -> tuple[Packet, Lanes]:
-        """Send a feature, of other lanes in each job, from its worker there."""
-        port, lanes = place.ports[PAIR[source]], random_lanes(1000 * place.job + source)
-        packet = feature(source, lanes, port=port, **fields)
-        self.send(port, packet)
-        return packet, lanes
+        """Send a feature from its worker in a job."""
+        with self.entries.of(place):
+            return self.send_feature(source, worker=PAIR[source], **fields)
 
     def expect_own(self, place: Place, vertex: int, sent: list[tuple[Packet, Lanes]]) -> None:
         """Expect a sum at worker 1 of a job."""

@@ -40,10 +40,7 @@ def total(fragment: int, lanes: int = 256) -> Lanes:
 
 
 def expecting(case: SwitchTest, contributions: int, *, answers: dict[int, int]) -> None:
-    """Set up an all-reduce; forget heartbeats of other cases, which outlive a session.
-
-    ``answers`` is the port where the answer to each worker comes out.
-    """
+    """Set up an all-reduce; forget heartbeats of other cases, which outlive a session."""
     case.entries.set_expected(contributions)
     for worker, port in answers.items():
         case.send(port_of(worker), reducing(worker, 0))

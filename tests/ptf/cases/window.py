@@ -101,10 +101,7 @@ class NothingBeforeTheFirstOpening(BarrierTest):
 
 
 class OneOpeningAtATime(BarrierTest):
-    """The first `done` of a session chooses the round; workers that open another are refused.
-
-    There is no round 0.
-    """
+    """The first `done` of a session chooses the round; workers that open another are refused."""
 
     def runTest(self) -> None:
         for session in (self.session, self.session + 1):

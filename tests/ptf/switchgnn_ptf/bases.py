@@ -306,20 +306,26 @@ FAN_IN = {900: {101: 0, 102: 1}, 910: {111: 0, 112: 1, 113: 2}, 920: {121: 0, 12
 
 
 class ShelfTest(RecoveryTest):
-    """Three destinations in bank 0, all for worker 2, and one slot for each bank."""
+    """Destinations in bank 0, all for one worker, and one slot for each bank."""
 
     strawman = True
+    fan_in = FAN_IN
+    receiver = 2
 
     def setUp(self) -> None:
         super().setUp()
         self.limit(BANKS)
-        for number, (vertex, sources) in enumerate(FAN_IN.items()):
-            self.add_sum(vertex, sources, slot=number)
+        self.add_sums()
 
-    def limit(self, slots: int) -> None:
+    def add_sums(self) -> None:
+        """Let the sources of each destination meet."""
+        for number, (vertex, sources) in enumerate(self.fan_in.items()):
+            self.add_sum(vertex, sources, worker=self.receiver, slot=number)
+
+    def limit(self, slots: int, age: int = 0) -> None:
         """Split ``slots`` over the banks."""
         limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
-        self.entries.set("slot_limits", "set_limits", **limits, age=0)
+        self.entries.set("slot_limits", "set_limits", **limits, age=age)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
         """Send features that stay in the switch."""
@@ -331,7 +337,7 @@ class ShelfTest(RecoveryTest):
         for source in sources:
             with self.counted(Outcome.AGGREGATED, completed={}, overflowed={0: 1}):
                 packet, _ = self.feature(source, **fields)
-                self.expect_overflow(packet, vertex_of(source))
+                self.expect_overflow(packet, self.vertex_of(source))
 
     def complete(
         self, source: int, before: Iterable[tuple[Packet, Lanes]] = (), **fields: Any
@@ -339,15 +345,16 @@ class ShelfTest(RecoveryTest):
         """Send the last feature for a destination: the part with those ``before`` must leave."""
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent = [*before, self.feature(source, **fields)]
-            self.expect_part(vertex_of(source), sent)
+            self.expect_part(self.vertex_of(source), sent)
 
     def feature(self, source: int, **fields: Any) -> tuple[Packet, Lanes]:
         """Send a feature of random lanes from its worker."""
-        return self.send_feature(source, worker=FAN_IN[vertex_of(source)][source], **fields)
+        owner = self.fan_in[self.vertex_of(source)][source]
+        return self.send_feature(source, worker=owner, **fields)
 
     def expect_part(self, vertex: int, sent: list[tuple[Packet, Lanes]]) -> None:
         """Expect the sum of what was sent, with the ids of its sources."""
-        port, total = port_of(2), sum_of(lanes for _, lanes in sent)
+        port, total = self.port_of(self.receiver), sum_of(lanes for _, lanes in sent)
         sources = sum(packet["SwitchGNN"].Src_id for packet, _ in sent)
         last = sent[-1][0]
         self.expect(
@@ -356,10 +363,9 @@ class ShelfTest(RecoveryTest):
 
     def expect_overflow(self, packet: Packet, vertex: int) -> None:
         """Expect a feature on its way to the worker that adds it."""
-        port = port_of(2)
+        port = self.port_of(self.receiver)
         self.expect(port, relayed(resigned(packet, Dst_id=vertex, Echo=0), to=port))
 
-
-def vertex_of(source: int) -> int:
-    """Return the destination of a source."""
-    return next(vertex for vertex, sources in FAN_IN.items() if source in sources)
+    def vertex_of(self, source: int) -> int:
+        """Return the destination of a source."""
+        return next(vertex for vertex, sources in self.fan_in.items() if source in sources)

@@ -1,7 +1,4 @@
-"""The program with a mistake planted in it, to show that a case notices.
-
-Each function changes the compiled program (p4c's JSON, parsed) in place.
-"""
+"""Mistakes that change the compiled program (p4c's JSON, parsed) in place; a case notices each."""
 
 import json
 import re

@@ -134,12 +134,7 @@ def ptf_program() -> list[str]:
 
 
 class Runner:
-    """A running switch, wired to PTF. A context manager.
-
-    Args:
-        setting: which switch and which links.
-        folder: for logs and packet captures.
-    """
+    """A running switch, wired to PTF. A context manager; the folder is for logs and captures."""
 
     def __init__(self, setting: Setting, folder: Path) -> None:
         self.folder = folder

@@ -105,20 +105,10 @@ EVENTS = ("completed", "stale", "overfull", "released", "overflowed")
 
 @dataclass(frozen=True)
 class Growth:
-    """How much every counter must have grown.
-
-    Attributes:
-        outcomes: by outcome; those that are not named must not have grown.
-        passes: passes by their contributions; None does not look at them.
-        completed: completed slots by bank; None does not look at them.
-        stale, overfull, released, overflowed: contributions by bank; banks not named must not
-            have grown.
-        unrouted: sums without a result entry.
-        marked: packets marked for congestion; None does not look.
-    """
+    """How much every counter must have grown; those not named must not; None does not look."""
 
     outcomes: Mapping[Outcome, int]
-    passes: Mapping[int, int] | None = None
+    passes: Mapping[int, int] | None = None  # by their contributions
     completed: PerBank | None = None
     stale: PerBank = field(default_factory=dict)
     overfull: PerBank = field(default_factory=dict)
@@ -195,10 +185,7 @@ class SwitchTest(BaseTest):
     # Set-up
 
     def serve(self, *, session: int | None = None, plan: int = PLAN, **options: int) -> None:
-        """Make the switch serve a plan, under a new session number if one is given.
-
-        ``options``: see ``Entries.set_session``.
-        """
+        """Make the switch serve a plan, under a new session number if one is given."""
         self.session = self.session if session is None else session
         options = {"session": self.session, "plan": plan, "members": MEMBERS, **options}
         self.entries.set_session(**options)
@@ -260,10 +247,7 @@ class SwitchTest(BaseTest):
         block: int = 1,
         known: bool = False,
     ) -> None:
-        """Let the ``sources`` (vertex to its worker) meet in one slot.
-
-        ``known`` says that the sources have been added before.
-        """
+        """Let the ``sources`` (vertex to its worker) meet in one slot; ``known`` ones are there."""
         for source, owner in sources.items():
             if not known:
                 self.add_source(source, worker=owner)
@@ -317,8 +301,9 @@ class SwitchTest(BaseTest):
     def send_feature(
         self, source: int, *, worker: int, numbers: int = LANES, **fields: Any
     ) -> tuple[Packet, Lanes]:
-        """Send a feature of random lanes from its worker; return the frame and the lanes."""
-        seed = zlib.crc32(repr((source, sorted(fields.items()))).encode())
+        """Send a feature of random lanes, of others in each job; return the frame and the lanes."""
+        own = self.entries.place.job, source, sorted(fields.items())
+        seed = zlib.crc32(repr(own).encode())
         lanes = random_lanes(seed, numbers)
         packet = feature(source, lanes, port=self.port_of(worker), **fields)
         self.send(self.port_of(worker), packet)
@@ -371,13 +356,7 @@ class SwitchTest(BaseTest):
     def counted(
         self, outcomes: Outcome | Mapping[Outcome, int], number: int = 1, **other: Any
     ) -> Iterator[None]:
-        """Check the growth of the counters, and that nothing else leaves the switch.
-
-        Args:
-            outcomes: one outcome, or how many frames had each; no frame had another.
-            number: how many frames, when ``outcomes`` is one outcome.
-            other: see ``Growth``.
-        """
+        """Check how counters grow (``Growth``), and that nothing else leaves the switch."""
         named = {outcomes: number} if isinstance(outcomes, Outcome) else outcomes
         growth = Growth(named, **other)
         self.entries.flush()

@@ -125,10 +125,7 @@ class WorkersWait(PacketCheck):
 
 
 class DoneIsDone(ScaledCheck):
-    """Compares each `done` with the acknowledgements before, group by group.
-
-    Units are reported in order, so those before are done too.
-    """
+    """Compares each `done` with the acknowledgements of all groups before it."""
 
     name = "done is done"
     takes = frozenset({Kind.DONE})

@@ -103,15 +103,12 @@ class PacketCheck(Check):
 
 
 class CheckedUnit(NamedTuple):
-    """A unit of a round; in a pool the later one is greater.
-
-    `place`: pool and width, the lower bits of the fragment's word.
-    """
+    """A unit of a round; in a pool the later one is greater."""
 
     round: int
     number: int
     block: int
-    place: int
+    place: int  # pool and width, the lower bits of the fragment's word
 
     @classmethod
     def of(cls, round_number, block, word):
@@ -221,10 +218,7 @@ class Fragments:
         }
 
     def rows_of(self, values):
-        """Return rows as they are on the wire, each of whole fragments.
-
-        `values`: int64[n, F], integers of the scale of their exchange.
-        """
+        """Return int64[n, F], integers of their exchange's scale, in whole fragments."""
         padding = self._ends[-1] - values.shape[1]
         return np.pad(values.astype(np.int32), ((0, 0), (0, padding)))
 
