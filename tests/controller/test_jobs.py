@@ -365,9 +365,7 @@ def test_the_share_of_the_loop(fake, client, put, monkeypatch):
     [
         (("--ports", "1-3"), "names 3 ports, but the plan has 2 workers"),
         (("--ports", "one"), "names no ports"),
-        (("--quota", "0"), "has a quota of 0 slots"),
         (("--quota", "1"), "but its quota is 1"),
-        (("--job", "a b"), "names no job"),
     ],
 )
 def test_bad_options_change_nothing(fake, tmp_path, program, words, said):

@@ -41,15 +41,6 @@ def one_direction(rows, features, **options):
     return run_simulation(setup, network, trace=True)
 
 
-def to_the_last(senders, rows=1, **options):
-    """Each of them sends so many full frames to one more worker, all at once."""
-    network = NetworkOptions(**options)
-    copies = np.zeros((senders + 1, senders + 1), dtype=np.int64)
-    copies[:senders, senders] = rows
-    setup = host_setup(copies, ROW, network.pace, PACKED)
-    return run_simulation(setup, network, trace=True)
-
-
 def planned(seed):
     graph = load_graph(f"random:{80 + 5 * seed}:{300 + 40 * seed}:{seed}")
     workers = 2 + seed % 7
@@ -107,7 +98,11 @@ def test_the_first_window_is_that_of_tcp():
 @pytest.mark.parametrize(("threshold", "marked"), [(8, 2), (9, 1), (17, 0)])
 def test_the_threshold_is_bytes(threshold, marked):
     """Three frames meet: one finds 1,512 bytes, and one 3,024; 8 · 188 are 1,504."""
-    assert to_the_last(3, ecn_threshold=threshold).marked == marked
+    network = NetworkOptions(ecn_threshold=threshold)
+    copies = np.zeros((4, 4), dtype=np.int64)
+    copies[:3, 3] = 1
+    setup = host_setup(copies, ROW, network.pace, PACKED)
+    assert run_simulation(setup, network).marked == marked
 
 
 @pytest.mark.parametrize("mtu", [None, 50, 576, 1_500, 9_000])

@@ -94,9 +94,11 @@ class CapableIpv4IsMarked(FloodTest):
 
 
 class NotCapableIsNotMarked(FloodTest):
-    """Senders without ECN, IPv4 with options, and other protocols are left alone."""
+    """Without a threshold; senders without ECN, IPv4 with options, and other protocols."""
 
     def runTest(self) -> None:
+        self.entries.change_group(HOME.workers_group, [2] * COPIES)
+        self.check_never_marked(_broadcast(tos=2))
         self.crowd(threshold=0)
         self.check_never_marked(_broadcast(tos=0xB8))
         self.check_never_marked(_broadcast(tos=0xB8 | 2, options=[IPOption_Router_Alert()]))
@@ -163,14 +165,6 @@ class TheLoopHasNoPortQueue(SwitchTest):
             self.expect_sum(900, [(packet, lanes)], worker=1)
             self.expect_sum(901, [(packet, lanes)])
         self.assertEqual(2 + len(PORTS), sum(self.counters().port_queue) - before)
-
-
-class DefaultMarksNothing(FloodTest):
-    """A switch without a threshold marks nothing."""
-
-    def runTest(self) -> None:
-        self.entries.change_group(HOME.workers_group, [2] * COPIES)
-        self.check_never_marked(_broadcast(tos=2))
 
 
 class SumIsMarked(CongestionTest):

@@ -237,7 +237,14 @@ class AllReducesAreSeparate(JobTest):
             for place in JOBS:
                 self.reduce(place, place.job - 1)
         for place, heartbeat in ((FIRST, 1), (SECOND, 0), (FIRST, 0)):
-            self.ask(place, heartbeat)
+            worker = place.job - 1
+            port = place.ports[worker]
+            asked = reducing(worker, self.FRAGMENT, heartbeat=heartbeat, port=port)
+            known = {"workers": 1 << worker, "newest": self.FRAGMENT}
+            with self.counted(Outcome.REDUCE_ASKED):
+                self.send(port, asked)
+                heartbeats = heartbeat << worker
+                self.expect(port, contributors(asked, to=port, heartbeats=heartbeats, **known))
         for place in JOBS:
             last = 2 - place.job
             with self.counted(Outcome.REDUCE_ADDED, completed={0: 1}):
@@ -246,16 +253,6 @@ class AllReducesAreSeparate(JobTest):
                 for port in place.ports:
                     body = {"session": self.session, "exponent": 10 * place.job, "count": 2}
                     self.expect(port, reduced(port, self.FRAGMENT, total, **body))
-
-    def ask(self, place: Place, heartbeat: int) -> None:
-        """Let the worker that has contributed ask who has."""
-        worker = place.job - 1
-        port = place.ports[worker]
-        asked = reducing(worker, self.FRAGMENT, heartbeat=heartbeat, port=port)
-        with self.counted(Outcome.REDUCE_ASKED):
-            self.send(port, asked)
-            known = {"workers": 1 << worker, "newest": self.FRAGMENT}
-            self.expect(port, contributors(asked, to=port, heartbeats=heartbeat << worker, **known))
 
     def reduce(self, place: Place, worker: int) -> None:
         """Send a worker's part."""
