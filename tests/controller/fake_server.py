@@ -93,7 +93,6 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
             self._primaries.clear()
 
     def restart(self):
-        """Come back at the same address with nothing."""
         self.stop()
         self.contents = Contents()
         self.start()

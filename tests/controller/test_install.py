@@ -184,9 +184,6 @@ def test_the_session_is_closed_while_entries_change(put, client, fake, layout, m
     assert set(seen) == {0}
 
 
-# Refusals before anything is sent.
-
-
 def refused(plan, network, program, match):
     with pytest.raises(PlanRefusedError, match=match):
         install(plan, ["127.0.0.1:1"], network, program=program)
@@ -240,9 +237,6 @@ def test_a_client_for_reading_is_refused(fake, network, program):
     client = P4RuntimeClient(fake.address, primary=False)
     with pytest.raises(ControllerError, match="for reading only"):
         install(PLAN, [client], network, program=program)
-
-
-# Failures on the way.
 
 
 @pytest.fixture(scope="module")
@@ -314,9 +308,6 @@ def test_a_broken_connection_is_told_and_mended_by_the_next_install(fake, networ
     fake.arm()
     fake.restart()
     assert install(OTHER, [fake.address], network, program=program).session == 1
-
-
-# Several switches.
 
 
 def test_a_switch_without_a_session_joins_that_of_the_others(fake, other_fake, network, program):

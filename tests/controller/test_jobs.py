@@ -64,9 +64,6 @@ def snapshot(fake):
     return {key: message.SerializeToString() for key, message in both.items()}
 
 
-# What a job has is its own.
-
-
 @pytest.fixture
 def beside(put, fake, monkeypatch):
     """B's bytes; none may change for a moment, whatever happens to A."""
@@ -178,9 +175,6 @@ def test_entries_move_with_the_place_of_a_job_and_belong_to_it(kind, program, la
     assert same(layout, both.only([second, first]), both)
 
 
-# Sessions.
-
-
 def test_sessions_grow_over_all_jobs(put, client):
     assert put("a", A_PLAN, A_PORTS).session == 1
     assert put("b", B_PLAN, B_PORTS).session == 2
@@ -225,9 +219,6 @@ def test_sessions_that_are_used_up_need_an_empty_switch(beside, put, client, fak
     assert (snapshot(fake), fake.pushes) == (had, pushes)
 
 
-# Refusals change nothing.
-
-
 def test_tables_have_room_for_all_jobs_together(put, client, fake, layout, monkeypatch):
     room = len(A_PLAN.switch.source_vertex) + len(B_PLAN.switch.source_vertex)
     for size, fits in ((room, True), (room - 1, False)):
@@ -259,9 +250,6 @@ def test_a_program_that_serves_other_jobs_is_not_replaced(put, client, fake):
         put("a", A_PLAN, A_PORTS)
     assert (snapshot(fake), fake.pushes) == (had, 1)
     assert put("theirs", A_PLAN, A_PORTS).switches[0].pipeline_pushed
-
-
-# Removal.
 
 
 def test_an_unknown_job(put, client, fake, other_fake, program):
@@ -302,9 +290,6 @@ def test_a_job_runs_if_its_workers_have_sent(put, client, fake, outcome, job, ru
         assert snapshot(fake) == had
     else:
         remove_job([client], "a", [before])
-
-
-# The command line.
 
 
 def run(*arguments):
@@ -374,9 +359,6 @@ def test_bad_options_change_nothing(fake, tmp_path, program, words, said):
     assert done.exit_code != 0
     assert said in " ".join(f"{done.output} {done.exception}".split())
     assert not fake.updates
-
-
-# The embedded switch.
 
 
 def test_sixteen_jobs_and_a_seventeenth(tmp_path, program, layout):

@@ -89,9 +89,6 @@ def test_a_switch_with_a_foreign_program(client, program):
         show(client)
 
 
-# The command line.
-
-
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 

@@ -239,8 +239,6 @@ def test_who_has_taken_over_is_not_disturbed(switch, network, program):
     assert watching.error is None
 
 
-# Several jobs.
-
 BESIDE = make_plan(4, workers=2)
 
 

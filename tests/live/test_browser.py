@@ -97,7 +97,6 @@ def _driver(folder, temporary, *, dark):
 
 
 def look(driver):
-    """What the page shows now."""
     return driver.execute_script(_SEEN)
 
 

@@ -80,7 +80,6 @@ class Wire:
         self._silent_until = max(self._silent_until, until)
 
     def forget_late(self) -> None:
-        """Lose frames that are still delayed."""
         self._forgotten += 1
 
     def send(self, frames: list[bytes]) -> None:

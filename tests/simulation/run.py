@@ -171,7 +171,6 @@ def run_scenario(
 
 
 def _without_faults(scenario: Scenario) -> Scenario:
-    """Return a scenario without the faults of the first job."""
     calm = IncidentRates()
     return replace(scenario, incidents=(), faults=(), up=calm, down=calm, cables=calm)
 
@@ -269,7 +268,6 @@ class _JobRun:
         self.scene.controller.open_session(Order(name, self.scene.subject, self._begin_workers))
 
     def _forget_late(self) -> None:
-        """Lose delayed frames of the sessions so far."""
         for wire in self.scene.wires.values():
             wire.forget_late()
 

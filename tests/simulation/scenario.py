@@ -52,7 +52,6 @@ class Incident:
 
     @property
     def ends_worker(self) -> bool:
-        """Whether it ends the process of a worker."""
         restarted = self.kind is IncidentKind.RESTART and self.where.startswith("w")
         return restarted or self.kind is IncidentKind.KILL
 
@@ -171,7 +170,6 @@ class ScenarioError(SwitchGNNError):
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """Return a scenario as JSON, without defaults."""
     return json.dumps(_plain(scenario), indent=2) + "\n"
 
 

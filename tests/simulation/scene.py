@@ -144,7 +144,6 @@ class Scene:
         return Random(f"{self.scenario.seed}/{name}")
 
     def honest(self, worker: int) -> bool:
-        """Return whether a worker has not been Byzantine so far."""
         byzantine = self._byzantine.get(worker)
         return byzantine is None or not byzantine.began
 
@@ -158,7 +157,6 @@ class Scene:
 
     @property
     def byzantine(self) -> set[int]:
-        """The workers that have been Byzantine."""
         return {number for number, each in self._byzantine.items() if each.began}
 
     @property

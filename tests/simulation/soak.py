@@ -38,7 +38,6 @@ class Soak:
         )
 
     def scenario(self, seed: int) -> Scenario:
-        """Return the scenario of a seed."""
         return draw_scenario(Random(seed), self.wish)
 
     def smallest_failure(self, seed: int, examples: int) -> Scenario | None:

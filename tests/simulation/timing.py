@@ -109,11 +109,9 @@ class Task:
             self.wait((until - self._scheduler.now) / SECOND)
 
     def note(self, what: str) -> None:
-        """Note something in the trace."""
         self._scheduler.trace.note(self.name, what)
 
     def look(self) -> None:
-        """Count a poll without waiting."""
         self._looks += 1
         if self._looks > _MOST_LOOKS:
             raise HangError(f"{self.name} polls for frames forever, and never waits.")
@@ -169,11 +167,9 @@ class VirtualClock:
         return (self._scheduler.now + self._ahead) / SECOND
 
     def show(self, nanoseconds: int) -> None:
-        """Let it be that time now."""
         self._ahead = nanoseconds - self._scheduler.now
 
     def jump(self, seconds: float) -> None:
-        """Be ahead by that much more."""
         self._ahead += int(seconds * SECOND)
 
 

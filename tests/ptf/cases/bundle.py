@@ -82,7 +82,6 @@ class BundleTest(SwitchTest):
                 self.expect(3, bundle_to(3, some, of=rows, completed_by=other))
 
     def shapes(self) -> tuple[tuple[int, int], ...]:
-        """Return the shapes that this switch takes."""
         return OF_BMV2 if test_param_get("setting") == "bmv2" else SHAPES
 
 

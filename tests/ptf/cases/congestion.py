@@ -37,7 +37,6 @@ class CongestionTest(SwitchTest):
     """Cases that send many copies of a frame to port 2 at once."""
 
     def mark_from(self, beside_others: int, alone: int) -> None:
-        """Mark packets that find longer queues."""
         marking = {"beside_others": beside_others, "alone": alone}
         for port in (*PORTS, *HOME.loop_ports):
             self.entries.put("threshold", "set_threshold", port=port, **marking)
@@ -48,7 +47,6 @@ class CongestionTest(SwitchTest):
         self.entries.change_group(HOME.workers_group, [2] * COPIES)
 
     def copies(self, port: int, frame: Packet, outcome: Outcome) -> list[bytes]:
-        """Send a frame and return the copies that come out of port 2."""
         with self.counted(outcome, marked=None):
             self.send(port, frame)
             return [self.receive(2) for _ in range(COPIES)]

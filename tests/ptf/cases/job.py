@@ -83,18 +83,15 @@ class JobTest(SwitchTest):
         return next((place.ports[0] for place in self.running if port in place.ports), 1)
 
     def each(self, set_up: Callable[[], None]) -> None:
-        """Set up both jobs in the same way."""
         for place in JOBS:
             with self.entries.of(place):
                 set_up()
 
     def contribute(self, place: Place, source: int, **fields: Any) -> tuple[Packet, Lanes]:
-        """Send a feature from its worker in a job."""
         with self.entries.of(place):
             return self.send_feature(source, worker=PAIR[source], **fields)
 
     def expect_own(self, place: Place, vertex: int, sent: list[tuple[Packet, Lanes]]) -> None:
-        """Expect a sum at worker 1 of a job."""
         with self.entries.of(place):
             self.expect_sum(vertex, sent, worker=1)
 
@@ -190,7 +187,6 @@ class BarriersAreSeparate(JobTest):
         return barrier_answer(kind, asked, to=port, magnitude=self.magnitude(port), **body)
 
     def magnitude(self, port: int) -> int:
-        """Return the magnitude of all workers of a job."""
         return 50 if port in FIRST.ports else 40
 
 
@@ -255,13 +251,11 @@ class AllReducesAreSeparate(JobTest):
                     self.expect(port, reduced(port, self.FRAGMENT, total, **body))
 
     def reduce(self, place: Place, worker: int) -> None:
-        """Send a worker's part."""
         port, exponent = place.ports[worker], 10 * place.job
         lanes = self.lanes(place, worker)
         self.send(port, reduce_(worker, self.FRAGMENT, lanes, exponent=exponent, port=port))
 
     def lanes(self, place: Place, worker: int) -> Lanes:
-        """Return the lanes of a worker's part."""
         return random_lanes(1000 * place.job + worker, 256)
 
 

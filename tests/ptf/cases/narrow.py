@@ -53,7 +53,6 @@ def lanes_of(bits: int, number: int = 32, seed: int = 1) -> Lanes:
 
 
 def with_one(value: int, at: int, number: int = 32) -> Lanes:
-    """Return lanes of zeros but for one."""
     lanes = np.zeros(number, np.int32)
     lanes[at] = value
     return lanes

@@ -7,9 +7,6 @@ from tests.ptf.switchgnn_ptf.packets import MAXIMUM, RELEASED, ack_of
 STALE = {"stale": {0: 1}}
 
 
-# Recalls
-
-
 class RecallOfAnOlderTag(SumTest):
     """The slot belongs to a newer tag: nothing of the older sum is left, the newer is safe."""
 
@@ -53,9 +50,6 @@ class RecallAndFetchOfAMaximum(SumTest):
         self.check_fetch(101, 900, owner=0, fragment=MAXIMUM)
         self.check_resent(900, owner=2, fragment=MAXIMUM)
         self.complete(*SOURCES, round_=2)
-
-
-# Fetches
 
 
 class ReleasedSlotNeverCompletes(SumTest):
@@ -108,9 +102,6 @@ class FetchReleasesOneSlotOnly(RecoveryTest):
             sent = [self.send_feature(101, worker=0), self.send_feature(102, worker=1, Echo=1)]
             self.expect_sum(901, sent)
             self.expect(2, ack_of(sent[1][0], accepted=1))
-
-
-# Resent features
 
 
 class ResentGoesToItsDestination(SumTest):

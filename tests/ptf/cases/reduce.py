@@ -30,12 +30,10 @@ LAST_NUMBER = 2**40 - 1
 
 
 def numbers(worker: int, fragment: int, lanes: int = 256) -> Lanes:
-    """Return a worker's random part of a fragment."""
     return random_lanes(1000 * fragment % 2**31 + worker, lanes)
 
 
 def total(fragment: int, lanes: int = 256) -> Lanes:
-    """Return the sum of all workers' parts of a fragment."""
     return sum_of(numbers(worker, fragment, lanes) for worker in WORKERS)
 
 
@@ -55,7 +53,6 @@ class ReduceTest(SwitchTest):
         expecting(self, len(WORKERS), answers={worker: port_of(worker) for worker in WORKERS})
 
     def contribute(self, worker: int, fragment: int, *, lanes: int = 256, **fields: int) -> Packet:
-        """Send a worker's part of a fragment."""
         packet = reduce_(worker, fragment, numbers(worker, fragment, lanes), **fields)
         self.send(port_of(worker), packet)
         return packet

@@ -45,7 +45,6 @@ class BarrierTest(SwitchTest):
     """Cases that report DONE."""
 
     def report(self, worker: int, **fields: Any) -> Packet:
-        """Send a DONE from its worker and return it."""
         packet = done(worker, **fields)
         self.send(port_of(worker), packet)
         return packet
@@ -89,7 +88,6 @@ class BarrierTest(SwitchTest):
             self.expect(to, barrier_answer(kind, packet, to=to, workers=workers, **body))
 
     def open(self, **fields: Any) -> None:
-        """Let all workers open a round."""
         self.collect(0, 1, block=0, **fields)
         self.complete(2, block=0, **fields)
 
@@ -109,7 +107,6 @@ class PooledTest(BarrierTest):
             self.open(pool=pool, following=(1, pool))
 
     def feature_of(self, source: int, pool: int, **fields: Any) -> Any:
-        """Send a feature of the unit in a pool."""
         return self.send_feature(
             source, worker=POOLED_SOURCES[source], **{"fragment": pool, "Pool": pool, **fields}
         )
@@ -275,14 +272,12 @@ class LeavesTest(SwitchTest):
 
 
 def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
-    """Return the DONE of the leaf that ``asked`` leads to."""
     packet = relayed(resigned(asked, Src_id=LEAF, Dst_id=largest), to=ABOVE)
     packet["SwitchGNN"].payload.magnitude = magnitude
     return packet
 
 
 def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
-    """Return the word of a spine."""
     packet = barrier_answer(kind, asked, to=ABOVE, **body)
     packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
     return packet
@@ -318,17 +313,14 @@ class ShelfTest(RecoveryTest):
         self.add_sums()
 
     def add_sums(self) -> None:
-        """Let the sources of each destination meet."""
         for number, (vertex, sources) in enumerate(self.fan_in.items()):
             self.add_sum(vertex, sources, worker=self.receiver, slot=number)
 
     def limit(self, slots: int, age: int = 0) -> None:
-        """Split ``slots`` over the banks."""
         limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
         self.entries.set("slot_limits", "set_limits", **limits, age=age)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
-        """Send features that stay in the switch."""
         with self.counted(Outcome.AGGREGATED, len(sources), completed={}):
             return [self.feature(source, **fields) for source in sources]
 
@@ -348,7 +340,6 @@ class ShelfTest(RecoveryTest):
             self.expect_part(self.vertex_of(source), sent)
 
     def feature(self, source: int, **fields: Any) -> tuple[Packet, Lanes]:
-        """Send a feature of random lanes from its worker."""
         owner = self.fan_in[self.vertex_of(source)][source]
         return self.send_feature(source, worker=owner, **fields)
 
@@ -367,5 +358,4 @@ class ShelfTest(RecoveryTest):
         self.expect(port, relayed(resigned(packet, Dst_id=vertex, Echo=0), to=port))
 
     def vertex_of(self, source: int) -> int:
-        """Return the destination of a source."""
         return next(vertex for vertex, sources in self.fan_in.items() if source in sources)

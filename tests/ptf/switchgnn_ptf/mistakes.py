@@ -65,7 +65,6 @@ def forget_sources(compiled: Json) -> None:
 
 @noticed_by("banks.StaleContributionChangesNothing")
 def overwrite_by_stale(compiled: Json) -> None:
-    """Let a contribution under an older tag overwrite a slot."""
     for comparison in operations(actions(compiled, ".add_to_slots"), ">"):
         if "content" in json.dumps(comparison["left"]):
             comparison["left"] = _ZERO
@@ -73,7 +72,6 @@ def overwrite_by_stale(compiled: Json) -> None:
 
 @noticed_by("checksum.EveryByteOfAFeatureIsChecked")
 def believe_checksums(compiled: Json) -> None:
-    """Verify no checksum."""
     compiled["checksums"] = [check for check in compiled["checksums"] if not check["verify"]]
 
 
@@ -306,7 +304,6 @@ for _name, _action_name, _case in (
 
 
 def with_mistake(program: Program, name: str) -> Program:
-    """Return the program with one of the mistakes, under a digest of its own."""
     return changed_program(program, name, MISTAKES[name])
 
 

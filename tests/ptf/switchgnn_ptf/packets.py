@@ -56,12 +56,10 @@ ETHERTYPE_EXPERIMENT = 0x88B5
 
 
 def station(port: int) -> Station:
-    """Return the addresses at the end of a port."""
     return NETWORK.neighbours[port - 1].station
 
 
 def port_of(worker: int) -> int:
-    """Return a worker's port."""
     return NETWORK.neighbours[worker].port
 
 
@@ -207,20 +205,17 @@ def ack_of(packet: Packet, *, accepted: int) -> Packet:
 def recall(
     vertex: int, *, port: int, block: int = 1, fragment: int = 0, round_: int = 1, **header: int
 ) -> Packet:
-    """Return the RECALL of a destination as the worker at ``port`` sends it."""
     fields = {"Kind": Kind.RECALL, "Is_Fetch": 1, "Dst_id": vertex} | header
     tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
     return _from_worker(port) / SwitchGNN(**fields, **tag)
 
 
 def missing(asked: Packet, *, count: int) -> Packet:
-    """Return the MISSING that the sender of a RECALL must get."""
     answer = _answer(asked, Kind=int(Kind.MISSING), Count=count)
     return _from_switch(_sender_port(asked), answer) / answer
 
 
 def fetch(source: int, vertex: int, *, port: int, **fields: int) -> Packet:
-    """Return the FETCH of a source for a destination's sum."""
     return recall(vertex, port=port, Kind=Kind.FETCH, Src_id=source, **fields)
 
 

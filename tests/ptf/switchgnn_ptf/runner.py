@@ -110,7 +110,6 @@ class Setting:
         return None
 
     def ptf_options(self, platforms: Path) -> list[str]:
-        """Return how PTF reaches the links."""
         if self.wiring is veth_wiring:
             return ["--platform", "eth"]
         return ["--platform", "udp", "--platform-dir", str(platforms), "--allow-user"]

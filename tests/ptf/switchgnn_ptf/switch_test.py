@@ -182,8 +182,6 @@ class SwitchTest(BaseTest):
         self._lay_network()
         self.entries.flush()
 
-    # Set-up
-
     def serve(self, *, session: int | None = None, plan: int = PLAN, **options: int) -> None:
         """Make the switch serve a plan, under a new session number if one is given."""
         self.session = self.session if session is None else session
@@ -191,17 +189,14 @@ class SwitchTest(BaseTest):
         self.entries.set_session(**options)
 
     def port_of(self, worker: int) -> int:
-        """Return the port of a worker of the job that entries are added for."""
         return self.entries.place.ports[worker]
 
     def add_source(self, vertex: int, *, worker: int) -> None:
-        """Make a vertex known as the worker's."""
         index = next(self._indices[self.entries.place.job])
         entry = {"port": self.port_of(worker), "index": index}
         self.entries.add("source", "set_source", src_id=vertex, **entry)
 
     def add_owners(self, owners: Mapping[int, int]) -> None:
-        """Make vertices known, each as its worker's."""
         for vertex, worker in owners.items():
             self.add_source(vertex, worker=worker)
 
@@ -263,8 +258,6 @@ class SwitchTest(BaseTest):
         push(self.client, strawman=self.strawman)
         self._lay_network()
 
-    # Packets
-
     def send(self, port: int, *packets: Packet | bytes) -> None:
         """Send frames one after the other, each when the one before it has been counted."""
         self.entries.flush()
@@ -312,7 +305,6 @@ class SwitchTest(BaseTest):
     def send_features(
         self, sources: Mapping[int, int], **fields: Any
     ) -> list[tuple[Packet, Lanes]]:
-        """Send a feature of each source from its worker."""
         return [self.send_feature(source, worker=own, **fields) for source, own in sources.items()]
 
     def send_lanes(
@@ -346,10 +338,7 @@ class SwitchTest(BaseTest):
         port, total = self.port_of(worker), combined(sent)
         self.expect(port, sum_to(port, vertex, total, count=len(sent), completed_by=sent[-1][0]))
 
-    # Oracles
-
     def counters(self) -> Counters:
-        """Return all counters now."""
         return read_counters(self.client)
 
     @contextlib.contextmanager
@@ -404,7 +393,6 @@ class SwitchTest(BaseTest):
         return True
 
     def add_station(self, port: int) -> None:
-        """Forward ordinary frames to the host of a port."""
         self.entries.add("station", "forward", dst_addr=mac_number(station(port).mac), port=port)
 
     def _lay_network(self) -> None:

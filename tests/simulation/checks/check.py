@@ -38,7 +38,6 @@ class Check:
     name = ""
 
     def tell(self, what):
-        """Record that the invariant of this name is violated."""
         self.scene.violated(self.name, what)
 
     def begin(self, scene):
@@ -154,7 +153,6 @@ class Packet(Header):
 
 
 def kind_in(frame):
-    """Return the kind of packet in a frame, unchecked."""
     return frame[KIND_AT] & KIND_MASK if len(frame) >= BODY_AT else 0
 
 

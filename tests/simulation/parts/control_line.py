@@ -132,7 +132,6 @@ class VirtualConnection:
         return done
 
     def read(self, request: bytes, timeout: float) -> Iterator[bytes]:
-        """Return the serialized answers to a serialized Read."""
         return iter(self._call("Read", request, timeout, list))
 
     def stream(self, device_id: int, election_id: int) -> "VirtualStream":
@@ -208,7 +207,6 @@ class VirtualStream:
 
     @property
     def alive(self) -> bool:
-        """Whether the stream is still open."""
         return not self._closed and not self._connection.broken
 
     def close(self) -> None:
