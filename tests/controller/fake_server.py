@@ -100,8 +100,6 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
     def arm(self, **faults):
         self.faults = Faults(**faults)
 
-    # The five calls.
-
     def StreamChannel(self, request_iterator, context):  # noqa: N802
         mine = None
         try:
@@ -160,8 +158,6 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         found = p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
         found.experimental.Pack(StringValue(value="another switch"))
         return found
-
-    # What they do.
 
     def _require_primary(self, request, context):
         if request.election_id.low not in self._primaries:

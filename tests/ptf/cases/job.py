@@ -1,8 +1,4 @@
-"""job.p4: two jobs of two workers each, on one switch.
-
-Packets of both have the same session, vertices, blocks and workers, as have their entries. The
-ranges of the second job begin where those of the first one end.
-"""
+"""job.p4: two jobs of two workers each, whose packets and entries have the same numbers."""
 
 from collections.abc import Callable
 from typing import Any

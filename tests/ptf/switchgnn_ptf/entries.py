@@ -36,11 +36,7 @@ HOME = replace(ALONE, ports=PORTS, last_block=2**16 - 1)
 
 
 class Entries:
-    """The entries of one test. They are written by ``flush`` and removed by ``remove``.
-
-    They are those of the job at ``place``: its number is added where a table or an action has one,
-    and blocks are counted from its first one.
-    """
+    """The entries of one test, written by ``flush``, for the job at ``place`` and its blocks."""
 
     def __init__(self, client: P4RuntimeClient, place: Place = HOME) -> None:
         self.place = place

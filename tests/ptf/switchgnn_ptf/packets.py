@@ -125,12 +125,7 @@ def done(
     heartbeat: int = 0,
     pool: int = 0,
 ) -> Packet:
-    """Return the DONE frame of a worker, sent from its own port unless told otherwise.
-
-    ``following`` is what comes next: a block and its fragment, by default the next block; with
-    ``early``, they are of the next round. All fragments have the same number of ``lanes``, and
-    openings have none.
-    """
+    """Return the DONE of a worker; ``following``: block and fragment of what is next."""
     next_block, next_fragment = following or (block + 1, 0)
     width = WIDTHS[lanes]
     header = SwitchGNN(
@@ -160,11 +155,7 @@ def sum_to(
     sources: int = 0,
     **header: int,
 ) -> Packet:
-    """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls.
-
-    It is narrow if that packet is. ``sources`` are the added ids of the sources, which only the
-    strawman tells.
-    """
+    """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls."""
     last = completed_by[SwitchGNN]
     bits = int(bits_needed(lanes[np.newaxis])[0]) if last.Bits else 32
     ids = {"Src_id": sources, "Dst_id": vertex, "Count": count}

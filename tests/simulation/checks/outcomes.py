@@ -66,11 +66,8 @@ class RightParty(Check):
             )
 
     def _look_gone(self, gone, to):
-        """Return the workers that may look gone too: all at another leaf that has a gap.
-
-        A leaf does not report before all of its workers are done, and one that has just ended may
-        have been heard later than the others.
-        """
+        """Return the workers that may look gone too: all at another leaf that has a gap."""
+        # A leaf does not report before all of its workers are done.
         leaf = [switch for switch, _ in self.scene.subject.topology.positions]
         gaps = {leaf[worker] for worker in gone} - {leaf[to]}
         return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}

@@ -1,7 +1,4 @@
-"""What the workers of a session have to send: the exchange and the scale of each round, and rows.
-
-It follows from plan, features and the rules of docs/protocol.md.
-"""
+"""What workers have to send by docs/protocol.md: the exchange and scale of each round, and rows."""
 
 from dataclasses import dataclass
 
