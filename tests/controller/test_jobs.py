@@ -50,7 +50,6 @@ A_PORTS, B_PORTS = (1, 2), (7, 3, 5)
 
 @pytest.fixture
 def put(client, program):
-    """Install a plan as a job at some ports."""
 
     def put(job, plan, ports, **options):
         return install(plan, [client], network_on(ports), job, program=program, **options)
@@ -59,7 +58,6 @@ def put(client, program):
 
 
 def snapshot(fake):
-    """The bytes of all entries and groups of a switch."""
     both = {**fake.contents.entries, **{("group", n): g for n, g in fake.contents.groups.items()}}
     return {key: message.SerializeToString() for key, message in both.items()}
 
@@ -145,7 +143,6 @@ ABOVE = (0, 0, 1, 1), 2
 
 
 def elsewhere(network):
-    """The same network on other ports."""
     moved = [
         tuple(replace(each, port=each.port + 50) for each in neighbours)
         for neighbours in (network.neighbours, network.beyond)

@@ -198,7 +198,6 @@ def page(driver, request):
 
 
 def values(blocks, passed, *, waited=0.0, recalls=0, lost=0):
-    """The metrics of a worker."""
     return {
         "rounds_total": 1.0,
         "blocks_total": float(blocks),
@@ -260,7 +259,6 @@ def test_silence(page):
 
 
 def job(name, session, passes, frames=None):
-    """The metrics of a job of a switch."""
     outcomes = {
         f"job_frames_total/{name}/{outcome}": count for outcome, count in (frames or {}).items()
     }

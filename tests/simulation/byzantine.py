@@ -124,7 +124,6 @@ class Shot:
     ahead: int | None = None
 
     def aim(self, session: int, round_number: int) -> bytes:
-        """Return the frame for the current session and round."""
         if self.ahead is None:
             return self.frame
         aimed = bytearray(self.frame)

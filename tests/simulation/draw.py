@@ -62,7 +62,6 @@ class Wish:
 
 
 def scenarios(wish: Wish) -> st.SearchStrategy[Scenario]:
-    """Return the strategy that draws scenarios of a wish."""
     return st.builds(draw_scenario, st.randoms(use_true_random=False), st.just(wish))
 
 

@@ -49,7 +49,6 @@ def arrange(scene: Scene) -> None:
 
 
 def _targets(kind: IncidentKind, scene: Scene) -> list[str]:
-    """Return where an incident may happen."""
     workers = [worker.name for worker in scene.workers]
     switches = [switch.name for switch in scene.switches]
     if kind is IncidentKind.SILENCE:
@@ -370,7 +369,6 @@ class _JobRun:
 
 
 def longest(scenario: Scenario) -> float:
-    """Return the virtual seconds within which a scenario must end."""
     waits = sum(incident.seconds for incident in scenario.incidents)
     pauses = sum(tensor.pause for tensor in scenario.reduces)
     session = 10 * scenario.patience + 30.0 * scenario.rounds + pauses

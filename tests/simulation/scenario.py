@@ -57,7 +57,6 @@ class Incident:
 
     @property
     def restarts_switch(self) -> bool:
-        """Whether a switch loses its state."""
         restarted = self.kind is IncidentKind.RESTART and self.where.startswith("s")
         return restarted or self.kind is IncidentKind.TEAR
 
@@ -181,7 +180,6 @@ def _plain(value: Any) -> Any:
 
 
 def read_scenario(given: str | Path) -> Scenario:
-    """Return a scenario given as JSON or as the name of its file."""
     in_words = isinstance(given, str) and given.lstrip().startswith("{")
     try:
         text = given if in_words else read_bounded(Path(given), _MOST_BYTES)

@@ -29,7 +29,6 @@ class Soak:
     def run(
         self, scenario: Scenario, *, beside: Sequence[Check] = (), keeps_trace: bool = False
     ) -> ScenarioOutcome:
-        """Run a scenario with all checks, and others besides."""
         name = scenario.backend
         if name not in self._programs:
             self._programs[name] = Programs(Backend(name))

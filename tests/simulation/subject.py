@@ -130,7 +130,6 @@ class SwitchSums:
         self._sources = incidence(np.concatenate(rows), columns, shape)
 
     def of(self, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64[Q, F], all sums of one round."""
         sums: NDArray[np.int64] = self._sources @ fixed
         return sums
 
@@ -174,7 +173,6 @@ class Subjects:
         self._known: dict[tuple[object, ...], PlannedSubject] = {}
 
     def of(self, scenario: Scenario) -> PlannedSubject:
-        """Return the subject of a scenario."""
         s = scenario
         of_plan = s.graph, s.workers, s.slots, s.lanes, s.pools, s.send, s.directions
         key = (*of_plan, s.rows, s.leaves, s.spines, s.port)

@@ -35,7 +35,6 @@ class Scheduler:
         heappush(self._heap, (max(time, self.now), self._asked, call, arguments))
 
     def after(self, nanoseconds: int, call: Callable[..., None], *arguments: Any) -> None:
-        """Call a function some nanoseconds from now."""
         self._asked += 1
         heappush(self._heap, (self.now + nanoseconds, self._asked, call, arguments))
 

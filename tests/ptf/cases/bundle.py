@@ -60,7 +60,6 @@ class BundleTest(SwitchTest):
             self.add_destination(900 + place, worker=2, expected=2, sums=len(firsts), **slot)
 
     def bundles(self, block: int, rows: int, width: int) -> tuple[list[Packet], list[Lanes]]:
-        """Return the packets of both workers, and their rows."""
         sent, content = [], []
         for worker, source in BUNDLES.items():
             numbers = random_lanes(source + block, rows * width)

@@ -63,7 +63,6 @@ class FloodTest(CongestionTest):
     """Cases that broadcast ordinary frames."""
 
     def check_never_marked(self, frame: Packet) -> None:
-        """Broadcast a frame: no copy is marked."""
         before = self.counters().marked
         copies = self.copies(1, frame, Outcome.FLOODED)
         self.assertEqual([bytes(frame)] * COPIES, copies)

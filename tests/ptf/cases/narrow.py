@@ -64,7 +64,6 @@ def body_bytes(lanes: int, bits: int) -> int:
 
 
 def too_wide_for_bmv2(lanes: int, bits: int) -> bool:
-    """Return whether BMv2 cannot widen a frame that far."""
     return 4 * lanes - body_bytes(lanes, bits) > 4 * WIDEST_ANSWER.get(
         test_param_get("setting"), 256
     )

@@ -60,7 +60,6 @@ class ReduceTest(SwitchTest):
     def expect_reduced(
         self, fragment: int, *, to: Iterable[int] = WORKERS, lanes: int = 256, exponent: int = 0
     ) -> None:
-        """Expect the sum of a fragment at some workers."""
         for worker in to:
             port, sums = port_of(worker), total(fragment, lanes=lanes)
             wanted = reduced(port, fragment, sums, session=self.session, exponent=exponent)

@@ -64,7 +64,6 @@ class BarrierTest(SwitchTest):
             self.expect_advance(packet, round_=round_, magnitude=magnitude, largest=largest)
 
     def expect_advance(self, last: Packet, **body: int) -> None:
-        """Expect ADVANCE on every worker's port."""
         for worker in WORKERS:
             to = port_of(worker)
             answer = barrier_answer(Kind.ADVANCE, last, to=to, workers=MEMBERS, **body)
@@ -284,12 +283,10 @@ def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
 
 
 def from_above(kind: Kind, vertex: int, **fields: Any) -> Packet:
-    """Return a packet of a spine without a body."""
     return recall(vertex, port=ABOVE, Kind=kind, **fields)
 
 
 def sum_from_above(vertex: int, **fields: int) -> Packet:
-    """Return the SUM of a spine."""
     asked = recall(vertex, port=ABOVE, Is_Fetch=0)
     packet = sum_to(ABOVE, vertex, random_lanes(vertex), count=9, completed_by=asked, **fields)
     packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac

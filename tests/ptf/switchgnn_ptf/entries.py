@@ -50,7 +50,6 @@ class Entries:
 
     @contextlib.contextmanager
     def of(self, place: Place) -> Iterator[None]:
-        """Let entries be those of the job at another place."""
         before, self.place = self.place, place
         try:
             yield

@@ -102,7 +102,6 @@ class Setting:
     backend: Backend | None = None
 
     def missing(self) -> str | None:
-        """Return why it cannot run here, or None."""
         if self.target is Target.BMV2 and not bmv2_installed():
             return f"{BMV2_PROGRAM} is not on the PATH"
         if self.wiring is veth_wiring and (os.geteuid() != 0 or shutil.which("ip") is None):

@@ -73,7 +73,6 @@ def program(*, strawman: bool) -> Program:
 
 
 def connection(*, strawman: bool = False) -> P4RuntimeClient:
-    """Return the connection, with the program loaded."""
     client, wanted = _client(), program_cookie(program(strawman=strawman))
     cookie = client.get_pipeline_cookie()
     # Groups are left when an earlier run was killed. BMv2 would keep them while it
@@ -153,7 +152,6 @@ class SwitchTest(BaseTest):
     """Whether the case is for the program that hands its slots out itself."""
 
     def run(self, result: Any = None) -> None:
-        """Run the case and record its result."""
         failures, errors = len(result.failures), len(result.errors)
         super().run(result)
         path = testutils.test_param_get("results")
@@ -278,7 +276,6 @@ class SwitchTest(BaseTest):
             packet[SwitchGNN].Session = self.session & SESSION_MASK
 
     def receive(self, port: int) -> bytes:
-        """Return the next frame from a port."""
         result = self.dataplane.poll(port_number=port, timeout=seconds_here(PATIENCE_SECONDS))
         if isinstance(result, self.dataplane.PollFailure):
             self.fail(f"Nothing came out of port {port}.")

@@ -52,7 +52,6 @@ class RightParty(Check):
                 gone = gone | {worker.number}
 
     def judge(self, worker, error, gone):
-        """Look at the error of a worker, where some workers are gone."""
         if not gone:
             self.scene.violated(self.name, f"{worker.name} gives up without need: {error}")
             return

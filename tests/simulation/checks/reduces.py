@@ -13,7 +13,7 @@ from tests.simulation.checks.outcomes import RightParty
 from tests.simulation.scenario import TensorKind
 
 # REDUCE_SLOTS of headers.p4, and the integers and floats of a fragment.
-_SLOTS, _LANES, _FLOATS = 512, 256, 170
+_SLOTS, _LANES, _FLOATS = 128, 256, 170
 _LEAST_EXPONENT = -126
 _BLOCK_BITS = 16
 
@@ -71,7 +71,6 @@ class ReducedExact(Check):
             self._add_up(name, scene.workers[worker].reducer.stream.counters)
 
     def _wrong(self, reduced):
-        """Return bool[N], which values are not right."""
         job, index = self.scene.reduces, reduced.index
         integers = job.tensors[index].kind is TensorKind.INT32
         if index not in self._right and integers:

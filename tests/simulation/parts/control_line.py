@@ -81,7 +81,6 @@ class ControlLine:
         return True
 
     def reach(self, seconds: float) -> P4RuntimeService:
-        """Wait until the switch answers."""
         end = self._scheduler.now + int(seconds * SECOND)
         while self.pass_word(end):
             if self.switch.service is not None:

@@ -110,7 +110,6 @@ class VirtualReducer:
         self._running: dict[int, Reduction] = {}
 
     def run(self, addresses: Addresses, reduced: Callable[[Reduced], None]) -> None:
-        """Do all of the job."""
         job = self._job
         stream = self.stream = ReduceStream(
             self.link,
