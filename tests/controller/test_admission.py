@@ -160,10 +160,14 @@ def test_a_port_has_one_job():
     assert placed(Need(), [there], ports=(3, 4)).ports == (3, 4)
 
 
-def test_one_of_sixteen_jobs_may_be_replaced():
+def test_there_are_sixteen_jobs():
     there = []
     for number in range(1, 17):
         there.append(placed(Need(), there, name=f"j{number}", ports=(number,)))
+    assert [place.job for place in there] == list(range(1, 17))
+    with pytest.raises(PlanRefusedError, match="Switch s1 has 16 jobs and no room for new"):
+        placed(Need(), there, ports=(17,))
+    # One that is there may still be replaced.
     assert placed(Need(slots=2), there, name="j9", ports=(9,)).job == 9
 
 

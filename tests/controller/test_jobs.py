@@ -25,8 +25,7 @@ from switchgnn.controller.base.errors import (
     WriteRefusedError,
 )
 from switchgnn.controller.base.place import ALONE, Place
-from switchgnn.controller.change import read_state
-from switchgnn.controller.controls.job import Jobs, WorkerPorts
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.install import desired_state
@@ -38,9 +37,7 @@ from switchgnn.p4src import load_strawman
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from switchgnn.softswitch import Backend, SoftSwitch
 from tests.controller.plans import install, make_plan, same, write_ring
-from tests.support.speed import seconds_here
 
 A_PLAN = make_plan(1, workers=2)
 A_OTHER = make_plan(2, workers=2, sources=6, blocks=3, results=9)
@@ -216,6 +213,12 @@ def test_sessions_that_are_used_up_need_an_empty_switch(beside, put, client, fak
     assert (snapshot(fake), fake.pushes) == (had, pushes)
 
 
+def test_a_port_that_is_taken_changes_nothing(beside, put, fake):
+    with pytest.raises(PlanRefusedError, match=r"Port 3 .* belongs to job b"):
+        put("a", A_PLAN, (2, 3))
+    assert snapshot(fake) == beside
+
+
 def test_tables_have_room_for_all_jobs_together(put, client, fake, layout, monkeypatch):
     room = len(A_PLAN.switch.source_vertex) + len(B_PLAN.switch.source_vertex)
     for size, fits in ((room, True), (room - 1, False)):
@@ -356,26 +359,3 @@ def test_bad_options_change_nothing(fake, tmp_path, program, words, said):
     assert done.exit_code != 0
     assert said in " ".join(f"{done.output} {done.exception}".split())
     assert not fake.updates
-
-
-def test_sixteen_jobs_and_a_seventeenth(tmp_path, program, layout):
-    address = f"unix:{tmp_path}/switch.sock"
-    plans = [make_plan(seed, workers=2) for seed in range(1, 18)]
-    networks = [network_on((2 * seed - 1, 2 * seed)) for seed in range(1, 18)]
-    with (
-        SoftSwitch(grpc=address, backend=Backend.PYTHON),
-        P4RuntimeClient(address, deadline=seconds_here(10)) as client,
-    ):
-        for number, (plan, network) in enumerate(zip(plans, networks, strict=True), 1):
-            if number <= 16:
-                install(plan, [client], network, f"j{number}", program=program)
-        found = served_jobs(client)
-        assert [place.name for place, _ in found] == [f"j{number}" for number in range(1, 17)]
-        assert [entry.session for _, entry in found] == list(range(1, 17))
-        assert [entry.plan for _, entry in found] == [plan.number for plan in plans[:16]]
-        had = read_state(client, layout)
-        with pytest.raises(PlanRefusedError, match="has 16 jobs and no room for j17"):
-            install(plans[16], [client], networks[16], "j17", program=program)
-        assert same(layout, read_state(client, layout), had)
-        workers = client.read_rows(layout.table(WorkerPorts.name))
-        assert list(workers.key_columns()["port"]) == list(range(1, 33))

@@ -161,10 +161,8 @@ class Scene:
 
     @property
     def lawless(self) -> bool:
-        """Whether a worker has been Byzantine, and a switch was restarted in this session.
-
-        It does not know whose turn it is, and believes all: "Turns" in docs/recovery.md.
-        """
+        """Whether a worker has been Byzantine, and a switch was restarted in this session."""
+        # Such a switch believes all: "Turns" in docs/recovery.md.
         starts = sum(switch.starts for switch in self.switches)
         return bool(self.byzantine) and starts > self._starts
 

@@ -50,11 +50,7 @@ def incidence(rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int]) -> cs
 
 
 class Oracle:
-    """Sums over neighbours on other workers, as integers of a fixed scale.
-
-    It is independent of blocks and packets: it uses crossing edges, and the scale of
-    docs/protocol.md. `assignment`: int32[V], the worker of each vertex.
-    """
+    """Sums over crossing edges, as integers of the scale of docs/protocol.md, without blocks."""
 
     def __init__(
         self, graph: Graph, assignment: NDArray[np.int32], directions: Sequence[Direction]

@@ -94,10 +94,8 @@ class PacketCheck(Check):
         """Note that a switch is about to forget all."""
 
     def opened_unheard(self, worker, unit):
-        """Return whether a worker may have opened a round before packets were observed.
-
-        Switches know a session a moment before workers begin, and a Byzantine worker may guess it.
-        """
+        """Return whether a worker may have opened a round before packets were observed."""
+        # Switches know a session a moment before workers begin, which a Byzantine one may guess.
         return unit.block == OPENING_BLOCK and not self.scene.honest(worker)
 
 
