@@ -93,15 +93,12 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
             self._primaries.clear()
 
     def restart(self):
-        """Come back at the same address with nothing."""
         self.stop()
         self.contents = Contents()
         self.start()
 
     def arm(self, **faults):
         self.faults = Faults(**faults)
-
-    # The five calls.
 
     def StreamChannel(self, request_iterator, context):  # noqa: N802
         mine = None
@@ -161,8 +158,6 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         found = p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
         found.experimental.Pack(StringValue(value="another switch"))
         return found
-
-    # What they do.
 
     def _require_primary(self, request, context):
         if request.election_id.low not in self._primaries:

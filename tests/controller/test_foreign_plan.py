@@ -88,11 +88,6 @@ def test_a_link_in_a_plan_is_no_part_of_it(folder, tmp_path):
     assert "switch.safetensors is a link" in str(reason_to_distrust(folder))
 
 
-def test_what_is_asked_for_is_done(folder):
-    said, in_place = said_of(folder, check=True)
-    assert (len(said), in_place) == (1, False)
-
-
 def test_what_is_checked_is_what_is_installed(folder):
     """Changes that come after the check reach nobody."""
     where = trusted_plan(folder, lambda _: None, check=True)

@@ -92,7 +92,8 @@ def turns(client, layout):
 def test_a_restarted_switch_takes_all_turns_until_a_new_session(
     put, fake, network, program, layout
 ):
-    put(PLAN)
+    for new_session in (False, True, True):
+        put(PLAN, new_session=new_session)
     with P4RuntimeClient(fake.address, primary=False) as client:
         assert turns(client, layout) == 0
         had = read_state(client, layout)
@@ -101,9 +102,10 @@ def test_a_restarted_switch_takes_all_turns_until_a_new_session(
         restore(client, program, layout, had)
         assert turns(client, layout) == 1
         # Nor is that forgotten.
-        assert not install(PLAN, [client], network, program=program).changed
+        report = install(PLAN, [client], network, program=program)
+        assert (report.session, report.changed) == (3, False)
         assert turns(client, layout) == 1
-        install(PLAN, [client], network, program=program, new_session=True)
+        assert install(PLAN, [client], network, program=program, new_session=True).session == 4
         assert turns(client, layout) == 0
 
 
@@ -182,9 +184,6 @@ def test_the_session_is_closed_while_entries_change(put, client, fake, layout, m
     assert set(seen) == {0}
 
 
-# Refusals before anything is sent.
-
-
 def refused(plan, network, program, match):
     with pytest.raises(PlanRefusedError, match=match):
         install(plan, ["127.0.0.1:1"], network, program=program)
@@ -238,9 +237,6 @@ def test_a_client_for_reading_is_refused(fake, network, program):
     client = P4RuntimeClient(fake.address, primary=False)
     with pytest.raises(ControllerError, match="for reading only"):
         install(PLAN, [client], network, program=program)
-
-
-# Failures on the way.
 
 
 @pytest.fixture(scope="module")
@@ -314,9 +310,6 @@ def test_a_broken_connection_is_told_and_mended_by_the_next_install(fake, networ
     assert install(OTHER, [fake.address], network, program=program).session == 1
 
 
-# Several switches.
-
-
 def test_a_switch_without_a_session_joins_that_of_the_others(fake, other_fake, network, program):
     """Its workers' packets carry one number; the registers of the new switch hold nothing."""
     install(PLAN, [fake.address], network, program=program)
@@ -335,20 +328,6 @@ def test_a_new_session_is_above_that_of_every_switch(fake, other_fake, network, 
     report = install(PLAN, [other_fake.address, fake.address], network, program=program)
     assert report.session == 3
     assert all(switch.changed for switch in report.switches)
-
-
-def test_a_switch_that_was_restarted_comes_back_to_the_session_of_its_workers(
-    fake, network, program, layout
-):
-    for _ in range(5):
-        install(PLAN, [fake.address], network, program=program, new_session=True)
-    had = observed(fake.address, layout)
-    fake.restart()
-    with P4RuntimeClient(fake.address) as client:
-        restore(client, program, layout, had)
-    report = install(PLAN, [fake.address], network, program=program)
-    assert (report.session, report.changed) == (5, False)
-    assert install(OTHER, [fake.address], network, program=program).session == 6
 
 
 def test_a_failure_on_one_switch_rolls_back_the_other(fake, other_fake, network, program, layout):

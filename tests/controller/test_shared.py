@@ -25,7 +25,6 @@ def plan_of(program=STRAWMAN, slots=SLOTS):
 
 
 def put(client, name, first_port, *, shared=True, program=STRAWMAN, slots=SLOTS, quota=None):
-    """Install a job of three workers."""
     network = network_on(range(first_port, first_port + 3))
     share = Share(plan_of(program, slots), network, client)
     install_each([share], DesiredStates(program), JobRequest(name, quota, shared=shared))

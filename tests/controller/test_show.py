@@ -89,9 +89,6 @@ def test_a_switch_with_a_foreign_program(client, program):
         show(client)
 
 
-# The command line.
-
-
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
@@ -110,16 +107,10 @@ def test_install_show_and_clear_from_the_command_line(fake, tmp_path, program):
 
     result = run("show", "--address", fake.address)
     assert result.exit_code == 0, result.output
-    (job,) = json.loads(run("jobs", "--address", fake.address, "--json").stdout)[0]["jobs"]
-    assert (job["job"], job["session"]) == ("default", 1)
 
     (state,) = json.loads(run("show", "--address", fake.address, "--json").stdout)
     assert state["tables"]["source"]["entries"] == 4
 
-    result = run("show", "--address", fake.address, "--entries", "worker", "--json")
-    assert json.loads(result.stdout)[0]["entries"][0] == {
-        **{"port": 1, "job": 1, "worker": 0},
-    }
     assert "station" in run("show", "--address", fake.address, "--entries", "station").stdout
 
     result = run("clear", "--address", fake.address)

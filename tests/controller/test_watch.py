@@ -120,13 +120,6 @@ def watching(fake, network, program):
     assert not client.alive
 
 
-def test_a_restarted_switch_is_installed_again(fake, watching):
-    fake.restart()
-    assert "no longer serves" in watching.wait_for(WatchEventKind.LOST).message
-    watching.wait_for(WatchEventKind.INSTALLED, times=2)
-    assert len(fake.contents.groups) == 1 + 3 * 8
-
-
 def test_a_switch_that_is_away_for_a_while_is_waited_for(fake, watching):
     fake.stop()
     assert "No switch answers" in watching.wait_for(WatchEventKind.WAITING).message
@@ -246,8 +239,6 @@ def test_who_has_taken_over_is_not_disturbed(switch, network, program):
     assert watching.error is None
 
 
-# Several jobs.
-
 BESIDE = make_plan(4, workers=2)
 
 
@@ -284,6 +275,7 @@ def test_a_restarted_switch_gets_all_its_jobs_back(plan, two_jobs, network, prog
     with Watching([client_of(two_jobs.address)], network, program, plan) as watching:
         watching.looks()
         two_jobs.restart()
+        assert "no longer serves" in watching.wait_for(WatchEventKind.LOST).message
         said = watching.wait_for(WatchEventKind.INSTALLED, words="restored").message
         assert "of 2 jobs restored (default, b)" in said
         watching.looks()

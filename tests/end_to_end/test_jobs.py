@@ -2,53 +2,24 @@
 
 import threading
 from contextlib import ExitStack
-from dataclasses import dataclass
 
-from switchgnn.base.network import network_on
-from switchgnn.controller import DesiredStates, JobRequest, P4RuntimeClient, Share, install_each
-from switchgnn.controller.base.plan import load_plan
-from switchgnn.host.wire.addresses import Addresses
-from switchgnn.planner import build_plan, load_graph
+from switchgnn.controller import P4RuntimeClient
+from switchgnn.planner import load_graph
 from switchgnn.topologies import Target
-from tests.support.fabrics import Team, bed
+from tests.support.fabrics import JobBed, Team, bed
 from tests.support.speed import seconds_here
 
 JOBS, WORKERS, ROUNDS = 16, 2, 4
 JOIN = 60.0
 
 
-@dataclass
-class Tenant:
-    """One job of a bed, as a `Team` wants it; all jobs have the same numbers of workers."""
-
-    bed: object
-    number: int
-    session: int = 0
-    strawman = False
-    workers = WORKERS
-
-    def __post_init__(self):
-        self.graph = load_graph(f"random:40:160:{self.number}")
-        program = self.bed.program.digest
-        self.plan = build_plan(self.graph, workers=WORKERS, slots=16, program=program)
-        first = WORKERS * self.number
-        self.network = network_on(range(first + 1, first + 1 + WORKERS))
-
-    def install(self, client):
-        share = Share(load_plan(self.plan), self.network, client)
-        desired = DesiredStates(self.bed.program)
-        self.session = install_each([share], desired, JobRequest(f"job-{self.number}")).session
-
-    def link(self, worker):
-        return self.bed.link(WORKERS * self.number + worker)
-
-    def addresses(self, worker):
-        return Addresses(self.network.neighbours[worker].station, self.network.switch)
-
-
 def test_sixteen_jobs_at_once_are_exact(tmp_path):
+    graphs = [load_graph(f"random:40:160:{number}") for number in range(JOBS)]
     with bed(Target.EMBEDDED, JOBS * WORKERS, tmp_path) as switch, ExitStack() as stack:
-        tenants = [Tenant(switch, number) for number in range(JOBS)]
+        tenants = [
+            JobBed(switch, f"job-{number}", WORKERS * number, WORKERS, graph=graph, slots=16)
+            for number, graph in enumerate(graphs)
+        ]
         with P4RuntimeClient(switch.address) as client:
             for tenant in tenants:
                 tenant.install(client)

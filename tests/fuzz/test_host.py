@@ -67,15 +67,11 @@ class FloodedLink(WrappedLink):
     Workers trust the switch: they believe a sound frame about a barrier that they have still to
     pass, with its numbers and its congestion mark, if it is of a kind that comes from the switch
     or a fetched feature. Exactly those shots are left out.
-
-    Attributes:
-        finished: the last barrier that the worker has passed, by pool.
-        injected, malformed: shots so far, and those of them that are no sound packets.
-        delivered: frames that the worker was given, shots and others.
     """
 
     def __init__(self, link, world, generator, shots):
         super().__init__(link)
+        # The last barrier that the worker has passed, by pool.
         self.finished = [Unit(0, *opening) for opening in world.facts.units[:POOLS]]
         self.injected = self.malformed = self.delivered = 0
         self._generator = generator

@@ -99,7 +99,6 @@ class Star:
                 return delta
 
     def from_strangers(self):
-        """Frames of the port without a job that the switch has counted."""
         return self._frames_without_job() - self._strange
 
     def _frames_without_job(self):

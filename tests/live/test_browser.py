@@ -97,7 +97,6 @@ def _driver(folder, temporary, *, dark):
 
 
 def look(driver):
-    """What the page shows now."""
     return driver.execute_script(_SEEN)
 
 
@@ -199,7 +198,6 @@ def page(driver, request):
 
 
 def values(blocks, passed, *, waited=0.0, recalls=0, lost=0):
-    """The metrics of a worker."""
     return {
         "rounds_total": 1.0,
         "blocks_total": float(blocks),
@@ -261,7 +259,6 @@ def test_silence(page):
 
 
 def job(name, session, passes, frames=None):
-    """The metrics of a job of a switch."""
     outcomes = {
         f"job_frames_total/{name}/{outcome}": count for outcome, count in (frames or {}).items()
     }

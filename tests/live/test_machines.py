@@ -8,16 +8,8 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.base.metrics import MetricsError, ask_metrics, serve_metrics
-from switchgnn.controller import (
-    DesiredStates,
-    JobRequest,
-    Outcome,
-    P4RuntimeClient,
-    Share,
-    install_each,
-    program_cookie,
-    star_network,
-)
+from switchgnn.base.network import network_on
+from switchgnn.controller import Outcome, P4RuntimeClient, program_cookie
 from switchgnn.host.metrics import WorkerView
 from switchgnn.host.wire.link import Traffic
 from switchgnn.live import polling
@@ -60,11 +52,9 @@ class Worker:
         self.exchange.traffic = Traffic(1, passed, 2, 2 * passed)
 
 
-def install_job(name, first_port, client, program, *, new_session=False):  # noqa: F811
-    star = star_network(4)
-    neighbours = (replace(each, port=first_port + at) for at, each in enumerate(star.neighbours))
-    share = Share(PLAN, replace(star, neighbours=tuple(neighbours)), client)
-    install_each([share], DesiredStates(program), JobRequest(name), new_session=new_session)
+def install_job(name, first_port, client, program, **options):  # noqa: F811
+    around = network_on(range(first_port, first_port + 4))
+    install(PLAN, [client], around, name, program=program, **options)
 
 
 def with_metrics(star, *addresses):

@@ -338,7 +338,7 @@ MISTAKES = (
         "controller/watch.py",
         "self._restore()",
         "pass",
-        (f"{WATCH}::test_a_restarted_switch_is_installed_again",),
+        (f"{WATCH}::test_a_switch_that_is_away_for_a_while_is_waited_for",),
     ),
     Mistake(
         "who waits in vain names those that are done",

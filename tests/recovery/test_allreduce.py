@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from switchgnn.host.base.pace import Pace
-from switchgnn.host.innetwork.errors import ExchangeTimeoutError, RoundMismatchError
-from switchgnn.host.reduce.frames import LAST_NUMBER, with_number
+from switchgnn.host.innetwork.errors import ExchangeTimeoutError
+from switchgnn.host.reduce.frames import with_number
 from switchgnn.host.wire.header import SESSION_MASK, Header, Kind
 from tests.recovery.conftest import (
     ALL_FAULTS,
@@ -82,19 +82,3 @@ def test_a_contribution_ahead_stops_all_with_an_error(crew, ahead):
     for future in jobs[0].futures.values():
         error = future.exception(seconds_here(JOIN_SECONDS))
         assert isinstance(error, ExchangeTimeoutError), error
-
-
-@of_stars
-def test_after_the_last_number_a_new_session_is_needed(shared_bed):
-    """A Byzantine worker may send it at any time."""
-    shared_bed.install()
-    with ExitStack() as stack:
-        workers = Crew(shared_bed, stack)
-        forge(workers, about(workers, LAST_NUMBER))
-        workers.begun()
-        for future in workers.submit(1, (300,), [np.int32])[0].futures.values():
-            with pytest.raises(RoundMismatchError, match="--new-session"):
-                future.result(seconds_here(JOIN_SECONDS))
-    shared_bed.install()
-    with ExitStack() as stack:
-        check(Crew(shared_bed, stack).begun().submit(1, (300,)))

@@ -42,7 +42,6 @@ def made(tmp_path_factory):
 
 
 def exchange(made, meanwhile=None):
-    """Exchange one round and return what came to each worker."""
     links = {}
 
     def link(worker):

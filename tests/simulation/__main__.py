@@ -61,10 +61,7 @@ def _soak(asked: argparse.Namespace) -> int:
 
 
 def table_of(trace: Iterable[str]) -> Iterator[str]:
-    """Yield the events of a trace: milliseconds, where, and what.
-
-    A frame has its kind; session, round, block and fragment; and further fields of its header.
-    """
+    """Yield the events of a trace: milliseconds, where, and what."""
     begin = None
     for line in trace:
         time, where, event = line.split(" ", 2)

@@ -124,7 +124,6 @@ class Shot:
     ahead: int | None = None
 
     def aim(self, session: int, round_number: int) -> bytes:
-        """Return the frame for the current session and round."""
         if self.ahead is None:
             return self.frame
         aimed = bytearray(self.frame)
@@ -445,13 +444,11 @@ class ByzantineWorker:
         self._until = self._left = 0
 
     def taken(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Remember frames of the worker's process."""
         if port == self._port:
             self._remember(frame for frame in frames if frame not in self._own)
         self._overhear(port, frames)
 
     def given(self, switch: VirtualSwitch, port: int, frames: list[bytes]) -> None:
-        """Remember frames for it."""
         if port == self._port:
             self._remember(frames)
         self._overhear(port, frames)

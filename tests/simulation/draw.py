@@ -62,7 +62,6 @@ class Wish:
 
 
 def scenarios(wish: Wish) -> st.SearchStrategy[Scenario]:
-    """Return the strategy that draws scenarios of a wish."""
     return st.builds(draw_scenario, st.randoms(use_true_random=False), st.just(wish))
 
 
@@ -198,11 +197,7 @@ def _with_pools(source: Random, scenario: Scenario) -> Scenario:
 
 
 def _with_many_groups(source: Random, scenario: Scenario) -> Scenario:
-    """Return a scenario, sometimes with few blocks of many small groups of features.
-
-    Nearly every vertex has a neighbour on each other worker. A group is half a window, and one
-    waiting group does not hold up the others. Each block has as many frames as ten others.
-    """
+    """Return a scenario, sometimes with few blocks of many small groups, each half a window."""
     if not _rarely(source, _GROUPS):
         return scenario
     graph, rounds = f"random:240:1600:{source.randrange(_GRAPHS)}", min(scenario.rounds, 2)

@@ -80,7 +80,6 @@ class Wire:
         self._silent_until = max(self._silent_until, until)
 
     def forget_late(self) -> None:
-        """Lose frames that are still delayed."""
         self._forgotten += 1
 
     def send(self, frames: list[bytes]) -> None:
@@ -109,7 +108,6 @@ class Wire:
         return frames
 
     def _disturbed(self, frames: list[bytes], arrives: int) -> list[bytes]:
-        """Apply faults; return the frames that arrive in order."""
         in_order: list[bytes] = []
         index = 0
         while (until := index + self._faults.next) < len(frames):
@@ -181,7 +179,6 @@ FIELDS = {
 
 
 def body_end(frame: bytes | bytearray) -> int:
-    """Return where the body of a frame should end."""
     header = parse_header(frame).header
     size = body_bytes(header)
     if size is None and header.kind in LANE_KINDS:  # with bits that its numbers cannot have
@@ -242,7 +239,6 @@ class VirtualLink(Link):
         return Traffic(0, 0, 0, 0)  # Nobody asks.
 
     def arrive(self, frames: list[bytes]) -> None:
-        """Take frames for the worker."""
         if self._closed:
             return
         self._arrived.extend(frames)

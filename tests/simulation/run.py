@@ -49,7 +49,6 @@ def arrange(scene: Scene) -> None:
 
 
 def _targets(kind: IncidentKind, scene: Scene) -> list[str]:
-    """Return where an incident may happen."""
     workers = [worker.name for worker in scene.workers]
     switches = [switch.name for switch in scene.switches]
     if kind is IncidentKind.SILENCE:
@@ -171,7 +170,6 @@ def run_scenario(
 
 
 def _without_faults(scenario: Scenario) -> Scenario:
-    """Return a scenario without the faults of the first job."""
     calm = IncidentRates()
     return replace(scenario, incidents=(), faults=(), up=calm, down=calm, cables=calm)
 
@@ -269,7 +267,6 @@ class _JobRun:
         self.scene.controller.open_session(Order(name, self.scene.subject, self._begin_workers))
 
     def _forget_late(self) -> None:
-        """Lose delayed frames of the sessions so far."""
         for wire in self.scene.wires.values():
             wire.forget_late()
 
@@ -372,7 +369,6 @@ class _JobRun:
 
 
 def longest(scenario: Scenario) -> float:
-    """Return the virtual seconds within which a scenario must end."""
     waits = sum(incident.seconds for incident in scenario.incidents)
     pauses = sum(tensor.pause for tensor in scenario.reduces)
     session = 10 * scenario.patience + 30.0 * scenario.rounds + pauses

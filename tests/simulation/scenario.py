@@ -52,13 +52,11 @@ class Incident:
 
     @property
     def ends_worker(self) -> bool:
-        """Whether it ends the process of a worker."""
         restarted = self.kind is IncidentKind.RESTART and self.where.startswith("w")
         return restarted or self.kind is IncidentKind.KILL
 
     @property
     def restarts_switch(self) -> bool:
-        """Whether a switch loses its state."""
         restarted = self.kind is IncidentKind.RESTART and self.where.startswith("s")
         return restarted or self.kind is IncidentKind.TEAR
 
@@ -171,7 +169,6 @@ class ScenarioError(SwitchGNNError):
 
 
 def scenario_text(scenario: Scenario) -> str:
-    """Return a scenario as JSON, without defaults."""
     return json.dumps(_plain(scenario), indent=2) + "\n"
 
 
@@ -183,7 +180,6 @@ def _plain(value: Any) -> Any:
 
 
 def read_scenario(given: str | Path) -> Scenario:
-    """Return a scenario given as JSON or as the name of its file."""
     in_words = isinstance(given, str) and given.lstrip().startswith("{")
     try:
         text = given if in_words else read_bounded(Path(given), _MOST_BYTES)

@@ -144,7 +144,6 @@ class Scene:
         return Random(f"{self.scenario.seed}/{name}")
 
     def honest(self, worker: int) -> bool:
-        """Return whether a worker has not been Byzantine so far."""
         byzantine = self._byzantine.get(worker)
         return byzantine is None or not byzantine.began
 
@@ -158,15 +157,12 @@ class Scene:
 
     @property
     def byzantine(self) -> set[int]:
-        """The workers that have been Byzantine."""
         return {number for number, each in self._byzantine.items() if each.began}
 
     @property
     def lawless(self) -> bool:
-        """Whether a worker has been Byzantine, and a switch was restarted in this session.
-
-        It does not know whose turn it is, and believes all: "Turns" in docs/recovery.md.
-        """
+        """Whether a worker has been Byzantine, and a switch was restarted in this session."""
+        # Such a switch believes all: "Turns" in docs/recovery.md.
         starts = sum(switch.starts for switch in self.switches)
         return bool(self.byzantine) and starts > self._starts
 

@@ -29,7 +29,6 @@ class Soak:
     def run(
         self, scenario: Scenario, *, beside: Sequence[Check] = (), keeps_trace: bool = False
     ) -> ScenarioOutcome:
-        """Run a scenario with all checks, and others besides."""
         name = scenario.backend
         if name not in self._programs:
             self._programs[name] = Programs(Backend(name))
@@ -38,14 +37,10 @@ class Soak:
         )
 
     def scenario(self, seed: int) -> Scenario:
-        """Return the scenario of a seed."""
         return draw_scenario(Random(seed), self.wish)
 
     def smallest_failure(self, seed: int, examples: int) -> Scenario | None:
-        """Run scenarios that Hypothesis draws; return the smallest of one that fails.
-
-        It violates the same invariant as the first one that fails.
-        """
+        """Run scenarios that Hypothesis draws; return the smallest that fails as the first one."""
         name = ""
 
         def fails(scenario: Scenario) -> bool:

@@ -27,11 +27,7 @@ from tests.simulation.scenario import Scenario
 
 
 class KnownRows:
-    """Decodes answers as the controller does, equal ones once.
-
-    The controller reads back all that it has written, and its watch reads it again, so most answers
-    of runs with one plan are equal.
-    """
+    """Decodes answers as the controller does, equal ones once: most answers are equal."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[int, bytes], Rows] = {}
@@ -54,11 +50,7 @@ def incidence(rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int]) -> cs
 
 
 class Oracle:
-    """Sums over neighbours on other workers, as integers of a fixed scale.
-
-    It is independent of blocks and packets: it uses crossing edges, and the scale of
-    docs/protocol.md. `assignment`: int32[V], the worker of each vertex.
-    """
+    """Sums over crossing edges, as integers of the scale of docs/protocol.md, without blocks."""
 
     def __init__(
         self, graph: Graph, assignment: NDArray[np.int32], directions: Sequence[Direction]
@@ -134,7 +126,6 @@ class SwitchSums:
         self._sources = incidence(np.concatenate(rows), columns, shape)
 
     def of(self, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64[Q, F], all sums of one round."""
         sums: NDArray[np.int64] = self._sources @ fixed
         return sums
 
@@ -178,7 +169,6 @@ class Subjects:
         self._known: dict[tuple[object, ...], PlannedSubject] = {}
 
     def of(self, scenario: Scenario) -> PlannedSubject:
-        """Return the subject of a scenario."""
         s = scenario
         of_plan = s.graph, s.workers, s.slots, s.lanes, s.pools, s.send, s.directions
         key = (*of_plan, s.rows, s.leaves, s.spines, s.port)

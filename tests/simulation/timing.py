@@ -35,7 +35,6 @@ class Scheduler:
         heappush(self._heap, (max(time, self.now), self._asked, call, arguments))
 
     def after(self, nanoseconds: int, call: Callable[..., None], *arguments: Any) -> None:
-        """Call a function some nanoseconds from now."""
         self._asked += 1
         heappush(self._heap, (self.now + nanoseconds, self._asked, call, arguments))
 
@@ -109,11 +108,9 @@ class Task:
             self.wait((until - self._scheduler.now) / SECOND)
 
     def note(self, what: str) -> None:
-        """Note something in the trace."""
         self._scheduler.trace.note(self.name, what)
 
     def look(self) -> None:
-        """Count a poll without waiting."""
         self._looks += 1
         if self._looks > _MOST_LOOKS:
             raise HangError(f"{self.name} polls for frames forever, and never waits.")
@@ -123,10 +120,6 @@ class Task:
         if self._waiting and not self._told:
             self._told = True
             self._scheduler.after(delay, self._resume, self._waits, True)
-
-    @property
-    def stands_still(self) -> bool:
-        return self.ended or self._scheduler.now < self._still_until
 
     def stand_still(self, seconds: float) -> None:
         """Suspend it for a time; a wake-up in the meantime takes effect then."""
@@ -173,11 +166,9 @@ class VirtualClock:
         return (self._scheduler.now + self._ahead) / SECOND
 
     def show(self, nanoseconds: int) -> None:
-        """Let it be that time now."""
         self._ahead = nanoseconds - self._scheduler.now
 
     def jump(self, seconds: float) -> None:
-        """Be ahead by that much more."""
         self._ahead += int(seconds * SECOND)
 
 

@@ -26,17 +26,14 @@ def plan(graph):
     return build_plan(graph, workers=WORKERS, slots=64, program="0" * 64)
 
 
-def long_scene():
-    """One packet whose passes take long: the background alone decides what happens meanwhile."""
-    rows = [Row(1, 1, bank) for bank in range(2)]
-    return scene(8, rows, [Sent(0, [[0], [1]])])
-
-
 def flows_of(seed, load=0.3, seconds=0.008, **options):
+    """The background beside one packet whose passes take long: it alone decides what happens."""
+    rows = [Row(1, 1, bank) for bank in range(2)]
+    packet = scene(8, rows, [Sent(0, [[0], [1]])])
     told = NetworkOptions(
         recirculation_rate=1 / seconds, background_load=load, background_seed=seed, **options
     )
-    return run_simulation(long_scene(), told, trace=True).background
+    return run_simulation(packet, told, trace=True).background
 
 
 @pytest.fixture(scope="module")

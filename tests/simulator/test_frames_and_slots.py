@@ -161,23 +161,6 @@ def test_a_lost_sum_comes_again_as_wide():
     assert [each.id for each in run.trace if each.kind == Kind.SUM] == [0, 1]
 
 
-@pytest.mark.parametrize("lanes", [8, 32, 128])
-def test_bytes_are_those_of_the_plans_packets(graph, lanes):
-    plan = build_plan(graph, workers=5, slots=64, program="0" * 64)
-    fragments = fragment_lanes(140, lanes)
-    run = run_simulation(plan_setup(plan, len(fragments), lanes=fragments), NetworkOptions())
-    told = plan.manifest.direction(Direction.FORWARD)
-    each = sum(60 + 4 * carried for carried in fragments)
-    control = 88 * len(fragments) * len(told.block_numbers)
-    down = np.array(told.prediction.packets_down) * each
-    assert run.sum_bytes_down == tuple(down)
-    # A worker's acknowledgements have 60 bytes, and come from the switch.
-    acks = np.array(run.frames_down) - len(fragments) * len(told.block_numbers)
-    acks -= np.array(run.sums_down)
-    assert run.bytes_down == tuple(down + 60 * acks + control)
-    assert run.bytes_up == tuple(np.array(told.prediction.packets_up) * each + control)
-
-
 @pytest.mark.parametrize(("lanes", "banks"), [(8, 8), (32, 8), (64, 4), (128, 2), (256, 1)])
 def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks):
     told = as_json(*GRAPH, "--system", "paper", "--features", lanes, "--lanes", lanes)

@@ -231,21 +231,6 @@ def test_a_mark_on_another_part_is_lost_at_the_spine():
 
 
 @both_completions
-@pytest.mark.parametrize(
-    ("workers", "leaves", "held"),
-    [(4, 2, [2, 2]), (5, 2, [3, 2]), (7, 3, [3, 2, 2]), (128, 8, [16] * 8), (3, 3, [1, 1, 1])],
-)
-def test_workers_are_spread_evenly(workers, leaves, held, completion):
-    """All send to worker 0: what comes up from a leaf is one part, which leaves it out."""
-    packets = [Sent(worker, [[0]]) for worker in range(1, workers)]
-    setup = scene(workers, [Row(0, workers - 1)], packets)
-    run = simulated(setup, leaves=leaves, completion=completion)
-    counts = {link: count for _, link, _, count in inside(run, workers, Kind.SUM) if link < leaves}
-    up = [held[0] - 1 if completion == SPINE else 0, *held[1:]]
-    assert counts == {leaf: count for leaf, count in enumerate(up) if count}
-
-
-@both_completions
 def test_a_full_buffer_between_switches_ends_the_simulation(completion):
     simulated(three_sums(4), buffer=3 * 188, completion=completion)
     with pytest.raises(SimulatorError, match="queue to spine 0 is full"):

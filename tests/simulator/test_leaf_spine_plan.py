@@ -241,22 +241,17 @@ def test_whole_features_need_the_slots_of_a_fragment(graph, kind, completion):
     assert sum(run.inside.frames_up) - sum(run.inside.sums_up) == 3 * barriers
 
 
-def spines_of_sums(plan, network):
-    """(spine, row) of the sums between switches, in two fragments."""
-    run = on_network(plan, 2, network, trace=True)
+def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
+    """All of its partial sums, in every fragment; and a spine has its share of the rows."""
+    leaves, spines = 3, 4
+    network = LeafSpineOptions(leaves, spines, LEAF)
+    run = on_network(planned(graph, slots=4_000), 2, network, trace=True)
     sums = {
-        ((each.worker - WORKERS) % (network.leaves * network.spines) % network.spines, each.id)
+        ((each.worker - WORKERS) % (leaves * spines) % spines, each.id)
         for each in run.trace
         if each.worker >= WORKERS and each.kind == Kind.SUM
     }
     assert len(sums) > 200
-    return sums
-
-
-def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
-    """All of its partial sums, in every fragment; and a spine has its share of the rows."""
-    leaves, spines = 3, 4
-    sums = spines_of_sums(planned(graph, slots=4_000), LeafSpineOptions(leaves, spines, LEAF))
     assert all(spine == mixed(row) % spines for spine, row in sums)
     share = np.bincount([spine for spine, _ in sums]) / len(sums)
     assert share == pytest.approx(np.full(spines, 1 / spines), abs=0.08)

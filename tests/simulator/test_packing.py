@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 
 from switchgnn.host.direct.framing import Framing
-from switchgnn.host.direct.kinds import copies, partial_schedules
-from switchgnn.host.direct.schedule import count_rows
+from switchgnn.host.direct.kinds import partial_schedules
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.job import compute_seconds
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
-from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup
+from switchgnn.lab.simulator.setup import host_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import build_plan, load_graph
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from tests.host.direct.crew import random_case
 
 from .scenes import (
     ACK,
@@ -42,15 +38,6 @@ def one_direction(rows, features, **options):
     network = NetworkOptions(**options)
     copies = np.array([[0, rows], [0, 0]], dtype=np.int64)
     setup = host_setup(copies, features, network.pace, PACKED)
-    return run_simulation(setup, network, trace=True)
-
-
-def to_the_last(senders, rows=1, **options):
-    """Each of them sends so many full frames to one more worker, all at once."""
-    network = NetworkOptions(**options)
-    copies = np.zeros((senders + 1, senders + 1), dtype=np.int64)
-    copies[:senders, senders] = rows
-    setup = host_setup(copies, ROW, network.pace, PACKED)
     return run_simulation(setup, network, trace=True)
 
 
@@ -111,7 +98,11 @@ def test_the_first_window_is_that_of_tcp():
 @pytest.mark.parametrize(("threshold", "marked"), [(8, 2), (9, 1), (17, 0)])
 def test_the_threshold_is_bytes(threshold, marked):
     """Three frames meet: one finds 1,512 bytes, and one 3,024; 8 · 188 are 1,504."""
-    assert to_the_last(3, ecn_threshold=threshold).marked == marked
+    network = NetworkOptions(ecn_threshold=threshold)
+    copies = np.zeros((4, 4), dtype=np.int64)
+    copies[:3, 3] = 1
+    setup = host_setup(copies, ROW, network.pace, PACKED)
+    assert run_simulation(setup, network).marked == marked
 
 
 @pytest.mark.parametrize("mtu", [None, 50, 576, 1_500, 9_000])
@@ -186,18 +177,3 @@ def test_a_worker_adds_what_the_schedules_say(schedules, assignment):
     copied = as_json(*NAMED, "--system", "bns-gcn")
     assert told["compute_seconds"] > copied["compute_seconds"]
     assert told["bytes"] < copied["bytes"]
-
-
-def test_a_plan_gives_the_same_rows_as_its_partition():
-    """Blocks cut a destination's edges apart; between hosts they are one."""
-    graph, _ = random_case(80, 900, 4, 7, directed=True)
-    plan = build_plan(graph, workers=4, slots=8, program="0" * 64, directions="both")
-    boundary = boundary_edges(graph, plan.assignment)
-    for choose in (copies, fewest_rows):
-        expected, found = (
-            count_rows(boundary, 4, choose),
-            count_rows(boundary_of_plan(plan), plan.manifest.workers, choose),
-        )
-        assert np.array_equal(found.rows, expected.rows)
-        assert found.sums == expected.sums
-    assert found.sums > 0

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from switchgnn.base.network import star_network
+from switchgnn.base.network import network_on, star_network
 from switchgnn.controller import (
     DesiredStates,
+    JobRequest,
     Share,
     install_each,
     leaf_spine_networks,
@@ -158,6 +159,30 @@ def bed(target, workers, folder, **options):
         stack.callback(lambda: made.switch and made.switch.stop())
         made.start()
         yield made
+
+
+class JobBed:
+    """A job on some ports of a running switch, for `Team`; on the strawman's it shares slots."""
+
+    def __init__(self, bed, name, first, workers, *, graph=None, **planned):
+        self.bed, self.name, self.graph = bed, name, graph or bed.graph
+        self.strawman, self.workers = bed.strawman, workers
+        self.session = 0
+        self.network = network_on(range(first + 1, first + 1 + workers))
+        self.plan = build_plan(self.graph, workers=workers, program=bed.program.digest, **planned)
+        self._first = first
+
+    def install(self, client=None):
+        share = Share(load_plan(self.plan), self.network, client or self.bed.address)
+        request = JobRequest(self.name, shared=self.strawman)
+        desired = DesiredStates(self.bed.program)
+        self.session = install_each([share], desired, request, new_session=True).session
+
+    def link(self, worker):
+        return self.bed.link(self._first + worker)
+
+    def addresses(self, worker):
+        return Addresses(self.network.neighbours[worker].station, self.network.switch)
 
 
 def in_threads(work, workers):

@@ -1,7 +1,4 @@
-"""What drawn scenarios do not look at: counters of workers, directed graphs, wrong predictions.
-
-Also all packets of an earlier session.
-"""
+"""What drawn scenarios do not look at: counters, directed graphs, wrong predictions, sessions."""
 
 import re
 from collections import Counter
@@ -73,11 +70,6 @@ def directed(tmp_path):
     return {"graph": str(path), "directions": "both", "slots": 12, "rounds": 6}
 
 
-def with_rates(scene, rates, **changes):
-    cables = rates if scene.leaves else IncidentRates()
-    return replace(scene, up=rates, down=rates, cables=cables, **changes)
-
-
 @on_each_topology
 @pytest.mark.parametrize("rates", [IncidentRates(), BAD], ids=["calm", "bad"])
 def test_a_direction_that_was_not_foreseen_is_exchanged_as_ever(
@@ -96,7 +88,8 @@ def test_a_direction_that_was_not_foreseen_is_exchanged_as_ever(
         return replace(foreseen, kind=replace(foreseen.kind, direction=direction))
 
     monkeypatch.setattr(Foresight, "next", wrong)
-    counted(soak, with_rates(scene, rates, **directed))
+    cables = rates if scene.leaves else IncidentRates()
+    counted(soak, replace(scene, up=rates, down=rates, cables=cables, **directed))
     assert announced == {*Direction}
 
 

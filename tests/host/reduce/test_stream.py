@@ -371,7 +371,7 @@ def test_numbers_use_all_40_bits():
         table.run()
         assert_integer_sums(reductions, values)
     assert table.streams[0].query().newest == 2**40 - 2 * SLOTS
-    with pytest.raises(RoundMismatchError):
+    with pytest.raises(RoundMismatchError, match="--new-session"):
         table.submit_integers(6 * GROUP)
 
 

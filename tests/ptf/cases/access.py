@@ -77,11 +77,7 @@ class SlotDependsOnBlockAndVertex(RecoveryTest):
 
 
 class OnlyTheOwnerIsBelieved(RecoveryTest):
-    """The port identifies the sender, not its addresses; the owner is still heard afterwards.
-
-    Of a feature, first or resent, that is the source's worker, of a recall or fetch the
-    destination's. Nothing is released, or taken over for a newer tag.
-    """
+    """The port identifies the sender, not its addresses; the owner is still heard afterwards."""
 
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
@@ -168,10 +164,7 @@ class OnceForEachTag(SwitchTest):
 
 
 class PartOfASumGoesUp(LeafTest):
-    """As the feature of a partial sum, with all that was added, once; the last one's ACK after.
-
-    Its Level is the leaf's, whatever a worker says.
-    """
+    """As the feature of a partial sum, with all that was added, once; the last one's ACK after."""
 
     def runTest(self) -> None:
         self.add_part(PAIR, worker=None)
@@ -200,10 +193,7 @@ class PartAndWholeLeaveOnePacket(LeafTest):
 
 
 class RecallsAndFetchesGoUp(LeafTest):
-    """Where a switch above completes the sum; of a worker's own destination only.
-
-    And fetched features for workers of other leaves.
-    """
+    """Where a switch above completes the sum; of a worker's own destination only."""
 
     def runTest(self) -> None:
         self.add_part(PAIR, worker=2)

@@ -160,7 +160,6 @@ class TooManyTest(SwitchTest):
     """In block 2 each worker has a partial sum for vertex 901, which has the slot of 900."""
 
     def add_partial_sums(self, *, expected: int, workers: list[int]) -> None:
-        """Make the partial sums of these workers known."""
         for worker in workers:
             self.add_source(PARTIAL + worker, worker=worker)
         entry = {"slot": 7, "block": 2, "expected": expected}

@@ -274,9 +274,6 @@ class WhoIsDoneSaysItToo(HeartbeatTest):
         self.expect_heartbeats(0b010, workers=0b011)
         own = {"answer": {"heartbeats": 0b011}, "heartbeat": 0b001}
         self.ask(0, Kind.WAITING, workers=0b011, block=1, **own)
-        self.rest_of_the_block()
-
-    def rest_of_the_block(self) -> None:
         self.ask(1, Kind.WAITING, workers=0b011, answer={"heartbeats": 0b001}, block=1)
         self.expect_heartbeats(0, workers=0b011)
 

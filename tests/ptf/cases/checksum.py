@@ -31,10 +31,7 @@ def damaged(packet: Packet) -> list[bytes]:
 
 
 class EveryByteOfAFeatureIsChecked(SwitchTest):
-    """And of a RECALL and a FETCH: one wrong bit in any byte of header, checksum or lanes.
-
-    There is no answer, and nothing is released; then the right frame counts.
-    """
+    """And of a RECALL and a FETCH: one wrong bit in any byte of header, checksum or lanes."""
 
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)

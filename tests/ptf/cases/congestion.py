@@ -19,7 +19,6 @@ from tests.ptf.switchgnn_ptf.packets import (
     done,
     notice,
     ordinary,
-    relayed,
     resigned,
     sum_to,
 )
@@ -38,7 +37,6 @@ class CongestionTest(SwitchTest):
     """Cases that send many copies of a frame to port 2 at once."""
 
     def mark_from(self, beside_others: int, alone: int) -> None:
-        """Mark packets that find longer queues."""
         marking = {"beside_others": beside_others, "alone": alone}
         for port in (*PORTS, *HOME.loop_ports):
             self.entries.put("threshold", "set_threshold", port=port, **marking)
@@ -49,7 +47,6 @@ class CongestionTest(SwitchTest):
         self.entries.change_group(HOME.workers_group, [2] * COPIES)
 
     def copies(self, port: int, frame: Packet, outcome: Outcome) -> list[bytes]:
-        """Send a frame and return the copies that come out of port 2."""
         with self.counted(outcome, marked=None):
             self.send(port, frame)
             return [self.receive(2) for _ in range(COPIES)]
@@ -66,7 +63,6 @@ class FloodTest(CongestionTest):
     """Cases that broadcast ordinary frames."""
 
     def check_never_marked(self, frame: Packet) -> None:
-        """Broadcast a frame: no copy is marked."""
         before = self.counters().marked
         copies = self.copies(1, frame, Outcome.FLOODED)
         self.assertEqual([bytes(frame)] * COPIES, copies)
@@ -95,9 +91,11 @@ class CapableIpv4IsMarked(FloodTest):
 
 
 class NotCapableIsNotMarked(FloodTest):
-    """Senders without ECN, IPv4 with options, and other protocols are left alone."""
+    """Without a threshold; senders without ECN, IPv4 with options, and other protocols."""
 
     def runTest(self) -> None:
+        self.entries.change_group(HOME.workers_group, [2] * COPIES)
+        self.check_never_marked(_broadcast(tos=2))
         self.crowd(threshold=0)
         self.check_never_marked(_broadcast(tos=0xB8))
         self.check_never_marked(_broadcast(tos=0xB8 | 2, options=[IPOption_Router_Alert()]))
@@ -105,10 +103,7 @@ class NotCapableIsNotMarked(FloodTest):
 
 
 class QueuesAreCountedByLength(FloodTest):
-    """Every copy counts once, under the queue that it found: those above a threshold are marked.
-
-    One marker per port, by which the end of a case is known, counts as well.
-    """
+    """Every copy counts once, under the queue that it found: those above a threshold are marked."""
 
     def runTest(self) -> None:
         threshold = 5
@@ -119,6 +114,7 @@ class QueuesAreCountedByLength(FloodTest):
             after = self.counters()
             cells = zip(before.port_queue, after.port_queue, strict=True)
             found = [late - early for early, late in cells]
+            # The markers that end a case count as well.
             self.assertEqual(COPIES + len(PORTS), sum(found))
             self.assertEqual(0, sum(found[COPIES:]))
             self.assertEqual(after.marked - before.marked, sum(found[threshold + 1 :]))
@@ -168,14 +164,6 @@ class TheLoopHasNoPortQueue(SwitchTest):
         self.assertEqual(2 + len(PORTS), sum(self.counters().port_queue) - before)
 
 
-class DefaultMarksNothing(FloodTest):
-    """A switch without a threshold marks nothing."""
-
-    def runTest(self) -> None:
-        self.entries.change_group(HOME.workers_group, [2] * COPIES)
-        self.check_never_marked(_broadcast(tos=2))
-
-
 class SumIsMarked(CongestionTest):
     """A sum carries the mark in its own header; the copy in the loop sums on unharmed."""
 
@@ -217,18 +205,6 @@ class MarkOfTheSenderStays(SwitchTest):
 
 def _broadcast(**ip: object) -> Packet:
     return ordinary(1, BROADCAST, UDP(), Raw(bytes(64)), **ip)
-
-
-class NoticeReachesAllWorkers(SwitchTest):
-    """Every worker gets it, its sender too, addressed to the worker, with its count."""
-
-    def runTest(self) -> None:
-        for worker in range(3):
-            sent = resigned(notice(worker, block=4, fragment=2, round_=9), Count=7 + worker)
-            with self.counted(Outcome.NOTICED, passes={}, completed={}):
-                self.send(worker + 1, sent)
-                for port in WORKER_PORTS:
-                    self.expect(port, relayed(sent, to=port))
 
 
 class NoticeInAnothersName(SwitchTest):

@@ -214,7 +214,7 @@ class HighestWorker(AcceptedTest):
 
 
 class CountIsThatOfTheFirstPass(AcceptedTest):
-    """Through hops, sums and the loop, the ACK carries the count on arrival."""
+    """Through hops and the loop; each sum has its own ids, whatever the feature has."""
 
     def runTest(self) -> None:
         self.add_sources(101, 102)
@@ -227,7 +227,8 @@ class CountIsThatOfTheFirstPass(AcceptedTest):
                 self.add_destination(900 + 10 * hop + bank, worker=0, slot=hop, bank=bank)
         self.pass_on(101, 102, group=3)
         with self.counted(Outcome.AGGREGATED, passes={1: 6}, completed={0: 3, 5: 3}):
-            sent = self.send_feature(103, worker=0, Feature_group=3, Echo=1)
+            fields = {"Feature_group": 3, "Echo": 1, "Level": 1, "Dst_id": 12345}
+            sent = self.send_feature(103, worker=0, **fields)
             for vertex in (900, 905, 910, 915, 920, 925):
                 self.expect_sum(vertex, [sent], worker=0)
             self.expect(1, ack_of(sent[0], accepted=3))

@@ -1,8 +1,4 @@
-"""job.p4: two jobs of two workers each, on one switch.
-
-Packets of both have the same session, vertices, blocks and workers, as have their entries. The
-ranges of the second job begin where those of the first one end.
-"""
+"""job.p4: two jobs of two workers each, whose packets and entries have the same numbers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +30,7 @@ from tests.ptf.switchgnn_ptf.packets import (
     reducing,
     relayed,
     relayed_fetch,
+    resigned,
     station,
     sum_of,
     sum_to,
@@ -82,20 +79,15 @@ class JobTest(SwitchTest):
         return next((place.ports[0] for place in self.running if port in place.ports), 1)
 
     def each(self, set_up: Callable[[], None]) -> None:
-        """Set up both jobs in the same way."""
         for place in JOBS:
             with self.entries.of(place):
                 set_up()
 
     def contribute(self, place: Place, source: int, **fields: Any) -> tuple[Packet, Lanes]:
-        """Send a feature, of other lanes in each job, from its worker there."""
-        port, lanes = place.ports[PAIR[source]], random_lanes(1000 * place.job + source)
-        packet = feature(source, lanes, port=port, **fields)
-        self.send(port, packet)
-        return packet, lanes
+        with self.entries.of(place):
+            return self.send_feature(source, worker=PAIR[source], **fields)
 
     def expect_own(self, place: Place, vertex: int, sent: list[tuple[Packet, Lanes]]) -> None:
-        """Expect a sum at worker 1 of a job."""
         with self.entries.of(place):
             self.expect_sum(vertex, sent, worker=1)
 
@@ -191,7 +183,6 @@ class BarriersAreSeparate(JobTest):
         return barrier_answer(kind, asked, to=port, magnitude=self.magnitude(port), **body)
 
     def magnitude(self, port: int) -> int:
-        """Return the magnitude of all workers of a job."""
         return 50 if port in FIRST.ports else 40
 
 
@@ -238,7 +229,14 @@ class AllReducesAreSeparate(JobTest):
             for place in JOBS:
                 self.reduce(place, place.job - 1)
         for place, heartbeat in ((FIRST, 1), (SECOND, 0), (FIRST, 0)):
-            self.ask(place, heartbeat)
+            worker = place.job - 1
+            port = place.ports[worker]
+            asked = reducing(worker, self.FRAGMENT, heartbeat=heartbeat, port=port)
+            known = {"workers": 1 << worker, "newest": self.FRAGMENT}
+            with self.counted(Outcome.REDUCE_ASKED):
+                self.send(port, asked)
+                heartbeats = heartbeat << worker
+                self.expect(port, contributors(asked, to=port, heartbeats=heartbeats, **known))
         for place in JOBS:
             last = 2 - place.job
             with self.counted(Outcome.REDUCE_ADDED, completed={0: 1}):
@@ -248,24 +246,12 @@ class AllReducesAreSeparate(JobTest):
                     body = {"session": self.session, "exponent": 10 * place.job, "count": 2}
                     self.expect(port, reduced(port, self.FRAGMENT, total, **body))
 
-    def ask(self, place: Place, heartbeat: int) -> None:
-        """Let the worker that has contributed ask who has."""
-        worker = place.job - 1
-        port = place.ports[worker]
-        asked = reducing(worker, self.FRAGMENT, heartbeat=heartbeat, port=port)
-        with self.counted(Outcome.REDUCE_ASKED):
-            self.send(port, asked)
-            known = {"workers": 1 << worker, "newest": self.FRAGMENT}
-            self.expect(port, contributors(asked, to=port, heartbeats=heartbeat << worker, **known))
-
     def reduce(self, place: Place, worker: int) -> None:
-        """Send a worker's part."""
         port, exponent = place.ports[worker], 10 * place.job
         lanes = self.lanes(place, worker)
         self.send(port, reduce_(worker, self.FRAGMENT, lanes, exponent=exponent, port=port))
 
     def lanes(self, place: Place, worker: int) -> Lanes:
-        """Return the lanes of a worker's part."""
         return random_lanes(1000 * place.job + worker, 256)
 
 
@@ -368,12 +354,12 @@ class ARecallBringsTheOwnSum(JobTest):
 
 
 class ANoticeStaysInTheJob(JobTest):
-    """All its workers get it, and nobody else."""
+    """All its workers get it, with its count, its sender too, and nobody else."""
 
     def runTest(self) -> None:
         for place in JOBS:
-            sent = notice(1, port=place.ports[1])
-            with self.counted(Outcome.NOTICED):
+            sent = resigned(notice(1, port=place.ports[1]), Count=7)
+            with self.counted(Outcome.NOTICED, passes={}, completed={}):
                 self.send(place.ports[1], sent)
                 for port in place.ports:
                     self.expect(port, relayed(sent, to=port))

@@ -53,7 +53,6 @@ def lanes_of(bits: int, number: int = 32, seed: int = 1) -> Lanes:
 
 
 def with_one(value: int, at: int, number: int = 32) -> Lanes:
-    """Return lanes of zeros but for one."""
     lanes = np.zeros(number, np.int32)
     lanes[at] = value
     return lanes
@@ -65,7 +64,6 @@ def body_bytes(lanes: int, bits: int) -> int:
 
 
 def too_wide_for_bmv2(lanes: int, bits: int) -> bool:
-    """Return whether BMv2 cannot widen a frame that far."""
     return 4 * lanes - body_bytes(lanes, bits) > 4 * WIDEST_ANSWER.get(
         test_param_get("setting"), 256
     )

@@ -19,10 +19,7 @@ class UnitsOfTwoPoolsAreInFlight(PooledTest):
 
 
 class AnOlderUnitIsNotStale(PooledTest):
-    """A source whose feature of the later unit is here may still send that of the older one.
-
-    The groups of the two units are counted apart.
-    """
+    """A source whose feature of the later unit is here may still send that of the older one."""
 
     def runTest(self) -> None:
         self.open_pools()

@@ -7,9 +7,6 @@ from tests.ptf.switchgnn_ptf.packets import MAXIMUM, RELEASED, ack_of
 STALE = {"stale": {0: 1}}
 
 
-# Recalls
-
-
 class RecallOfAnOlderTag(SumTest):
     """The slot belongs to a newer tag: nothing of the older sum is left, the newer is safe."""
 
@@ -55,17 +52,6 @@ class RecallAndFetchOfAMaximum(SumTest):
         self.complete(*SOURCES, round_=2)
 
 
-# Fetches
-
-
-class FetchIsRelayedToTheOwner(SumTest):
-    """To the owner of the source alone, even if that is the asker; otherwise unchanged."""
-
-    def runTest(self) -> None:
-        for source, owner in SOURCES.items():
-            self.check_fetch(source, 900, owner=owner, Level=1, Feature_group=9, Echo=1)
-
-
 class ReleasedSlotNeverCompletes(SumTest):
     """After a fetch the sum is the worker's own: late contributions complete nothing."""
 
@@ -96,7 +82,8 @@ class FetchOfAnOlderTag(SumTest):
 
     def runTest(self) -> None:
         sent = self.contribute(101, 102, fragment=3)
-        self.check_fetch(103, 900, owner=2, events=STALE, fragment=2)
+        fields = {"Level": 1, "Feature_group": 9, "Echo": 1, "fragment": 2}
+        self.check_fetch(103, 900, owner=2, events=STALE, **fields)
         self.check_missing(900, count=2, fragment=3)
         self.complete(103, before=sent, fragment=3)
 
@@ -115,9 +102,6 @@ class FetchReleasesOneSlotOnly(RecoveryTest):
             sent = [self.send_feature(101, worker=0), self.send_feature(102, worker=1, Echo=1)]
             self.expect_sum(901, sent)
             self.expect(2, ack_of(sent[1][0], accepted=1))
-
-
-# Resent features
 
 
 class ResentGoesToItsDestination(SumTest):

@@ -30,20 +30,15 @@ LAST_NUMBER = 2**40 - 1
 
 
 def numbers(worker: int, fragment: int, lanes: int = 256) -> Lanes:
-    """Return a worker's random part of a fragment."""
     return random_lanes(1000 * fragment % 2**31 + worker, lanes)
 
 
 def total(fragment: int, lanes: int = 256) -> Lanes:
-    """Return the sum of all workers' parts of a fragment."""
     return sum_of(numbers(worker, fragment, lanes) for worker in WORKERS)
 
 
 def expecting(case: SwitchTest, contributions: int, *, answers: dict[int, int]) -> None:
-    """Set up an all-reduce; forget heartbeats of other cases, which outlive a session.
-
-    ``answers`` is the port where the answer to each worker comes out.
-    """
+    """Set up an all-reduce; forget heartbeats of other cases, which outlive a session."""
     case.entries.set_expected(contributions)
     for worker, port in answers.items():
         case.send(port_of(worker), reducing(worker, 0))
@@ -58,7 +53,6 @@ class ReduceTest(SwitchTest):
         expecting(self, len(WORKERS), answers={worker: port_of(worker) for worker in WORKERS})
 
     def contribute(self, worker: int, fragment: int, *, lanes: int = 256, **fields: int) -> Packet:
-        """Send a worker's part of a fragment."""
         packet = reduce_(worker, fragment, numbers(worker, fragment, lanes), **fields)
         self.send(port_of(worker), packet)
         return packet
@@ -66,7 +60,6 @@ class ReduceTest(SwitchTest):
     def expect_reduced(
         self, fragment: int, *, to: Iterable[int] = WORKERS, lanes: int = 256, exponent: int = 0
     ) -> None:
-        """Expect the sum of a fragment at some workers."""
         for worker in to:
             port, sums = port_of(worker), total(fragment, lanes=lanes)
             wanted = reduced(port, fragment, sums, session=self.session, exponent=exponent)

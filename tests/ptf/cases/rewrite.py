@@ -14,8 +14,6 @@ from tests.ptf.switchgnn_ptf.packets import (
 )
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
-SOURCES = {101: 0, 102: 1}
-
 
 class WorkersChecksumIsNotBelieved(SwitchTest):
     """The switch makes IPv4's checksum of a sum and an ACK; a wrong length is malformed."""
@@ -47,16 +45,3 @@ class PortWithoutEntryKeepsAddresses(SwitchTest):
             for layer in (Ether, IP):
                 expected[layer].src, expected[layer].dst = packet[layer].src, packet[layer].dst
             self.expect(STRANGER_PORT, resigned(expected))
-
-
-class SumNamesItsDestination(SwitchTest):
-    """And no source, whatever ids the feature that completes it has."""
-
-    def runTest(self) -> None:
-        self.add_sum(900, SOURCES)
-        with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
-            sent = [self.send_feature(101, worker=0)]
-            fields = {"Echo": 1, "Feature_group": 7, "Level": 1}
-            sent.append(self.send_feature(102, worker=1, Dst_id=12345, **fields))
-            self.expect_sum(900, sent)
-            self.expect(2, ack_of(sent[-1][0], accepted=1))

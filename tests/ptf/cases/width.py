@@ -23,7 +23,6 @@ WIDE = (64, 72, 128, 232, 256)
 
 
 def banks_of(lanes: int) -> int:
-    """Return how many banks a slot has."""
     return next(banks for banks in (1, 2, 4, 8) if lanes <= 32 * banks)
 
 
@@ -31,7 +30,6 @@ class WidthTest(SwitchTest):
     """Cases with sessions of other widths."""
 
     def begin(self, lanes: int) -> None:
-        """Begin a session whose slots have a number of lanes."""
         self.serve(session=self.session + 1, lanes=lanes)
 
     def meet(self, sources: Mapping[int, int], slots: Mapping[int, int], **entry: Any) -> None:

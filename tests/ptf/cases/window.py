@@ -101,10 +101,7 @@ class NothingBeforeTheFirstOpening(BarrierTest):
 
 
 class OneOpeningAtATime(BarrierTest):
-    """The first `done` of a session chooses the round; workers that open another are refused.
-
-    There is no round 0.
-    """
+    """The first `done` of a session chooses the round; workers that open another are refused."""
 
     def runTest(self) -> None:
         for session in (self.session, self.session + 1):
@@ -152,7 +149,6 @@ class EarlyTest(BarrierTest):
     """Cases in which the first block of round 2 comes early."""
 
     def end_the_round(self, **early: Any) -> None:
-        """Open round 1 and close its only block."""
         self.open(following=(1, 0))
         self.collect(0, 2, block=1, **early)
         self.complete(1, block=1, **early)

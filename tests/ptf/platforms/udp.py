@@ -31,19 +31,15 @@ class UdpPort(DataPlanePortIface, DataPlanePacketSourceIface):
         self._socket.close()
 
     def fileno(self) -> int:
-        """Descriptor to wait on."""
         return self._socket.fileno()
 
     def recv(self) -> tuple[int, int, bytes, float]:
-        """Return device, port, frame and time."""
         return (*self._place, self._socket.recv(_FRAME_BYTES), time.time())
 
     def get_packet_source(self) -> "UdpPort":
-        """Return what PTF selects on."""
         return self
 
     def send(self, packet: bytes) -> int:
-        """Send one frame."""
         return self._socket.send(packet)
 
     def down(self) -> None:

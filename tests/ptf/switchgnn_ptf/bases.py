@@ -45,7 +45,6 @@ class BarrierTest(SwitchTest):
     """Cases that report DONE."""
 
     def report(self, worker: int, **fields: Any) -> Packet:
-        """Send a DONE from its worker and return it."""
         packet = done(worker, **fields)
         self.send(port_of(worker), packet)
         return packet
@@ -65,7 +64,6 @@ class BarrierTest(SwitchTest):
             self.expect_advance(packet, round_=round_, magnitude=magnitude, largest=largest)
 
     def expect_advance(self, last: Packet, **body: int) -> None:
-        """Expect ADVANCE on every worker's port."""
         for worker in WORKERS:
             to = port_of(worker)
             answer = barrier_answer(Kind.ADVANCE, last, to=to, workers=MEMBERS, **body)
@@ -89,7 +87,6 @@ class BarrierTest(SwitchTest):
             self.expect(to, barrier_answer(kind, packet, to=to, workers=workers, **body))
 
     def open(self, **fields: Any) -> None:
-        """Let all workers open a round."""
         self.collect(0, 1, block=0, **fields)
         self.complete(2, block=0, **fields)
 
@@ -109,7 +106,6 @@ class PooledTest(BarrierTest):
             self.open(pool=pool, following=(1, pool))
 
     def feature_of(self, source: int, pool: int, **fields: Any) -> Any:
-        """Send a feature of the unit in a pool."""
         return self.send_feature(
             source, worker=POOLED_SOURCES[source], **{"fragment": pool, "Pool": pool, **fields}
         )
@@ -275,26 +271,22 @@ class LeavesTest(SwitchTest):
 
 
 def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
-    """Return the DONE of the leaf that ``asked`` leads to."""
     packet = relayed(resigned(asked, Src_id=LEAF, Dst_id=largest), to=ABOVE)
     packet["SwitchGNN"].payload.magnitude = magnitude
     return packet
 
 
 def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
-    """Return the word of a spine."""
     packet = barrier_answer(kind, asked, to=ABOVE, **body)
     packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
     return packet
 
 
 def from_above(kind: Kind, vertex: int, **fields: Any) -> Packet:
-    """Return a packet of a spine without a body."""
     return recall(vertex, port=ABOVE, Kind=kind, **fields)
 
 
 def sum_from_above(vertex: int, **fields: int) -> Packet:
-    """Return the SUM of a spine."""
     asked = recall(vertex, port=ABOVE, Is_Fetch=0)
     packet = sum_to(ABOVE, vertex, random_lanes(vertex), count=9, completed_by=asked, **fields)
     packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
@@ -306,23 +298,26 @@ FAN_IN = {900: {101: 0, 102: 1}, 910: {111: 0, 112: 1, 113: 2}, 920: {121: 0, 12
 
 
 class ShelfTest(RecoveryTest):
-    """Three destinations in bank 0, all for worker 2, and one slot for each bank."""
+    """Destinations in bank 0, all for one worker, and one slot for each bank."""
 
     strawman = True
+    fan_in = FAN_IN
+    receiver = 2
 
     def setUp(self) -> None:
         super().setUp()
         self.limit(BANKS)
-        for number, (vertex, sources) in enumerate(FAN_IN.items()):
-            self.add_sum(vertex, sources, slot=number)
+        self.add_sums()
 
-    def limit(self, slots: int) -> None:
-        """Split ``slots`` over the banks."""
+    def add_sums(self) -> None:
+        for number, (vertex, sources) in enumerate(self.fan_in.items()):
+            self.add_sum(vertex, sources, worker=self.receiver, slot=number)
+
+    def limit(self, slots: int, age: int = 0) -> None:
         limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
-        self.entries.set("slot_limits", "set_limits", **limits, age=0)
+        self.entries.set("slot_limits", "set_limits", **limits, age=age)
 
     def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
-        """Send features that stay in the switch."""
         with self.counted(Outcome.AGGREGATED, len(sources), completed={}):
             return [self.feature(source, **fields) for source in sources]
 
@@ -331,7 +326,7 @@ class ShelfTest(RecoveryTest):
         for source in sources:
             with self.counted(Outcome.AGGREGATED, completed={}, overflowed={0: 1}):
                 packet, _ = self.feature(source, **fields)
-                self.expect_overflow(packet, vertex_of(source))
+                self.expect_overflow(packet, self.vertex_of(source))
 
     def complete(
         self, source: int, before: Iterable[tuple[Packet, Lanes]] = (), **fields: Any
@@ -339,15 +334,15 @@ class ShelfTest(RecoveryTest):
         """Send the last feature for a destination: the part with those ``before`` must leave."""
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent = [*before, self.feature(source, **fields)]
-            self.expect_part(vertex_of(source), sent)
+            self.expect_part(self.vertex_of(source), sent)
 
     def feature(self, source: int, **fields: Any) -> tuple[Packet, Lanes]:
-        """Send a feature of random lanes from its worker."""
-        return self.send_feature(source, worker=FAN_IN[vertex_of(source)][source], **fields)
+        owner = self.fan_in[self.vertex_of(source)][source]
+        return self.send_feature(source, worker=owner, **fields)
 
     def expect_part(self, vertex: int, sent: list[tuple[Packet, Lanes]]) -> None:
         """Expect the sum of what was sent, with the ids of its sources."""
-        port, total = port_of(2), sum_of(lanes for _, lanes in sent)
+        port, total = self.port_of(self.receiver), sum_of(lanes for _, lanes in sent)
         sources = sum(packet["SwitchGNN"].Src_id for packet, _ in sent)
         last = sent[-1][0]
         self.expect(
@@ -356,10 +351,8 @@ class ShelfTest(RecoveryTest):
 
     def expect_overflow(self, packet: Packet, vertex: int) -> None:
         """Expect a feature on its way to the worker that adds it."""
-        port = port_of(2)
+        port = self.port_of(self.receiver)
         self.expect(port, relayed(resigned(packet, Dst_id=vertex, Echo=0), to=port))
 
-
-def vertex_of(source: int) -> int:
-    """Return the destination of a source."""
-    return next(vertex for vertex, sources in FAN_IN.items() if source in sources)
+    def vertex_of(self, source: int) -> int:
+        return next(vertex for vertex, sources in self.fan_in.items() if source in sources)

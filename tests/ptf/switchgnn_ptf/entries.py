@@ -36,11 +36,7 @@ HOME = replace(ALONE, ports=PORTS, last_block=2**16 - 1)
 
 
 class Entries:
-    """The entries of one test. They are written by ``flush`` and removed by ``remove``.
-
-    They are those of the job at ``place``: its number is added where a table or an action has one,
-    and blocks are counted from its first one.
-    """
+    """The entries of one test, written by ``flush``, for the job at ``place`` and its blocks."""
 
     def __init__(self, client: P4RuntimeClient, place: Place = HOME) -> None:
         self.place = place
@@ -54,7 +50,6 @@ class Entries:
 
     @contextlib.contextmanager
     def of(self, place: Place) -> Iterator[None]:
-        """Let entries be those of the job at another place."""
         before, self.place = self.place, place
         try:
             yield
@@ -62,7 +57,6 @@ class Entries:
             self.place = before
 
     def flush(self) -> None:
-        """Write what was added since the last flush."""
         pending, self._pending = self._pending, []
         if pending:
             self._client.write(pending)
@@ -78,7 +72,6 @@ class Entries:
         return self._job.newest(self._client.read_default(self._job.table))
 
     def admit(self) -> None:
-        """Let the switch know the job and its place."""
         self._insert(self._job.table, self._job.encode(self.place).data[0])
 
     def set_session(
@@ -104,17 +97,14 @@ class Entries:
         self._serve(SessionEntry(session, plan, members, *limits))
 
     def set(self, name: str, action: str, **values: int) -> None:
-        """Set a table's default action."""
         table = self._layout.table(name)
         self._pending.append(default_update(table, encode_default(table, action, values)))
         self._undo.append(default_update(table, table.default or b""))
 
     def set_expected(self, contributions: int) -> None:
-        """Let an all-reduce add that many contributions to each sum."""
         self._serve(replace(self._session, reduces=contributions))
 
     def add(self, name: str, action: str, **values: int) -> None:
-        """Add an entry to a table."""
         self._insert(*self._row(name, action, values))
 
     def put(self, name: str, action: str, **values: int) -> None:
@@ -175,17 +165,14 @@ class Entries:
         )
 
     def add_result_groups(self, port: int) -> None:
-        """Add the groups of a port and each loop port of the job."""
         for lane, loop_port in enumerate(self.place.loop_ports):
             self.add_group(result_group(port) + lane, [port, loop_port])
 
     def add_group(self, number: int, ports: Iterable[int]) -> None:
-        """Add a multicast group; a port that is named twice gets two copies."""
         self._pending.append(_group(INSERT, number, ports))
         self._undo.append(_group(DELETE, number, ()))
 
     def change_group(self, number: int, ports: Iterable[int]) -> None:
-        """Give a multicast group that was added other ports."""
         self._pending.append(_group(MODIFY, number, ports))
 
     @property

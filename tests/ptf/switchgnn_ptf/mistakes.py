@@ -1,7 +1,4 @@
-"""The program with a mistake planted in it, to show that a case notices.
-
-Each function changes the compiled program (p4c's JSON, parsed) in place.
-"""
+"""Mistakes that change the compiled program (p4c's JSON, parsed) in place; a case notices each."""
 
 import json
 import re
@@ -68,7 +65,6 @@ def forget_sources(compiled: Json) -> None:
 
 @noticed_by("banks.StaleContributionChangesNothing")
 def overwrite_by_stale(compiled: Json) -> None:
-    """Let a contribution under an older tag overwrite a slot."""
     for comparison in operations(actions(compiled, ".add_to_slots"), ">"):
         if "content" in json.dumps(comparison["left"]):
             comparison["left"] = _ZERO
@@ -76,7 +72,6 @@ def overwrite_by_stale(compiled: Json) -> None:
 
 @noticed_by("checksum.EveryByteOfAFeatureIsChecked")
 def believe_checksums(compiled: Json) -> None:
-    """Verify no checksum."""
     compiled["checksums"] = [check for check in compiled["checksums"] if not check["verify"]]
 
 
@@ -309,7 +304,6 @@ for _name, _action_name, _case in (
 
 
 def with_mistake(program: Program, name: str) -> Program:
-    """Return the program with one of the mistakes, under a digest of its own."""
     return changed_program(program, name, MISTAKES[name])
 
 

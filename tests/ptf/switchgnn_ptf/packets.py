@@ -56,12 +56,10 @@ ETHERTYPE_EXPERIMENT = 0x88B5
 
 
 def station(port: int) -> Station:
-    """Return the addresses at the end of a port."""
     return NETWORK.neighbours[port - 1].station
 
 
 def port_of(worker: int) -> int:
-    """Return a worker's port."""
     return NETWORK.neighbours[worker].port
 
 
@@ -127,12 +125,7 @@ def done(
     heartbeat: int = 0,
     pool: int = 0,
 ) -> Packet:
-    """Return the DONE frame of a worker, sent from its own port unless told otherwise.
-
-    ``following`` is what comes next: a block and its fragment, by default the next block; with
-    ``early``, they are of the next round. All fragments have the same number of ``lanes``, and
-    openings have none.
-    """
+    """Return the DONE of a worker; ``following``: block and fragment of what is next."""
     next_block, next_fragment = following or (block + 1, 0)
     width = WIDTHS[lanes]
     header = SwitchGNN(
@@ -162,11 +155,7 @@ def sum_to(
     sources: int = 0,
     **header: int,
 ) -> Packet:
-    """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls.
-
-    It is narrow if that packet is. ``sources`` are the added ids of the sources, which only the
-    strawman tells.
-    """
+    """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls."""
     last = completed_by[SwitchGNN]
     bits = int(bits_needed(lanes[np.newaxis])[0]) if last.Bits else 32
     ids = {"Src_id": sources, "Dst_id": vertex, "Count": count}
@@ -207,20 +196,17 @@ def ack_of(packet: Packet, *, accepted: int) -> Packet:
 def recall(
     vertex: int, *, port: int, block: int = 1, fragment: int = 0, round_: int = 1, **header: int
 ) -> Packet:
-    """Return the RECALL of a destination as the worker at ``port`` sends it."""
     fields = {"Kind": Kind.RECALL, "Is_Fetch": 1, "Dst_id": vertex} | header
     tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
     return _from_worker(port) / SwitchGNN(**fields, **tag)
 
 
 def missing(asked: Packet, *, count: int) -> Packet:
-    """Return the MISSING that the sender of a RECALL must get."""
     answer = _answer(asked, Kind=int(Kind.MISSING), Count=count)
     return _from_switch(_sender_port(asked), answer) / answer
 
 
 def fetch(source: int, vertex: int, *, port: int, **fields: int) -> Packet:
-    """Return the FETCH of a source for a destination's sum."""
     return recall(vertex, port=port, Kind=Kind.FETCH, Src_id=source, **fields)
 
 

@@ -102,7 +102,6 @@ class Setting:
     backend: Backend | None = None
 
     def missing(self) -> str | None:
-        """Return why it cannot run here, or None."""
         if self.target is Target.BMV2 and not bmv2_installed():
             return f"{BMV2_PROGRAM} is not on the PATH"
         if self.wiring is veth_wiring and (os.geteuid() != 0 or shutil.which("ip") is None):
@@ -110,7 +109,6 @@ class Setting:
         return None
 
     def ptf_options(self, platforms: Path) -> list[str]:
-        """Return how PTF reaches the links."""
         if self.wiring is veth_wiring:
             return ["--platform", "eth"]
         return ["--platform", "udp", "--platform-dir", str(platforms), "--allow-user"]
@@ -134,12 +132,7 @@ def ptf_program() -> list[str]:
 
 
 class Runner:
-    """A running switch, wired to PTF. A context manager.
-
-    Args:
-        setting: which switch and which links.
-        folder: for logs and packet captures.
-    """
+    """A running switch, wired to PTF. A context manager; the folder is for logs and captures."""
 
     def __init__(self, setting: Setting, folder: Path) -> None:
         self.folder = folder

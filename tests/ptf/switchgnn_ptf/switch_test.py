@@ -73,7 +73,6 @@ def program(*, strawman: bool) -> Program:
 
 
 def connection(*, strawman: bool = False) -> P4RuntimeClient:
-    """Return the connection, with the program loaded."""
     client, wanted = _client(), program_cookie(program(strawman=strawman))
     cookie = client.get_pipeline_cookie()
     # Groups are left when an earlier run was killed. BMv2 would keep them while it
@@ -105,20 +104,10 @@ EVENTS = ("completed", "stale", "overfull", "released", "overflowed")
 
 @dataclass(frozen=True)
 class Growth:
-    """How much every counter must have grown.
-
-    Attributes:
-        outcomes: by outcome; those that are not named must not have grown.
-        passes: passes by their contributions; None does not look at them.
-        completed: completed slots by bank; None does not look at them.
-        stale, overfull, released, overflowed: contributions by bank; banks not named must not
-            have grown.
-        unrouted: sums without a result entry.
-        marked: packets marked for congestion; None does not look.
-    """
+    """How much every counter must have grown; those not named must not; None does not look."""
 
     outcomes: Mapping[Outcome, int]
-    passes: Mapping[int, int] | None = None
+    passes: Mapping[int, int] | None = None  # by their contributions
     completed: PerBank | None = None
     stale: PerBank = field(default_factory=dict)
     overfull: PerBank = field(default_factory=dict)
@@ -163,7 +152,6 @@ class SwitchTest(BaseTest):
     """Whether the case is for the program that hands its slots out itself."""
 
     def run(self, result: Any = None) -> None:
-        """Run the case and record its result."""
         failures, errors = len(result.failures), len(result.errors)
         super().run(result)
         path = testutils.test_param_get("results")
@@ -192,29 +180,21 @@ class SwitchTest(BaseTest):
         self._lay_network()
         self.entries.flush()
 
-    # Set-up
-
     def serve(self, *, session: int | None = None, plan: int = PLAN, **options: int) -> None:
-        """Make the switch serve a plan, under a new session number if one is given.
-
-        ``options``: see ``Entries.set_session``.
-        """
+        """Make the switch serve a plan, under a new session number if one is given."""
         self.session = self.session if session is None else session
         options = {"session": self.session, "plan": plan, "members": MEMBERS, **options}
         self.entries.set_session(**options)
 
     def port_of(self, worker: int) -> int:
-        """Return the port of a worker of the job that entries are added for."""
         return self.entries.place.ports[worker]
 
     def add_source(self, vertex: int, *, worker: int) -> None:
-        """Make a vertex known as the worker's."""
         index = next(self._indices[self.entries.place.job])
         entry = {"port": self.port_of(worker), "index": index}
         self.entries.add("source", "set_source", src_id=vertex, **entry)
 
     def add_owners(self, owners: Mapping[int, int]) -> None:
-        """Make vertices known, each as its worker's."""
         for vertex, worker in owners.items():
             self.add_source(vertex, worker=worker)
 
@@ -260,10 +240,7 @@ class SwitchTest(BaseTest):
         block: int = 1,
         known: bool = False,
     ) -> None:
-        """Let the ``sources`` (vertex to its worker) meet in one slot.
-
-        ``known`` says that the sources have been added before.
-        """
+        """Let the ``sources`` (vertex to its worker) meet in one slot; ``known`` ones are there."""
         for source, owner in sources.items():
             if not known:
                 self.add_source(source, worker=owner)
@@ -278,8 +255,6 @@ class SwitchTest(BaseTest):
         self.entries.remove()
         push(self.client, strawman=self.strawman)
         self._lay_network()
-
-    # Packets
 
     def send(self, port: int, *packets: Packet | bytes) -> None:
         """Send frames one after the other, each when the one before it has been counted."""
@@ -301,7 +276,6 @@ class SwitchTest(BaseTest):
             packet[SwitchGNN].Session = self.session & SESSION_MASK
 
     def receive(self, port: int) -> bytes:
-        """Return the next frame from a port."""
         result = self.dataplane.poll(port_number=port, timeout=seconds_here(PATIENCE_SECONDS))
         if isinstance(result, self.dataplane.PollFailure):
             self.fail(f"Nothing came out of port {port}.")
@@ -317,8 +291,9 @@ class SwitchTest(BaseTest):
     def send_feature(
         self, source: int, *, worker: int, numbers: int = LANES, **fields: Any
     ) -> tuple[Packet, Lanes]:
-        """Send a feature of random lanes from its worker; return the frame and the lanes."""
-        seed = zlib.crc32(repr((source, sorted(fields.items()))).encode())
+        """Send a feature of random lanes, of others in each job; return the frame and the lanes."""
+        own = self.entries.place.job, source, sorted(fields.items())
+        seed = zlib.crc32(repr(own).encode())
         lanes = random_lanes(seed, numbers)
         packet = feature(source, lanes, port=self.port_of(worker), **fields)
         self.send(self.port_of(worker), packet)
@@ -327,7 +302,6 @@ class SwitchTest(BaseTest):
     def send_features(
         self, sources: Mapping[int, int], **fields: Any
     ) -> list[tuple[Packet, Lanes]]:
-        """Send a feature of each source from its worker."""
         return [self.send_feature(source, worker=own, **fields) for source, own in sources.items()]
 
     def send_lanes(
@@ -361,23 +335,14 @@ class SwitchTest(BaseTest):
         port, total = self.port_of(worker), combined(sent)
         self.expect(port, sum_to(port, vertex, total, count=len(sent), completed_by=sent[-1][0]))
 
-    # Oracles
-
     def counters(self) -> Counters:
-        """Return all counters now."""
         return read_counters(self.client)
 
     @contextlib.contextmanager
     def counted(
         self, outcomes: Outcome | Mapping[Outcome, int], number: int = 1, **other: Any
     ) -> Iterator[None]:
-        """Check the growth of the counters, and that nothing else leaves the switch.
-
-        Args:
-            outcomes: one outcome, or how many frames had each; no frame had another.
-            number: how many frames, when ``outcomes`` is one outcome.
-            other: see ``Growth``.
-        """
+        """Check how counters grow (``Growth``), and that nothing else leaves the switch."""
         named = {outcomes: number} if isinstance(outcomes, Outcome) else outcomes
         growth = Growth(named, **other)
         self.entries.flush()
@@ -425,7 +390,6 @@ class SwitchTest(BaseTest):
         return True
 
     def add_station(self, port: int) -> None:
-        """Forward ordinary frames to the host of a port."""
         self.entries.add("station", "forward", dst_addr=mac_number(station(port).mac), port=port)
 
     def _lay_network(self) -> None:

@@ -16,17 +16,13 @@ _NEVER = (
 
 
 class JobsApart(SwitchCheck):
-    """Compares what leaves for a job's workers, and what is counted for it, with what they send.
-
-    Attributes:
-        held: what the second job got and what the switch has of it at the end, by name: to be
-            compared with a run without faults of the first job. Empty if it was restarted.
-    """
+    """Compares what leaves for a job's workers, and what is counted for it, with what they send."""
 
     name = "jobs apart"
 
     def begin(self, scene):
         super().begin(scene)
+        # What the second job got, and what the switch has of it at the end; {}: not known.
         self.held = {}
         self._ports = {port for _, port in scene.worker_ports}
         self._began = self._taken = 0

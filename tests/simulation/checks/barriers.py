@@ -50,10 +50,8 @@ class BarrierWaits(PacketCheck):
             )
 
     def _means_nothing(self, worker, unit):
-        """Return whether a Byzantine worker may have caused an ADVANCE for a unit.
-
-        A unit that is earlier and never had a turn is confirmed to it, and by its leaf to others.
-        """
+        """Return whether a Byzantine worker may have caused an ADVANCE for a unit."""
+        # An earlier unit that never had a turn is confirmed to it, and by its leaf to others.
         if not self.scene.byzantine:
             return False
         never = (unit.block, unit.word) not in self._units
@@ -125,10 +123,7 @@ class WorkersWait(PacketCheck):
 
 
 class DoneIsDone(ScaledCheck):
-    """Compares each `done` with the acknowledgements before, group by group.
-
-    Units are reported in order, so those before are done too.
-    """
+    """Compares each `done` with the acknowledgements of all groups before it."""
 
     name = "done is done"
     takes = frozenset({Kind.DONE})

@@ -38,7 +38,6 @@ class Check:
     name = ""
 
     def tell(self, what):
-        """Record that the invariant of this name is violated."""
         self.scene.violated(self.name, what)
 
     def begin(self, scene):
@@ -95,23 +94,18 @@ class PacketCheck(Check):
         """Note that a switch is about to forget all."""
 
     def opened_unheard(self, worker, unit):
-        """Return whether a worker may have opened a round before packets were observed.
-
-        Switches know a session a moment before workers begin, and a Byzantine worker may guess it.
-        """
+        """Return whether a worker may have opened a round before packets were observed."""
+        # Switches know a session a moment before workers begin, which a Byzantine one may guess.
         return unit.block == OPENING_BLOCK and not self.scene.honest(worker)
 
 
 class CheckedUnit(NamedTuple):
-    """A unit of a round; in a pool the later one is greater.
-
-    `place`: pool and width, the lower bits of the fragment's word.
-    """
+    """A unit of a round; in a pool the later one is greater."""
 
     round: int
     number: int
     block: int
-    place: int
+    place: int  # pool and width, the lower bits of the fragment's word
 
     @classmethod
     def of(cls, round_number, block, word):
@@ -157,7 +151,6 @@ class Packet(Header):
 
 
 def kind_in(frame):
-    """Return the kind of packet in a frame, unchecked."""
     return frame[KIND_AT] & KIND_MASK if len(frame) >= BODY_AT else 0
 
 
@@ -221,10 +214,7 @@ class Fragments:
         }
 
     def rows_of(self, values):
-        """Return rows as they are on the wire, each of whole fragments.
-
-        `values`: int64[n, F], integers of the scale of their exchange.
-        """
+        """Return int64[n, F], integers of their exchange's scale, in whole fragments."""
         padding = self._ends[-1] - values.shape[1]
         return np.pad(values.astype(np.int32), ((0, 0), (0, padding)))
 

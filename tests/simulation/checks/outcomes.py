@@ -52,7 +52,6 @@ class RightParty(Check):
                 gone = gone | {worker.number}
 
     def judge(self, worker, error, gone):
-        """Look at the error of a worker, where some workers are gone."""
         if not gone:
             self.scene.violated(self.name, f"{worker.name} gives up without need: {error}")
             return
@@ -66,11 +65,8 @@ class RightParty(Check):
             )
 
     def _look_gone(self, gone, to):
-        """Return the workers that may look gone too: all at another leaf that has a gap.
-
-        A leaf does not report before all of its workers are done, and one that has just ended may
-        have been heard later than the others.
-        """
+        """Return the workers that may look gone too: all at another leaf that has a gap."""
+        # A leaf does not report before all of its workers are done.
         leaf = [switch for switch, _ in self.scene.subject.topology.positions]
         gaps = {leaf[worker] for worker in gone} - {leaf[to]}
         return {worker for worker in range(len(leaf)) if leaf[worker] in gaps}

@@ -13,20 +13,17 @@ from tests.simulation.checks.outcomes import RightParty
 from tests.simulation.scenario import TensorKind
 
 # REDUCE_SLOTS of headers.p4, and the integers and floats of a fragment.
-_SLOTS, _LANES, _FLOATS = 512, 256, 170
+_SLOTS, _LANES, _FLOATS = 128, 256, 170
 _LEAST_EXPONENT = -126
 _BLOCK_BITS = 16
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The right result of an all-reduce, and how far each value may be from it, both float64[N].
+    """The right result of an all-reduce, and how far each value may be from it, both float64[N]."""
 
-    Infinite where any value is right; not a number where the result must be none.
-    """
-
-    values: np.ndarray
-    errors: np.ndarray
+    values: np.ndarray  # not a number where the result must be none
+    errors: np.ndarray  # infinite where any value is right
 
 
 def expected_floats(job, index):
@@ -49,11 +46,7 @@ def expected_floats(job, index):
 
 
 class ReducedExact(Check):
-    """Compares all results with NumPy's, the order of a worker's, and its counters at the end.
-
-    Integers are equal to the bit, floats within the error bound, and the results of all workers
-    the same, to the bit.
-    """
+    """Compares all results with NumPy's, the order of a worker's, and its counters at the end."""
 
     def session_begins(self):
         self._right, self._known, self._next = {}, {}, Counter()
@@ -78,7 +71,6 @@ class ReducedExact(Check):
             self._add_up(name, scene.workers[worker].reducer.stream.counters)
 
     def _wrong(self, reduced):
-        """Return bool[N], which values are not right."""
         job, index = self.scene.reduces, reduced.index
         integers = job.tensors[index].kind is TensorKind.INT32
         if index not in self._right and integers:

@@ -1,7 +1,4 @@
-"""What the workers of a session have to send: the exchange and the scale of each round, and rows.
-
-It follows from plan, features and the rules of docs/protocol.md.
-"""
+"""What workers have to send by docs/protocol.md: the exchange and scale of each round, and rows."""
 
 from dataclasses import dataclass
 
@@ -109,7 +106,6 @@ class ExpectedScales:
         return next(each for each in self.rounds if each.exchange == exchange and not each.void)
 
     def largest(self, number):
-        """Return the largest magnitude of a round as bits."""
         return self._told.get(number, self._largest[self.rounds[number - 1].exchange])
 
     def fixed(self, number):
@@ -167,14 +163,11 @@ class ScaledCheck(PacketCheck):
 class PlannedFrames:
     """The frames of all workers and blocks, and the sums that each is part of.
 
-    Attributes:
-        first: int64[K], the first vertex of each frame.
-        index: frames by block, vertex and destination; a frame for all has destination -1.
-        rows: int64[K, V], the vertices whose rows a frame adds up.
-        sums: int64[Q, K], the frames of all sums of all blocks, as in `SwitchSums`.
+    `rows`: int64[K, V], the vertices that a frame adds up; `sums`: int64[Q, K], as `SwitchSums`.
     """
 
     def __init__(self, plan):
+        # Frames by block, vertex and destination, of which `_ALL` is one.
         self.index = {}
         self._owned = [part.vertices for part in plan.workers]
         blocks, senders, vertices = [], [], []
@@ -247,16 +240,12 @@ def _frames(part):
 
 
 class SentRows:
-    """What workers with caches send, round after round, by the rule of docs/protocol.md.
-
-    Attributes:
-        changes: int64[K, F], what each frame carries, by round from 1.
-        totals: int64[V, F], the sums of what was sent, by exchange from 0.
-    """
+    """What workers with caches send, round after round, by the rule of docs/protocol.md."""
 
     def __init__(self, scene, scales):
         plan, epsilon = scene.subject.plan, scene.scenario.epsilon
         self.frames = PlannedFrames(plan)
+        # int64[K, F] by round from 1, and sums of it, int64[V, F], by exchange from 0.
         self.changes, self.totals, held = {}, {}, {}
         for number, scaled in enumerate(scales.rounds, 1):
             direction, fixed = scene.job.rounds[scaled.exchange][1], scales.fixed(number)

@@ -140,11 +140,7 @@ class ResentRight(_RowsLeave):
 
 
 class SumsLeaveOnce(PacketCheck):
-    """Compares the SUMs for workers with the plan, with those before, and with fetches before.
-
-    A fetch releases its slot. Only at a star's switch that finishes each packet at once, packets
-    leave in the order of their causes.
-    """
+    """Compares the SUMs for workers with the plan, with those before, and with fetches before."""
 
     takes = frozenset({Kind.FETCH})
     gives = frozenset({Kind.FETCH, Kind.SUM})
@@ -159,6 +155,7 @@ class SumsLeaveOnce(PacketCheck):
                 self._expected[block, vertex] = part.worker, count
         # A leaf passes on frames from above as often as the cable brings them.
         self._once = not scene.scenario.leaves
+        # Where each packet is finished at once, packets leave in the order of their causes.
         self._orderly = self._once and not (scene.scenario.turns or scene.scenario.queue_rate)
         self.session_begins()
 

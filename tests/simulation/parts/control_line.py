@@ -81,7 +81,6 @@ class ControlLine:
         return True
 
     def reach(self, seconds: float) -> P4RuntimeService:
-        """Wait until the switch answers."""
         end = self._scheduler.now + int(seconds * SECOND)
         while self.pass_word(end):
             if self.switch.service is not None:
@@ -132,7 +131,6 @@ class VirtualConnection:
         return done
 
     def read(self, request: bytes, timeout: float) -> Iterator[bytes]:
-        """Return the serialized answers to a serialized Read."""
         return iter(self._call("Read", request, timeout, list))
 
     def stream(self, device_id: int, election_id: int) -> "VirtualStream":
@@ -208,7 +206,6 @@ class VirtualStream:
 
     @property
     def alive(self) -> bool:
-        """Whether the stream is still open."""
         return not self._closed and not self._connection.broken
 
     def close(self) -> None:

@@ -151,7 +151,6 @@ class VirtualController:
                 return
 
     def _try(self, task: Task, what: str, act: Callable[[list[P4RuntimeClient]], Result]) -> Result:
-        """Do something with all switches, until it succeeds."""
         while True:
             clients = self._clients()
             try:

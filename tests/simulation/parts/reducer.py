@@ -63,11 +63,7 @@ class ReduceJob:
     agreement: Agreement
 
     def values(self, worker: int, index: int) -> NDArray[Any]:
-        """Draw the tensor of a worker for one all-reduce, int32[N] or float32[N].
-
-        Floats have magnitudes that differ from part to part. Of some tensors one element is an
-        equal power of two at all workers, so that its sum is the largest possible.
-        """
+        """Draw the tensor of a worker for one all-reduce, int32[N] or float32[N]."""
         tensor = self.tensors[index]
         shared = np.random.default_rng((*self.seed, index))
         own = np.random.default_rng((*self.seed, index, worker))
@@ -114,7 +110,6 @@ class VirtualReducer:
         self._running: dict[int, Reduction] = {}
 
     def run(self, addresses: Addresses, reduced: Callable[[Reduced], None]) -> None:
-        """Do all of the job."""
         job = self._job
         stream = self.stream = ReduceStream(
             self.link,

@@ -53,13 +53,11 @@ class Planted:
 
 
 def known(name, what, seed, wish=STAR):
-    """Return a mistake that tests/planted has."""
     mistake = next(each for each in IN_THE_TREE if each.what == what)
     return Planted(name, seed, wish, text=(mistake.file, mistake.old, mistake.new))
 
 
 def known_program(name, seed, wish=STAR):
-    """Return a mistake that tests/ptf has."""
     return Planted(name, seed, wish, in_program=IN_PROGRAMS[name])
 
 
