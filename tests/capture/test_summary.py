@@ -11,14 +11,21 @@ from tests.capture.drawn import SWITCH, WORD, WORKERS, control, feature, flipped
 NAMES = usual_names()
 
 
-def told(frames, link="-", **limits):
+def note(summary, time, frame, link="-"):
+    return list(summary.note(decode(Captured(time, link, frame, len(frame)), NAMES)))
+
+
+def chapters_of(frames, link="-", **limits):
     """The chapters of (ns, frame) or (ns, frame, link), and the summary."""
     summary = Summary(**limits)
     chapters = []
     for time, frame, *where in frames:
-        packet = decode(Captured(time, where[0] if where else link, frame, len(frame)), NAMES)
-        chapters += summary.note(packet)
-    chapters += summary.rest()
+        chapters += note(summary, time, frame, *(where or [link]))
+    return [*chapters, *summary.rest()], summary
+
+
+def told(frames, link="-", **limits):
+    chapters, summary = chapters_of(frames, link, **limits)
     return [each.to_dict() for each in chapters], summary
 
 
@@ -55,14 +62,12 @@ def test_a_block_from_its_first_feature_to_its_advance():
 
 
 def test_it_reads_like_this():
-    summary = Summary()
-    for time, frame in (
+    frames = [
         (10**9, feature(0, src_id=5, block_id=2, round=3)),
         (2 * 10**9, feature(0, src_id=5, block_id=2, round=3)),
         (3 * 10**9, control(Kind.ADVANCE, 0, down=True, block_id=2, round=3)),
-    ):
-        assert not list(summary.note(decode(Captured(time, "-", frame, len(frame)), NAMES)))
-    [chapter] = summary.rest()
+    ]
+    [chapter], _ = chapters_of(frames)
     assert chapter.lines(10**9) == [
         "session 1, round 3, block 2: 0.000000 to 2.000000 s, 1 fragment; "
         "first feature at 0.000000; last advance at 2.000000",
@@ -83,24 +88,18 @@ def reduce_frame(kind, number, worker=0, *, down=False, **fields):
 
 def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
     first = 2**16 - 512
-    summary = Summary()
-    chapters = []
-    for time, frame in enumerate(
-        (
-            reduce_frame(Kind.REDUCING, 0),
-            reduce_frame(Kind.REDUCE, first),
-            reduce_frame(Kind.REDUCE, first + 511),
-            reduce_frame(Kind.REDUCE, first + 512),
-            reduce_frame(Kind.REDUCE, first, resend=True),
-            reduce_frame(Kind.REDUCE, first, 1),
-            reduce_frame(Kind.REDUCED, first, down=True),
-            reduce_frame(Kind.REDUCED, first, 1, resend=True),
-            reduce_frame(Kind.REDUCING, first + 1, 1, down=True),
-        )
-    ):
-        packet = decode(Captured(10**9 * time, "-", frame, len(frame)), NAMES)
-        chapters += summary.note(packet)
-    chapters += summary.rest()
+    frames = [
+        reduce_frame(Kind.REDUCING, 0),
+        reduce_frame(Kind.REDUCE, first),
+        reduce_frame(Kind.REDUCE, first + 511),
+        reduce_frame(Kind.REDUCE, first + 512),
+        reduce_frame(Kind.REDUCE, first, resend=True),
+        reduce_frame(Kind.REDUCE, first, 1),
+        reduce_frame(Kind.REDUCED, first, down=True),
+        reduce_frame(Kind.REDUCED, first, 1, resend=True),
+        reduce_frame(Kind.REDUCING, first + 1, 1, down=True),
+    ]
+    chapters, _ = chapters_of([(10**9 * time, frame) for time, frame in enumerate(frames)])
     assert [line for chapter in chapters for line in chapter.lines(0)] == [
         f"session 1, all-reduce of fragments {first} to {first + 511}: 1.000000 to 8.000000 s, "
         "2 fragments; first reduce at 1.000000; last reduced at 7.000000",
@@ -115,12 +114,10 @@ def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
 def test_blocks_are_told_as_soon_as_newer_ones_are_there():
     summary, blocks = Summary(most_open=2), []
     for block in range(1, 6):
-        frame = feature(0, block_id=block)
-        packet = decode(Captured(block, "-", frame, len(frame)), NAMES)
-        blocks += [each.key.block for each in summary.note(packet)]
+        newer = note(summary, block, feature(0, block_id=block))
+        blocks += [each.key.block for each in newer]
     assert blocks == [1, 2, 3]
-    late = feature(0, block_id=1)
-    assert not list(summary.note(decode(Captured(9, "-", late, len(late)), NAMES)))
+    assert not note(summary, 9, feature(0, block_id=1))
     assert summary.late == 1
 
 

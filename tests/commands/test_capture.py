@@ -111,24 +111,29 @@ def test_details_are_those_of_scapy(file, told):
     assert any("Block_id" in line and "= 1" in line for line in lines)
 
 
+@contextmanager
+def capturing(*words, **pipes):
+    pipes |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*CAPTURE, *words], text=True, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 @whole
 def test_ctrl_c_ends_with_the_counts(file):
     """Of a file or pipe that has not ended not all was shown, so it is no success."""
-    with subprocess.Popen(
-        [*CAPTURE, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            process.stdin.write(file.read_bytes())
-            process.stdin.flush()
-            shown = [process.stdout.readline() for _ in range(9)]
-            process.send_signal(signal.SIGINT)
-            rest, said = process.communicate(timeout=seconds_here(20))
-        finally:
-            process.kill()
+    with capturing("-", stdin=subprocess.PIPE) as process:
+        process.stdin.buffer.write(file.read_bytes())
+        process.stdin.buffer.flush()
+        shown = [process.stdout.readline() for _ in range(9)]
+        process.send_signal(signal.SIGINT)
+        rest, said = process.communicate(timeout=seconds_here(20))
     assert process.returncode == 130
     assert all(shown) and not rest
-    assert said.startswith(b"9 packets: 4 feature, 2 done, 2 advance; 1 not sound")
-    assert b"Traceback" not in said
+    assert said.startswith("9 packets: 4 feature, 2 done, 2 advance; 1 not sound")
+    assert "Traceback" not in said
 
 
 @pytest.fixture
@@ -189,17 +194,15 @@ def ends():
 
 @contextmanager
 def listening(interface=HERE):
-    with subprocess.Popen(
-        [*CAPTURE, "--interface", interface],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stderr.readline() == f"Listening at {interface}; Ctrl-C ends it.\n"
-            yield process
-        finally:
-            process.kill()
+    with capturing("--interface", interface) as process:
+        assert process.stderr.readline() == f"Listening at {interface}; Ctrl-C ends it.\n"
+        yield process
+
+
+def ends_with(process, counts):
+    process.send_signal(signal.SIGINT)
+    rest, said = process.communicate(timeout=seconds_here(20))
+    assert (process.returncode, rest, said) == (0, "", counts)
 
 
 @whole
@@ -212,10 +215,7 @@ def test_both_ways_at_once_and_ctrl_c(ends):
         assert " w0 > switch feature session 1 " in process.stdout.readline()
         other.send(control(Kind.ADVANCE, 0, down=True, block_id=1))
         assert " switch > w0 advance session 1 " in process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        rest, counts = process.communicate(timeout=seconds_here(20))
-        assert (process.returncode, rest) == (0, "")
-        assert counts == "2 packets: 1 feature, 1 advance.\n"
+        ends_with(process, "2 packets: 1 feature, 1 advance.\n")
 
 
 @whole
@@ -234,7 +234,4 @@ def test_frames_over_loopback_are_seen_once():
         here.send(control(Kind.DONE, 0, block_id=1))
         assert " w0 > switch feature session 1 " in process.stdout.readline()
         assert " w0 > switch done session 1 " in process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        rest, counts = process.communicate(timeout=seconds_here(20))
-        assert (process.returncode, rest) == (0, "")
-        assert counts == "2 packets: 1 feature, 1 done.\n"
+        ends_with(process, "2 packets: 1 feature, 1 done.\n")

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from functools import partial
@@ -120,13 +119,6 @@ def test_features_that_cannot_be_summed(tmp_path, called):
     np.savez(path, **graph, features=np.full((3, 2), np.nan, dtype=np.float32))
     code, _, said = called("run", "--graph", path, *HERE.split())
     assert (code, "finite" in said) == (2, True)
-
-
-def test_a_port_already_taken(called):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        code, _, said = called(*RUN.split(), "--grpc-port", port)
-    assert (code, f"Port {port} on 127.0.0.1 cannot be used" in said) == (2, True)
 
 
 @pytest.mark.whole

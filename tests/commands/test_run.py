@@ -22,7 +22,7 @@ from switchgnn.jobs.reference import Comparison
 from switchgnn.planner import graph_from_edges
 from switchgnn.softswitch.base.errors import SoftSwitchError
 from switchgnn.softswitch.native.build import VARIABLE, Backend, backend_here
-from tests.support.commands import forks_elsewhere, switchgnn
+from tests.support.commands import switchgnn
 from tests.support.markers import needs_compiler, some_of
 from tests.support.speed import seconds_here
 
@@ -47,24 +47,17 @@ def no_compiler(monkeypatch, tmp_path):
     some_of(lambda command, backend: command % 2 == backend, list(SMALL), BACKENDS),
 )
 def test_reports_say_what_ran(command, backend):
+    """The option counts more than the environment."""
     if command == "train":
         pytest.importorskip("torch_geometric")
-    done = switchgnn(command, *SMALL[command], *HERE, "--backend", backend, "--json")
+    other = {VARIABLE: "native" if backend == "python" else "python"}
+    words = (*SMALL[command], *HERE, "--backend", backend, "--json")
+    done = switchgnn(command, *words, environment=other)
     assert done.returncode == 0, done.stderr[-2000:]
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["backend"] == backend
     assert report["compile_seconds"] >= 0
     assert backend == "native" or report["compile_seconds"] == 0
-
-
-@pytest.mark.whole
-def test_the_option_counts_more_than_the_environment(monkeypatch, tmp_path):
-    """And the switch itself is told."""
-    forks_elsewhere(monkeypatch)
-    monkeypatch.setenv(VARIABLE, "native")
-    result = CliRunner().invoke(app, ["run", *map(str, SMALL["run"]), *HERE, "--backend", "python"])
-    assert result.exit_code == 0, result.output
-    assert "the program runs as python code" in " ".join(result.output.split())
 
 
 def test_native_code_needs_a_compiler(no_compiler):

@@ -15,62 +15,13 @@ from switchgnn.controller import P4RuntimeClient, program_cookie, read_counters
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SWITCHGNN
 from switchgnn.softswitch.daemon import SwitchOptions
-from switchgnn.topologies.child import Child
 from switchgnn.topologies.free_ports import free_udp_addresses
 from tests.network.usual import described_leaf_spine, described_star
 from tests.softswitch.harness import PROGRAMS
-from tests.support.commands import forkserver
+from tests.support.commands import started
 from tests.support.markers import needs, needs_root
-from tests.support.processes import is_alive, run_program
+from tests.support.processes import run_program
 from tests.support.speed import seconds_here
-
-
-class Service:
-    """A switch in a folder. A context manager; it may be started again when it has ended."""
-
-    def __init__(self, folder, *options, variables=None):
-        self.address = f"unix:{folder}/switch.sock"
-        self._log = folder / "switch.log"
-        self._words = [
-            *python_program("switchgnn.commands", "switch", "--grpc", self.address),
-            *map(str, options),
-        ]
-        self._variables = variables or {}
-        self._child = None
-
-    def start(self):
-        self._child = Child(
-            "The switch",
-            self._words,
-            self._log,
-            pipe=True,
-            environment=self._variables,
-            forkserver=forkserver(),
-        )
-        self._child.start()
-
-    def wait_until_serving(self):
-        """Wait for its line: it listens before its program is compiled, and answers after that."""
-        for line in self._child.stdout:
-            if "serves P4Runtime" in line:
-                return
-        pytest.fail(f"it ended: {self.errors()}")
-
-    def end(self, number):
-        """Send a signal, and return the exit code."""
-        assert is_alive(self._child.pid)
-        os.kill(self._child.pid, number)
-        return self._child.wait(seconds_here(60))
-
-    def errors(self):
-        return self._log.read_text()
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self._child.stop()
 
 
 @pytest.mark.whole
@@ -78,22 +29,25 @@ class Service:
     ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["term", "int"]
 )
 def test_it_says_that_it_serves_and_ends_cleanly(tmp_path, number, code):
-    ready = tmp_path / "ready"
+    ready, address = tmp_path / "ready", f"unix:{tmp_path}/switch.sock"
+    words = ("switch", "--grpc", address, "--ready-file", ready)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(seconds_here(60))
         variables = {"NOTIFY_SOCKET": str(tmp_path / "notify")}
-        with Service(tmp_path, "--ready-file", ready, variables=variables) as service:
+        with started(*words, log=tmp_path / "log", environment=variables) as child:
             assert manager.recv(1000).startswith(b"READY=1\n")
-            service.wait_until_serving()
-            assert ready.read_text() == f"{service.address}\n"
-            with P4RuntimeClient(service.address, primary=False) as client:
+            # It listens before its program is compiled, and answers after that.
+            assert any("serves P4Runtime" in line for line in child.stdout)
+            assert ready.read_text() == f"{address}\n"
+            with P4RuntimeClient(address, primary=False) as client:
                 # The product's program is there already.
                 assert read_counters(client).passes.passes == 0
-            assert service.end(number) == code
+            os.kill(child.pid, number)
+            assert child.wait(seconds_here(60)) == code
         assert manager.recv(1000) == b"STOPPING=1"
     assert not ready.exists()
-    assert service.errors() == ("Interrupted.\n" if code else "")
+    assert child.log.read_text() == ("Interrupted.\n" if code else "")
 
 
 def test_wrong_input_is_one_sentence(tmp_path, called):

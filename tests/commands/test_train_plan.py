@@ -79,14 +79,10 @@ def test_wide_features_on_slow_links_are_summed_in_the_switch(dense):
 
 
 @pytest.mark.whole
-def test_narrow_features_are_left_to_hosts_that_pack_them(dense):
+@pytest.mark.parametrize("fewer", [{"layers": 2}, {"slots": 64}])
+def test_narrow_features_and_few_slots_are_left_to_hosts(dense, fewer):
     # A second layer of ten classes is all that two layers exchange.
-    assert predicted(job_of(layers=2), dense).chosen is HOST_PARTIAL
-
-
-@pytest.mark.whole
-def test_few_slots_are_left_to_hosts(dense):
-    assert predicted(job_of(slots=64), dense).chosen is HOST_PARTIAL
+    assert predicted(job_of(**fewer), dense).chosen is HOST_PARTIAL
 
 
 def test_no_exchange_is_predicted_to_beat_its_fullest_link(dense):

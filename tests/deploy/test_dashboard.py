@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-import shlex
 
 import pytest
 import yaml
@@ -18,10 +17,6 @@ from tests.controller.fake_server import FakeSwitch
 from tests.controller.plans import install, make_plan
 from tests.deploy.test_units import DEPLOY
 from tests.host.test_metrics import Exchange
-from tests.support.commands import switchgnn
-from tests.support.listeners import free_ports
-
-WORKERS = 2
 
 DASHBOARD = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
 PANELS = DASHBOARD["panels"]
@@ -101,11 +96,6 @@ def test_prometheus_asks_where_metrics_are_by_default():
 
 
 PAGE = (DEPLOY.parent / "docs/monitoring.md").read_text()
-COMMANDS = [
-    line
-    for block in re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    for line in block.splitlines()
-]
 
 
 def test_the_metrics_of_the_table_are_exported(exported):
@@ -113,12 +103,3 @@ def test_the_metrics_of_the_table_are_exported(exported):
     known = {name.removesuffix("_bucket") for name in exported}
     assert len(named) > 15
     assert named <= known
-
-
-@pytest.mark.whole
-def test_the_second_command_runs():
-    words = shlex.split(COMMANDS[1])[1:]
-    index = words.index("--metrics") + 1
-    words[index] = str(free_ports(2 * WORKERS))
-    words[words.index("--epochs") + 1] = "3"
-    assert switchgnn(*words).returncode == 0

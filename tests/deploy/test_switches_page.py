@@ -10,11 +10,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from switchgnn.base.machine import python_program
-from switchgnn.topologies.child import Child
 from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from tests.deploy.test_units import DEPLOY, settings_of
-from tests.support.commands import forkserver, started, switchgnn
+from tests.support.commands import started, switchgnn
 from tests.support.processes import run_program
 from tests.support.waiting import wait_until
 
@@ -32,33 +30,18 @@ READY = ROOT / ".venv-shell/ready"
 LEAVES_OUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-class Running:
+@contextmanager
+def running(folder):
     """The page's switch, in a folder."""
-
-    def __init__(self, folder):
-        [line] = SERVICE
-        program, *words = shlex.split(line)
-        assert program == "switchgnn"
-        here, there = free_udp_addresses(2)
-        ports = iter((f"udp:{here}:{there}", f"udp:{there}:{here}"))
-        self._words = [re.sub(r"eth:enp\ds0", lambda _: next(ports), word) for word in words]
-        self._folder = folder
-
-    def __enter__(self):
-        command = python_program("switchgnn.commands", *self._words)
-        self.child = Child(
-            "The switch",
-            command,
-            self._folder / "log",
-            forkserver=forkserver(),
-            folder=self._folder,
-        )
-        self.child.start()
-        wait_until((self._folder / "switch.ready").exists, "a switch that serves", 60)
-        return self
-
-    def __exit__(self, *_):
-        self.child.stop()
+    [line] = SERVICE
+    program, *words = shlex.split(line)
+    assert program == "switchgnn"
+    here, there = free_udp_addresses(2)
+    ports = iter((f"udp:{here}:{there}", f"udp:{there}:{here}"))
+    words = [re.sub(r"eth:enp\ds0", lambda _: next(ports), word) for word in words]
+    with started(*words, log=folder / "log", folder=folder):
+        wait_until((folder / "switch.ready").exists, "a switch that serves", 60)
+        yield
 
 
 def run(line, folder):
@@ -72,14 +55,14 @@ def run(line, folder):
 def test_a_reader_gets_through(tmp_path):
     [line] = AGAIN
     with ExitStack() as stack:
-        with Running(tmp_path):
+        with running(tmp_path):
             told = [run(each, tmp_path) for each in FIRST]
             assert "entries inserted" in told[1]
             assert "plan " in told[2]
             words = shlex.split(line)[1:]
             watch = stack.enter_context(started(*words, log=tmp_path / "watch", folder=tmp_path))
             assert "nothing to do, the plan is installed." in watch.stdout.readline()
-        with Running(tmp_path):
+        with running(tmp_path):
             assert any("entries inserted" in told for told in watch.stdout)
 
 
@@ -93,16 +76,13 @@ def test_what_is_done_as_root_names_what_is_there():
             assert (DEPLOY / f"{words[-1]}.service").is_file(), line
         elif words[0] == "sudo":
             _, option, user, program, *_ = words
-            [unit] = [path for path in DEPLOY.glob("*.service") if user_of(path) == user]
+            units = DEPLOY.glob("*.service")
+            [unit] = [each for each in units if settings_of(each)["Service"]["User"] == [user]]
             assert (option, program) == ("-u", "/opt/switchgnn/bin/switchgnn")
             assert f"--address unix:/run/{user}/" in line
             assert f"unix:/run/{user}/" in unit.read_text()
         else:
             assert words[0] in {"systemctl", "podman"}, line
-
-
-def user_of(path):
-    return settings_of(path)["Service"]["User"][0]
 
 
 def made(command, *variables):

@@ -33,12 +33,6 @@ def settings_of(path):
     return found
 
 
-def switch_options(words):
-    command = get_command(app)
-    with command.make_context("switch", list(words)) as context:
-        return context.params
-
-
 def started(path):
     [line] = settings_of(path)["Service"]["ExecStart"]
     return shlex.split(line)
@@ -64,7 +58,8 @@ def test_the_embedded_switch_takes_the_options():
     program, command, *words = started(SWITCH)
     assert program.endswith("/bin/switchgnn")
     assert command == "switch"
-    options = switch_options(words)
+    with get_command(app).make_context("switch", words) as context:
+        options = context.params
     ports = dict(map(parse_port, options["port"]))
     assert all(isinstance(port, EthernetSpec) for port in ports.values())
     assert len(ports) == len(options["port"])

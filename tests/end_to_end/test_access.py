@@ -109,17 +109,13 @@ def certificates(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls")
     (folder / "other").mkdir()
     for where in (folder, folder / "other"):
-        make_authority(where)
+        openssl(
+            *(where, "req", "-x509", *NEW_KEY, "-keyout", "ca-key.pem"),
+            *("-out", "ca.pem", "-days", "2", "-subj", "/CN=authority"),
+        )
         for name in ("switch", "controller"):
             make_certificate(where, name)
     return folder
-
-
-def make_authority(folder):
-    openssl(
-        *(folder, "req", "-x509", *NEW_KEY, "-keyout", "ca-key.pem"),
-        *("-out", "ca.pem", "-days", "2", "-subj", "/CN=authority"),
-    )
 
 
 def make_certificate(folder, name, *, names="IP:127.0.0.1,DNS:localhost", days=2):

@@ -14,13 +14,6 @@ from switchgnn.jobs.allreduce import NUMBER_BYTES, ReduceOptions, ring_bytes
 from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, succeeded
 from tests.support.markers import COMBINATION_ON_PYTHON, full, words_of
 
-KEYS = {
-    "exact": bool,
-    "within": bool,
-    "seconds": float,
-    "bytes_per_link": int,
-    "ring_bytes_per_link": int,
-}
 # With 60 bytes of headers for 1,024 of numbers, and queries.
 GOODPUT = 0.93
 FAULTS = "loss=0.02,duplicate=0.05,reorder=0.05,corrupt=0.01,seed=5"
@@ -31,8 +24,6 @@ def reduced(*words):
     report = json.loads(succeeded("allreduce", "--json", "--rounds", 2, *words).stdout)
     assert report["exact"]
     assert report["within"]
-    for key, kind in KEYS.items():
-        assert isinstance(report[key], kind)
     return report
 
 

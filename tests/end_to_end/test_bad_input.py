@@ -38,8 +38,8 @@ def native_code():
 class TestAFullDisk:
     TRAIN = ("train", *LOOPBACK, "--data", "karate", "--workers", 2, "--epochs", 2, "--dropout", 0)
 
-    def on_a_disk(self, limit, scratch, *arguments):
-        """Return exit code, the sentences of the error, and the remaining files."""
+    def refused(self, limit, scratch, *arguments):
+        """Check that one sentence names the folder and the remedy, and no file is left."""
         result = switchgnn(*arguments, scratch=scratch, disk=limit, folder=scratch)
         assert "Traceback" not in result.stderr, result.stderr
         *lines, last = result.stderr.splitlines()
@@ -49,17 +49,12 @@ class TestAFullDisk:
         # Once what filled the disk is gone there is room for logs, which the command names.
         logs = {name for name in left if name.startswith("switchgnn-logs-")}
         assert all(any(name in line for line in lines) for name in logs)
-        return result.returncode, errors, left - logs
-
-    def refused(self, limit, scratch, *arguments):
-        """Check that one sentence names the folder and the remedy."""
-        code, errors, remaining = self.on_a_disk(limit, scratch, *arguments)
-        assert code == 2
+        assert result.returncode == 2
         [error] = errors
         assert re.search(rf"{scratch}| made:", error)
         lacking = r"(No space left on device|only a part of it .*); make room there, or"
         assert re.search(lacking, error)
-        assert not remaining
+        assert not left - logs
         return error
 
     @pytest.mark.parametrize(

@@ -18,11 +18,6 @@ WORKERS, FEATURES, ROUNDS = 3, 33, 2
 PLANNED = ("--strategy", "paper", "--workers", WORKERS, "--slots", 8, "--lanes", 32)
 
 
-def chapters(folder):
-    lines = succeeded("capture", folder, "--summary", "--json").stdout.splitlines()
-    return [json.loads(line) for line in lines]
-
-
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plan") / "plan"
@@ -52,7 +47,9 @@ def test_the_story_is_the_plan(combination, faults, plan, tmp_path):
     report = json.loads(result.stdout)
     assert sorted(path.name for path in folder.iterdir()) == ["w0.pcap", "w1.pcap", "w2.pcap"]
     assert report["pcap"] == [str(folder / f"w{worker}.pcap") for worker in range(WORKERS)]
-    told = {(each["round"], each["block"]): each["parties"] for each in chapters(folder)}
+    lines = succeeded("capture", folder, "--summary", "--json").stdout.splitlines()
+    chapters = map(json.loads, lines)
+    told = {(each["round"], each["block"]): each["parties"] for each in chapters}
     blocks = read_manifest(plan).blocks
     assert blocks > 2
     assert sorted(told) == [

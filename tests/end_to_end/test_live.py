@@ -53,13 +53,13 @@ class Live:
         found = wait_until(lambda: re.search(pattern, said(child), re.M), "the address of the page")
         self.address = found[1]
         self.documents = []
-        self._gone = threading.Event()
+        self.gone = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self):
         url = f"{self.address}metrics.json?page=test"
-        while not self._gone.wait(0.05):
+        while not self.gone.wait(0.05):
             with urllib.request.urlopen(url, timeout=seconds_here(60)) as answer:  # noqa: S310
                 self.documents.append(json.load(answer))
             if self.documents[-1]["outcome"]:
@@ -67,9 +67,6 @@ class Live:
 
     def newest(self):
         return self.documents[-1] if self.documents else None
-
-    def interrupt(self, number=signal.SIGINT):
-        os.kill(self.child.pid, number)
 
     def finish(self, code=0):
         output = self.child.stdout.read()
@@ -79,9 +76,6 @@ class Live:
         last = self.newest()
         return output, last, (last["outcome"], last["words"])
 
-    def close(self):
-        self._gone.set()
-
 
 @contextmanager
 def showing(folder, *words):
@@ -90,7 +84,7 @@ def showing(folder, *words):
         try:
             yield live
         finally:
-            live.close()
+            live.gone.set()
 
 
 def documented(page):
@@ -121,15 +115,10 @@ def test_the_documented_metrics_last_until_ctrl_c(tmp_path):
         assert child.wait(seconds_here(100)) == 130
 
 
-def live(folder, *words):
-    return showing(folder, *words, "--live")
-
-
 @pytest.mark.parametrize(("combination", "topology"), NETWORKS)
 def test_the_last_numbers_are_those_of_the_report(combination, topology, tmp_path):
-    with live(
-        tmp_path, *RUN, "--rounds", ROUNDS, *words_of(combination), *topology, *FAULT
-    ) as running:
+    words = (*RUN, "--rounds", ROUNDS, *words_of(combination), *topology, *FAULT)
+    with showing(tmp_path, *words, "--live") as running:
         output, last, ended = running.finish()
     report = json.loads(output)
     assert ended == ("done", "Every sum equals the reference.")
@@ -160,10 +149,10 @@ def test_the_last_numbers_are_those_of_the_report(combination, topology, tmp_pat
 
 
 @needs_training
-@pytest.mark.parametrize("transports", [("switch", "host", "local")], ids="-".join)
-def test_a_training_and_its_losses(transports, tmp_path):
+def test_a_training_and_its_losses(tmp_path):
+    transports = ("switch", "host", "local")
     words = [word for name in transports for word in ("--transport", name)]
-    with live(tmp_path, *TRAIN, *LOOPBACK, *words) as running:
+    with showing(tmp_path, *TRAIN, *LOOPBACK, *words, "--live") as running:
         output, last, ended = running.finish()
     reports = [json.loads(line) for line in output.splitlines()]
     reports = [each for each in reports if each["event"] == "finished"]
@@ -235,7 +224,7 @@ def test_the_documented_page_of_several_machines(tmp_path):
             wait_until(lambda: heard(page.newest()), "a page that has heard all")
             script.stdin.close()
             assert script.wait(seconds_here(100)) == 0
-            page.interrupt()
+            os.kill(page.child.pid, signal.SIGINT)
             output, last, ended = page.finish(0)
             assert said(page.child).count("\n") == 1
     assert output == ""

@@ -56,27 +56,6 @@ def wrong_elements(plan, matrix, features, result):
     return int((got != matrix @ fixed).sum())
 
 
-def plan_for(made, asked, context):
-    choice = resolve_strategies(asked, made.graph, context)
-    return build_resolved(
-        made.graph, choice, context, program=made.program.digest, seed=3, directions="both"
-    )
-
-
-def exchange(made, turns=TURNS):
-    generator = np.random.default_rng(7)
-    features = [
-        generator.standard_normal((VERTICES, WIDTH)).astype(np.float32) * 3.0**turn
-        for turn in range(len(turns))
-    ]
-    made.install()
-    with ExitStack() as stack:
-        team = Team(made, stack, pace=PATIENT)
-        results = team.exchange(features, turns)
-        assert not team.errors, team.errors
-    return features, results
-
-
 # BMv2 has other tables only: the presets show that it takes them.
 @pytest.mark.parametrize(
     ("made", "asked", "context"),
@@ -84,8 +63,20 @@ def exchange(made, turns=TURNS):
     indirect=["made"],
 )
 def test_sums(made, adjacency, asked, context):
-    made.plan = plan_for(made, asked, context)
-    features, results = exchange(made)
+    choice = resolve_strategies(asked, made.graph, context)
+    made.plan = build_resolved(
+        made.graph, choice, context, program=made.program.digest, seed=3, directions="both"
+    )
+    generator = np.random.default_rng(7)
+    features = [
+        generator.standard_normal((VERTICES, WIDTH)).astype(np.float32) * 3.0**turn
+        for turn in range(len(TURNS))
+    ]
+    made.install()
+    with ExitStack() as stack:
+        team = Team(made, stack, pace=PATIENT)
+        results = team.exchange(features, TURNS)
+        assert not team.errors, team.errors
     for turn, each, result in zip(TURNS, features, results, strict=True):
         matrix = adjacency.T if turn is FORWARD else adjacency
         assert wrong_elements(made.plan, matrix, each, result) == 0

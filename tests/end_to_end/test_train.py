@@ -108,21 +108,14 @@ def test_on_a_gpu_losses_are_those_of_one_process(device, model, tmp_path):
 
 
 def test_a_comparison_as_a_user_sees_it(tmp_path):
-    """Tables fit 80 columns; losses are compared with one process; plots and events exist."""
+    """Tables and sentences of them are in tests/commands/test_train.py."""
     plots, events = tmp_path / "plots", tmp_path / "events"
     printed = succeeded(
         *("train", "--data", "karate", "--workers", "3", "--epochs", "4", "--dropout", "0"),
         *(*over("switch", "local"), *LOOPBACK, "--plots", plots, "--tensorboard", events),
     ).stdout
-    assert "Carried: switch " in printed
-    difference = float(
-        printed.split("The losses agree with those of one process, to ")[1].split()[0].rstrip(".")
-    )
-    assert difference < TOLERANCE
-    assert "--no-precompute" in printed
-    sentences = ("Ran", "Plan of", "Drawn", "Sums", "Carried")
-    table = [line for line in printed.splitlines() if not line.startswith(sentences)]
-    assert all(len(line) <= 80 for line in table)
+    for sentence in ("Carried: switch ", "The losses agree with", "--no-precompute"):
+        assert sentence in printed
     assert len(list(plots.iterdir())) == 6
     assert sorted(path.name for path in events.iterdir()) == ["local", "switch"]
 
@@ -183,11 +176,6 @@ def attention(features, classes):
 
 def broken(features, classes):
     return 1 / 0
-
-class Mixing(Net):
-    def forward(self, x, edges):
-        h = self.first(x, edges)
-        return self.second(h - h.mean(0), edges)
 """
 
 
@@ -244,7 +232,6 @@ def test_auto_takes_host_where_layers_need_rows(tmp_path):
     ("name", "words", "traced"),
     [
         ("attention", "as in attention", False),
-        ("Mixing", "Mixing mixes vertices: in training Layer second (GCNConv) gets", False),
         ("broken", "failed, in line 19 (broken): ZeroDivisionError", True),
     ],
 )

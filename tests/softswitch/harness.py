@@ -73,9 +73,12 @@ class Rig:
     def run(self, port, frame):
         self.sent.clear()
         self.forwarder.receive(port, frame)
+        self.finish()
+        return list(self.sent)
+
+    def finish(self):
         while self.forwarder.busy:
             self.forwarder.run_again(100)
-        return list(self.sent)
 
     def step(self, port, frame, limit):
         """Run with limited recirculations."""
@@ -98,7 +101,7 @@ class NativeRig:
         if clock is not None:
             self.engine.switch.call("switch_tick", clock)
         self.engine.attach(dict.fromkeys(attached, Attachment(PortKind.CAPTURED)))
-        self.forwarder = NativeForwarder(self.engine)
+        self.forwarder = self.engine
         self.captured = Captured(self.engine)
 
     @property
@@ -112,27 +115,19 @@ class NativeRig:
 
     def run(self, port, frame):
         self.engine.receive(port, frame)
-        while self.engine.run_again(100):
-            pass
+        self.finish()
         self._sent = self.captured()
         return list(self._sent)
+
+    def finish(self):
+        while self.engine.run_again(100):
+            pass
 
     def step(self, port, frame, limit):
         """Run with limited recirculations."""
         self.engine.receive(port, frame)
         self.engine.run_again(limit)
         return self.captured()
-
-
-class NativeForwarder:
-    def __init__(self, engine):
-        self.receive = engine.receive
-        self.run_again = engine.run_again
-        self._engine = engine
-
-    @property
-    def busy(self):
-        return self._engine.run_again(0)
 
 
 RIGS = {"python": Rig, "native": NativeRig}
@@ -218,8 +213,15 @@ class Controller:
             self.write(*updates)
         except grpc.RpcError as error:
             assert error.code() == grpc.StatusCode.UNKNOWN
-            return codes_of(error)
-        raise AssertionError("the write did not fail")
+            details = dict(error.trailing_metadata())["grpc-status-details-bin"]
+        else:
+            raise AssertionError("the write did not fail")
+        codes = []
+        for detail in rpc_status.Status.FromString(details).details:
+            message = p4r.Error()
+            assert detail.Unpack(message)
+            codes.append(message.canonical_code)
+        return codes
 
     def read(self, **entity):
         request = p4r.ReadRequest(device_id=self.device_id, entities=[p4r.Entity(**entity)])
@@ -241,18 +243,6 @@ class Controller:
             for number, value in enumerate(parameters, 1):
                 entry.action.action.params.add(param_id=number, value=value)
         return entry
-
-
-def codes_of(error):
-    """Per-update codes in the details of a failed Write."""
-    details = dict(error.trailing_metadata())["grpc-status-details-bin"]
-    status = rpc_status.Status.FromString(details)
-    codes = []
-    for detail in status.details:
-        message = p4r.Error()
-        assert detail.Unpack(message)
-        codes.append(message.canonical_code)
-    return codes
 
 
 def exact(value, size=2):

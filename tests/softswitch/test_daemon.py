@@ -36,10 +36,6 @@ def test_a_file_that_cannot_be_written(tmp_path):
             forget_ready(wrong)
 
 
-COMMAND = [sys.executable, "-m", "switchgnn.softswitch"]
-GRPC = "127.0.0.1:0"
-
-
 @pytest.fixture
 def signals():
     """Restore the handlers of a switch in this process."""
@@ -49,13 +45,9 @@ def signals():
         signal.signal(number, handler)
 
 
-def start(*arguments, grpc=GRPC):
-    return subprocess.Popen(
-        [*COMMAND, "--grpc", grpc, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start():
+    command = [sys.executable, "-m", "switchgnn.softswitch", "--grpc", "127.0.0.1:0"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)

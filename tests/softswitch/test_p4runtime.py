@@ -161,8 +161,8 @@ def test_registers(switch, tables):
 def test_direct_counters(switch, tables):
     entry = tables.table_entry("exact_table", [exact(1), exact(2)], "counted", [b"\x05"])
     tables.write(insert(entry))
-    for _ in range(4):
-        switch.inject(1, bytes([0, 0, 1, 0, 0x20, 0, 0]))
+    for key in (1, 1, 1, 1, 9):
+        switch.inject(1, bytes([0, 0, key, 0, 0x20, 0, 0]))
 
     def read():
         wanted = p4r.DirectCounterEntry()

@@ -16,7 +16,6 @@ from bench.testbeds.forkserver import NewForkserver
 from switchgnn.commands.application import COMMANDS
 from switchgnn.jobs.workers import ENVIRONMENT
 from switchgnn.topologies.child import Child
-from switchgnn.topologies.forkserver import Forkserver
 from tests.support.gpu import cuda_missing
 from tests.support.leftovers import lasting
 from tests.support.speed import seconds_here
@@ -67,12 +66,6 @@ def started(*arguments, log, scratch=None, folder=None, disk=None, screen=False,
         forkserver=forkserver(),
         folder=folder,
     )
-
-
-def forks_elsewhere(monkeypatch):
-    """Let a command of this process fork from another one: threads of gRPC would end its forks."""
-    elsewhere = NewForkserver(_PRELOAD, {})
-    monkeypatch.setattr(Forkserver, "begin", lambda _, orders: elsewhere.begin(orders))
 
 
 @contextmanager

@@ -120,18 +120,12 @@ def _pairs(indices):
 
 
 def _joined(values, marks):
-    parts = [value if _is_param(value) else pytest.param(value) for value in values]
+    kind = type(pytest.param())
+    parts = [value if isinstance(value, kind) else pytest.param(value) for value in values]
     names = [part.id or _name(part.values[0]) for part in parts]
     flat = [value for part in parts for value in part.values]
-    return pytest.param(*flat, id="-".join(names), marks=[*marks, *_marks_of(parts)])
-
-
-def _marks_of(parts):
-    return [mark for part in parts for mark in part.marks]
-
-
-def _is_param(value):
-    return isinstance(value, type(pytest.param()))
+    own = [mark for part in parts for mark in part.marks]
+    return pytest.param(*flat, id="-".join(names), marks=[*marks, *own])
 
 
 def _name(value):

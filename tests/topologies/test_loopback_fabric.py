@@ -1,6 +1,7 @@
 """The loopback fabric: its description, its sockets, and where its switches serve P4Runtime."""
 
 import socket
+import socketserver
 import threading
 from contextlib import contextmanager
 
@@ -129,29 +130,20 @@ def test_nobody_else_is_heard(hurried, opened):
 MUCH = bytes(range(256)) * 40_000  # more than the buffers of sockets hold
 
 
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while data := self.request.recv(1 << 16):
+            self.request.sendall(data)
+
+
 @contextmanager
 def echoing(path):
     """A socket that sends back what comes, until that ends."""
-
-    def serve():
-        while True:
-            try:
-                peer, _ = server.accept()
-            except OSError:
-                return
-            threading.Thread(target=answer, args=(peer,), daemon=True).start()
-
-    def answer(peer):
-        with peer:
-            while data := peer.recv(1 << 16):
-                peer.sendall(data)
-
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-        server.listen()
-        threading.Thread(target=serve, daemon=True).start()
+    with socketserver.ThreadingUnixStreamServer(str(path), Echo) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield
-        server.shutdown(socket.SHUT_RDWR)
+        server.shutdown()
 
 
 def test_a_socket_is_in_the_folder(tmp_path):

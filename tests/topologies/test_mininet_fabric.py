@@ -69,10 +69,6 @@ def fabric_of(tmp_path, **options):
     return FABRICS[FabricKind.MININET](star, tmp_path)
 
 
-def shells_of(fabric):
-    return [host.pid for host in fabric._net.hosts]
-
-
 @pytest.mark.whole
 @needs_mininet
 @pytest.mark.parametrize(("backend", "by_kernel"), [(Backend.PYTHON, 4), (Backend.NATIVE, 2)])
@@ -118,7 +114,7 @@ def test_a_network_ends_though_a_command_was_interrupted(begin, tmp_path):
     with fabric_of(tmp_path) as fabric:
         begin(fabric._hosts[0])
         # Each holds a network namespace, and the interfaces in it.
-        shells = shells_of(fabric)
+        shells = [host.pid for host in fabric._net.hosts]
     assert len(shells) == 3
     wait_until(lambda: not any(map(is_alive, shells)))
 

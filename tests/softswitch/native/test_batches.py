@@ -22,7 +22,7 @@ from switchgnn.softswitch.native.state import format_numbers
 from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
 from switchgnn.softswitch.p4runtime.pipeline_config import PipelineConfigs
 from tests.softswitch.harness import PROGRAMS
-from tests.softswitch.native.test_differential import ALL, P4, plant
+from tests.softswitch.native.test_differential import ALL, P4, changed, plant
 from tests.support.markers import needs_compiler
 
 KEYS = 6  # so few that entries meet again
@@ -133,29 +133,6 @@ class Requests:
         if self.chance(wrong) and entry.match:
             entry.match.append(entry.match[0])
 
-    def broken(self, data):
-        """The bytes with random changes, insertions and cuts."""
-        data = bytearray(data)
-        for _ in range(self._rng.choice([1, 1, 2, 5])):
-            if not data:
-                break
-            at = self._rng.randrange(len(data))
-            end = min(len(data), at + self._rng.choice([1, 2, 4, 30]))
-            how = self._rng.randrange(6)
-            if how == 0:
-                data[at] ^= 1 << self._rng.randrange(8)
-            elif how == 1:
-                data[at] = self._rng.choice([0, 1, 0x7F, 0x80, 0xFF, self._rng.randrange(256)])
-            elif how == 2:
-                del data[at:end]
-            elif how == 3:
-                data[at:at] = data[at:end]
-            elif how == 4:
-                data[at:at] = self._rng.randbytes(end - at)
-            elif self.chance(0.2):
-                del data[at:]
-        return bytes(data)
-
 
 pytestmark = needs_compiler
 INFOS = {
@@ -221,7 +198,7 @@ def requests_of(name, rng, count):
     made = Requests(p4info_of(name), rng)
     for number in range(count):
         data = made.request(0.1 * number / count).SerializeToString()
-        yield made.broken(data) if rng.random() < 0.5 else data
+        yield changed(data, rng) if rng.random() < 0.5 else data
 
 
 @pytest.mark.parametrize(

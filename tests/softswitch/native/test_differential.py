@@ -144,27 +144,29 @@ def state_of(rig):
     }
 
 
-def changed(frame, rng):
-    """A frame with a few random changes."""
-    data = bytearray(frame)
-    for _ in range(rng.randrange(1, 4)):
+def changed(data, rng):
+    """The bytes with a few random changes, insertions and cuts."""
+    data = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 3, 5])):
         if not data:
-            return bytes(data)
-        place = rng.randrange(len(data))
-        kind = rng.randrange(6)
+            break
+        at = rng.randrange(len(data))
+        size = rng.choice([1, 2, 4, 30])
+        kind = rng.randrange(7)
         if kind == 0:
-            data[place] ^= 1 << rng.randrange(8)
+            data[at] ^= 1 << rng.randrange(8)
         elif kind == 1:
-            data[place] = rng.randrange(16)
+            data[at] = rng.choice([0x7F, 0x80, 0xFF, rng.randrange(16), rng.randrange(256)])
         elif kind == 2:
-            data[place] = rng.randrange(256)
+            data[at : at + size] = number(rng, 8 * size).to_bytes(size, "big")
         elif kind == 3:
-            size = rng.choice([1, 2, 4])
-            data[place : place + size] = number(rng, 8 * size).to_bytes(size, "big")
+            data[at:at] = data[at : at + size]
         elif kind == 4:
-            data += rng.randbytes(rng.choice([1, 2, 8]))
-        else:
-            del data[rng.randrange(len(data)) :]
+            data[at:at] = rng.randbytes(size)
+        elif kind == 5:
+            del data[at : at + size]
+        elif rng.random() < 0.5:
+            del data[at:]
     return bytes(data)
 
 
