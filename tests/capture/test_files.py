@@ -93,7 +93,6 @@ def test_a_file_that_was_cut_off_is_read_up_to_there(data):
     whole, _ = read(content)
     assert found == whole[: len(found)]
     if damage is None:
-        # Only where a record ends.
         assert content[:kept] in records_of(content)
     else:
         assert "damaged at byte" in damage

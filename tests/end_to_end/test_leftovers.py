@@ -152,7 +152,6 @@ def test_logs_where_they_are_wanted(command, kept, tmp_path):
     for words in ("starting the switch", "Worker 1: process ", "verified in", "Session 1."):
         assert words in told
         assert words in done.stderr
-    # The switch's own log.
     assert "serves P4Runtime on" in (logs / kept / "switch.log").read_text()
     assert "The embedded switch said: " in done.stderr
     assert {path.name for path in scratch.iterdir()} <= CACHES

@@ -70,7 +70,6 @@ def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, f
     "mininet_combination", [MININET_COMBINATIONS[0], for_test_all(MININET_COMBINATIONS[1])]
 )
 def test_marks_slow_the_workers_down(mininet_combination):
-    """With a threshold of 0 every frame is marked."""
     # So slow that hosts on a busy machine are still faster.
     shaped = ("--graph", "digits", "--bandwidth", "1", "--rounds", "1")
     report = run_json(mininet_combination, *shaped, "--ecn-threshold", "0")

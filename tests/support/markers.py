@@ -47,7 +47,6 @@ TARGETS = [
     pytest.param(Target.EMBEDDED, id="embedded"),
     pytest.param(Target.BMV2, id="bmv2", marks=[needs_bmv2, needs_root]),
 ]
-# The same, where BMv2 runs in Mininet.
 MININET_TARGETS = [
     pytest.param(Target.EMBEDDED, id="embedded"),
     pytest.param(Target.BMV2, id="bmv2", marks=[needs_bmv2, needs_mininet]),
