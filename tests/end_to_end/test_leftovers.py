@@ -27,10 +27,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
 
 
 def interfaces_of(pid, where="self"):
-    """Those with the process's number in their names, in the network of a process.
-
-    The machine may have other runs.
-    """
+    """Those with the process's number in their names: the machine may have other runs."""
     tag = f"{pid % 0x10000:x}"
     try:
         lines = Path(f"/proc/{where}/net/dev").read_text().splitlines()

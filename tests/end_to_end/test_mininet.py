@@ -49,10 +49,7 @@ def test_sums_are_exact_beside_tcp(mininet_combination, control):
     ),
 )
 def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, faults):
-    """Flows go from each worker to the next, so half of them over a spine.
-
-    With faults the threshold is one that no queue reaches, and nothing is marked.
-    """
+    """With faults the threshold is one that no queue reaches, and nothing is marked."""
     topology = (*LEAF_SPINE, "--spines", "2", "--faults", faults)
     shaped = (*SHAPED[:-1], "5", "--background", "1", "--window", "64")
     threshold = ("--ecn-threshold", "100000") if faults else ()
