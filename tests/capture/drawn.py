@@ -25,7 +25,6 @@ WORD = 3
 
 
 def bodies(header):
-    """A body that fits a header."""
     kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
         size = 32 * math.ceil(((header.fragment & 31) + 1) * header.bits / 32)

@@ -30,7 +30,6 @@ def install(monkeypatch):
 
 @pytest.fixture
 def nothing_here(monkeypatch):
-    """A machine without any optional package."""
 
     def version(name):
         raise importlib.metadata.PackageNotFoundError(name)
@@ -155,7 +154,6 @@ HERE = {
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
-    """A machine with three interfaces."""
 
     def named(name):
         if name not in HERE:

@@ -1,7 +1,4 @@
-"""Errors that follow from the arguments alone come without PyTorch, whose import takes seconds.
-
-One process without PyTorch, or anything of it, runs all the commands.
-"""
+"""Errors that follow from the arguments alone come without PyTorch, whose import takes seconds."""
 
 import json
 import sys

@@ -39,10 +39,7 @@ def test_the_choice_follows_what_was_measured(switch, hosts):
 
 
 def test_each_block_frame_and_byte_counts():
-    """Two exchanges of 64 and two of 10 numbers, of the plan's packets and the hosts' rows.
-
-    The features, 64 numbers, are exchanged once in 100 epochs.
-    """
+    """Two exchanges of 64 and two of 10 numbers; the features, 64, once in 100 epochs."""
     job, data = job_of(bandwidth=None, slots=256), load_dataset("digits")
     costs = MeasuredCosts(Cost(1e-3, 1e-5), Cost(2e-3, 1e-8))
     found = predict_transport(job, data, lambda _: None, costs).seconds

@@ -128,7 +128,6 @@ EXAMPLE = "Example: "
 
 
 def all_commands():
-    """Every command with its words; each is imported."""
     found = {(): typer.main.get_command(app)}
     for each in COMMANDS:
         command = typer.main.get_command(each.load())
@@ -153,25 +152,10 @@ def help_of(words, flag="--help", width=WIDTH):
     return shown.output
 
 
-def example_of(command):
-    """The words after the name of the program."""
-    assert command.epilog, "it has no example"
-    assert command.epilog.startswith(EXAMPLE)
-    program, *words = shlex.split(command.epilog.removeprefix(EXAMPLE))
-    assert program == "switchgnn"
-    return words
-
-
-def problems(text):
-    """What does not fit: lines that are too long, and words that are cut."""
-    long = [line for line in text.splitlines() if len(line) > WIDTH]
-    return long + [line for line in text.splitlines() if "…" in line]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_cut_at_80_columns(name):
     text = help_of(name.split())
-    assert problems(text) == []
+    assert [line for line in text.splitlines() if len(line) > WIDTH or "…" in line] == []
     for parameter in FOUND[tuple(name.split())].params:
         if not getattr(parameter, "hidden", False) and parameter.param_type_name == "option":
             for option in (*parameter.opts, *parameter.secondary_opts):
@@ -180,7 +164,10 @@ def test_nothing_is_cut_at_80_columns(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_an_example_that_it_takes(name):
-    words = example_of(FOUND[tuple(name.split())])
+    epilog = FOUND[tuple(name.split())].epilog
+    assert epilog and epilog.startswith(EXAMPLE)
+    program, *words = shlex.split(epilog.removeprefix(EXAMPLE))
+    assert program == "switchgnn"
     line = f" {EXAMPLE}{shlex.join(['switchgnn', *words])} ".ljust(WIDTH)
     assert line.rstrip() in [each.rstrip() for each in help_of(name.split()).splitlines()]
     parts = name.split()
@@ -238,7 +225,6 @@ def completed(*words):
 
 
 def test_training_has_one_set_of_defaults():
-    """A command line and Python have the same ones."""
     asked = TrainingOptions()
     shape = asked.shape()
     assert asked.options(shape, 0) == TrainOptions(input_dropout=shape.dropout)

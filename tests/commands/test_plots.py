@@ -22,7 +22,6 @@ SYSTEMS = {**BY_NAME, "bns-gcn": HOST, **dict.fromkeys(("paper", "best", "auto")
 
 
 def drawn(draw, *arguments):
-    """The colours of the lines, by their names in the legend."""
     axes = Figure().subplots()
     draw(axes, *arguments)
     return {line.get_label(): to_rgb(line.get_color()) for line in axes.get_lines()}

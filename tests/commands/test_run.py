@@ -43,7 +43,6 @@ def no_compiler(monkeypatch, tmp_path):
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("command", "backend"),
-    # Each command with one of them.
     some_of(lambda command, backend: command % 2 == backend, list(SMALL), BACKENDS),
 )
 def test_reports_say_what_ran(command, backend):

@@ -89,7 +89,6 @@ def number(text):
 
 
 def assert_same(said, packet):
-    """Compare every field of the header and the body."""
     told = {name: number(*said[name]) for name in HEADER}
     told["bits"] = BITS[told["bits"]]
     header, checksum = packet.parsed

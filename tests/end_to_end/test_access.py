@@ -50,7 +50,8 @@ def test_nobody_else_reaches_a_run(combination, tmp_path):
         tree = tree_of(process.pid)
         assert listening([os.getpid(), *tree]) == listening([os.getpid()])
         if target == "bmv2":
-            (switch,) = filter(is_bmv2, tree)
+            programs = {Path(f"/proc/{pid}/exe").resolve().name: pid for pid in tree}
+            switch = programs[BMV2_PROGRAM]
             reached = listening([switch])
             assert reached or "--thrift-port" not in Path(f"/proc/{switch}/cmdline").read_text()
             for _, port in reached:
@@ -79,10 +80,6 @@ def test_a_port_that_is_asked_for(combination, tmp_path):
         succeeded("controller", "show", "--address", f"127.0.0.1:{port}")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
-
-
-def is_bmv2(pid):
-    return Path(f"/proc/{pid}/exe").resolve().name == BMV2_PROGRAM
 
 
 def own_addresses():

@@ -20,7 +20,6 @@ FAULTS = "loss=0.02,duplicate=0.05,reorder=0.05,corrupt=0.01,seed=5"
 
 
 def reduced(*words):
-    """The report of a command that is right."""
     report = json.loads(succeeded("allreduce", "--json", "--rounds", 2, *words).stdout)
     assert report["exact"]
     assert report["within"]

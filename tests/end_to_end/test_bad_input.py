@@ -1,8 +1,4 @@
-"""On a full disk commands end with one sentence and exit code 2, and leave nothing behind.
-
-Exit code 1 says that a sum is wrong, so no command may end with a traceback. Bad input is in
-tests/commands/test_program.py.
-"""
+"""On a full disk commands end with one sentence and exit code 2, and leave nothing behind."""
 
 import getpass
 import re

@@ -24,7 +24,6 @@ CARRIED = re.compile(
 
 
 def losses_of(*words, backend):
-    """The losses that the unchanged script prints with a backend."""
     result = switchgnn("launch", *words, EXAMPLE, environment={"BACKEND": backend})
     assert result.returncode == 0, result.stderr[-2000:] + result.stdout[-2000:]
     carried = result.stderr.splitlines()[-1]

@@ -27,10 +27,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP]
 
 
 def interfaces_of(pid, where="self"):
-    """Those with the process's number in their names, in the network of a process.
-
-    The machine may have other runs.
-    """
+    """Those with the process's number in their names: the machine may have other runs."""
     tag = f"{pid % 0x10000:x}"
     try:
         lines = Path(f"/proc/{where}/net/dev").read_text().splitlines()
@@ -152,7 +149,6 @@ def test_logs_where_they_are_wanted(command, kept, tmp_path):
     for words in ("starting the switch", "Worker 1: process ", "verified in", "Session 1."):
         assert words in told
         assert words in done.stderr
-    # The switch's own log.
     assert "serves P4Runtime on" in (logs / kept / "switch.log").read_text()
     assert "The embedded switch said: " in done.stderr
     assert {path.name for path in scratch.iterdir()} <= CACHES

@@ -33,7 +33,6 @@ EPOCHS = 120
 TRAIN = ("train", "--data", "karate", "--workers", 2, "--epochs", EPOCHS, "--dropout", 0, "--json")
 ROUNDS = 15
 FAULT = ("--faults", "w1.loss=0.1,seed=3")
-# Switch and fabric, and the topology.
 NETWORKS = some_of(
     lambda switch, topology: topology == 1,
     [
@@ -87,16 +86,11 @@ def showing(folder, *words):
             live.gone.set()
 
 
-def documented(page):
-    """The command of a document that a reader has time to look at."""
-    text = (Path(__file__).parents[2] / "docs" / page).read_text()
-    (line,) = re.findall(r"^switchgnn ((?:run|train) .*)$", text, re.M)
-    return shlex.split(line)
-
-
 @needs_training
 def test_the_documented_metrics_last_until_ctrl_c(tmp_path):
-    *words, option, port = documented("monitoring.md")
+    text = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text()
+    (line,) = re.findall(r"^switchgnn ((?:run|train) .*)$", text, re.M)
+    *words, option, port = shlex.split(line)
     assert (option, port) == ("--metrics", "9600")
     first = free_ports(4)
     with started(*words, option, first, log=tmp_path / "stderr", scratch=tmp_path) as child:

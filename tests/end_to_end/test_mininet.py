@@ -49,10 +49,7 @@ def test_sums_are_exact_beside_tcp(mininet_combination, control):
     ),
 )
 def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, faults):
-    """Flows go from each worker to the next, so half of them over a spine.
-
-    With faults the threshold is one that no queue reaches, and nothing is marked.
-    """
+    """With faults the threshold is one that no queue reaches, and nothing is marked."""
     topology = (*LEAF_SPINE, "--spines", "2", "--faults", faults)
     shaped = (*SHAPED[:-1], "5", "--background", "1", "--window", "64")
     threshold = ("--ecn-threshold", "100000") if faults else ()
@@ -70,7 +67,6 @@ def test_sums_are_exact_beside_tcp_over_leaves_and_spines(mininet_combination, f
     "mininet_combination", [MININET_COMBINATIONS[0], for_test_all(MININET_COMBINATIONS[1])]
 )
 def test_marks_slow_the_workers_down(mininet_combination):
-    """With a threshold of 0 every frame is marked."""
     # So slow that hosts on a busy machine are still faster.
     shaped = ("--graph", "digits", "--bandwidth", "1", "--rounds", "1")
     report = run_json(mininet_combination, *shaped, "--ecn-threshold", "0")

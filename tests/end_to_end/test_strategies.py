@@ -43,10 +43,7 @@ CASES = [
 
 
 def wrong_elements(plan, matrix, features, result):
-    """How many sums differ from `matrix` @ features, in the fixed point of the exchange.
-
-    `result` has the remote sums of each worker; its own edges are added here.
-    """
+    """How many sums differ from `matrix` @ features; a worker's own edges are added here."""
     scale = result[0].fixed_point.scale
     fixed = np.rint(features.astype(np.float64) * scale).astype(np.int64)
     got = np.zeros(features.shape, dtype=np.int64)

@@ -69,14 +69,9 @@ SWITCHES = "HOST:PORT or unix:PATH"
 
 
 def star(**changes):
-    """The text of a star with a changed first worker."""
     network = described_star(2)
     first = replace(network.workers[0], **changes)
     return network_text(replace(network, workers=(first, network.workers[1])))
-
-
-def star_at(grpc):
-    return network_text(described_star(2)).replace("192.0.2.1:9559", grpc)
 
 
 def leaf_spine(cables):
@@ -113,7 +108,10 @@ def leaf_spine(cables):
         (star(gloo="a/b"), "worker 0 has the gloo 'a/b', which is not the name of an interface"),
         (star() + 'gloo = ""', "worker 1 has the gloo '', not the name of an interface"),
         *(
-            (star_at(grpc), f"switch s0 has the grpc {grpc!r}, which is not {SWITCHES}")
+            (
+                network_text(described_star(grpc=grpc)),
+                f"switch s0 has the grpc {grpc!r}, which is not {SWITCHES}",
+            )
             for grpc in ("", "unix:", "192.0.2.1", "192.0.2.1:0", ":9559")
         ),
         *(

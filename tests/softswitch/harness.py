@@ -81,7 +81,6 @@ class Rig:
             self.forwarder.run_again(100)
 
     def step(self, port, frame, limit):
-        """Run with limited recirculations."""
         self.sent.clear()
         self.forwarder.receive(port, frame)
         self.forwarder.run_again(limit)
@@ -89,8 +88,6 @@ class Rig:
 
 
 class NativeRig:
-    """A program in native code."""
-
     def __init__(self, config, queues=None, attached=range(510), clock=None):
         given = GivenProgram(config)
         self.program = given.lowered
@@ -124,7 +121,6 @@ class NativeRig:
             pass
 
     def step(self, port, frame, limit):
-        """Run with limited recirculations."""
         self.engine.receive(port, frame)
         self.engine.run_again(limit)
         return self.captured()

@@ -168,18 +168,12 @@ def fill(message, chosen, ids, depth=0):
                 fill(inner, chosen, ids, depth + 1)
 
 
-def ids_of(client):
-    request = p4r.GetForwardingPipelineConfigRequest()
-    info = client.stub.GetForwardingPipelineConfig(
-        request, timeout=seconds_here(DEADLINE)
-    ).config.p4info
-    kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers)
-    return tuple(each.preamble.id for kind in kinds for each in kind)
-
-
 @pytest.mark.whole
 def test_every_request_is_answered(tables):
-    chosen, ids, refused = random.Random(1), ids_of(tables), 0
+    info = tables.p4info
+    kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers)
+    ids = tuple(each.preamble.id for kind in kinds for each in kind)
+    chosen, refused = random.Random(1), 0
     for _ in range(TRIES):
         entities = [p4r.Entity() for _ in range(chosen.randint(1, 4))]
         for each in entities:

@@ -72,13 +72,11 @@ REPEATS, MOST_GROWTH = 2000, 6 << 10  # KiB; deserializers of gRPC took 38 MiB f
 
 
 def resident(process):
-    """Return how many KiB of a process are in memory."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
 
 
 def refusal(channel, method):
-    """Return the error of a request that is no message."""
     kind = METHODS[method]
     call = getattr(channel, kind)(f"/p4.v1.P4Runtime/{method}")
     with pytest.raises(grpc.RpcError) as caught:

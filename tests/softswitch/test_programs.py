@@ -406,7 +406,6 @@ def test_match_kind_against_brute_force(number):
             for index, (match, priority) in enumerate(zip(match_list, priorities, strict=True))
         ]
         _check_keys(rig, entries, keys)
-        # Removed entries are not found.
         gone = data.draw(st.sets(st.sampled_from(range(len(entries) or 1))))
         for index in gone & set(range(len(entries))):
             rig.state.tables[f"Enter.{table}"].remove(entries[index].key)

@@ -14,19 +14,15 @@ from switchgnn.softswitch.base.ports import Port
 from switchgnn.softswitch.base.state import Replica
 from switchgnn.softswitch.native.build import NoCompilerError
 from tests.softswitch.harness import NativeRig, config_bytes, free_address, udp_socket
+from tests.softswitch.test_programs import MULTICAST, TRUNCATE, UNICAST, order
 from tests.support.markers import needs_compiler
 from tests.support.waiting import wait_until
 
-UNICAST, MULTICAST = 2, 3
 SLOW = 3
 
 
-def order(first=UNICAST, port=SLOW, egress=0, payload=b""):
-    return bytes([first, 0, egress, 0]) + port.to_bytes(2, "big") + payload
-
-
 def sized(first=0, port=2, egress=0, payload=b"x" * 72):
-    return order(first, port, egress, payload)
+    return order(first, 0, egress, port, payload)
 
 
 def queue_depth(frame):
@@ -79,7 +75,7 @@ def test_what_a_port_refuses_waits_in_its_queue(monkeypatch, depth, may_refuse):
     with blocked_switch(monkeypatch, queues, may_refuse=may_refuse) as made:
         switch, sends, far = made
         for number in range(FRAMES):
-            sends.send(order(payload=bytes([number])))
+            sends.send(order(UNICAST, argument=SLOW, payload=bytes([number])))
         wait_until(lambda: switch.call(lambda: switch.counts.received[FROM]) == FRAMES, "frames")
         waiting, drops = switch.call(
             lambda: (switch.queued(SLOW), switch.counts.tail_drops.get(SLOW, 0))
@@ -107,14 +103,14 @@ def test_what_a_port_refuses_waits_in_its_queue(monkeypatch, depth, may_refuse):
 def test_a_new_program_starts_with_free_ports(monkeypatch):
     with blocked_switch(monkeypatch, QueueSettings(), may_refuse=True) as (switch, sends, far):
         for _ in range(FRAMES):
-            sends.send(order())
+            sends.send(order(UNICAST, argument=SLOW))
         wait_until(lambda: switch.call(lambda: switch.queued(SLOW)), "a full port")
         wait_until(lambda: switch.call(lambda: switch.counts.received[FROM]) == FRAMES, "frames")
         switch.load(config_bytes("fates"))
         assert switch.queued(SLOW) == 0
         while readable(far):
             pass
-        sends.send(order(payload=b"new"))
+        sends.send(order(UNICAST, argument=SLOW, payload=b"new"))
         frame = wait_until(lambda: readable(far), "the frame")
         assert frame.endswith(b"new")
         assert readable(far) is None
@@ -127,7 +123,6 @@ def readable(sock):
         return None
 
 
-TRUNCATE = 9
 REPORT_BYTES = 22
 FIRST_CLASS = 16  # an order for class c is this plus c
 

@@ -40,12 +40,9 @@ def table(document):
     return next(t for t in document["pipelines"][0]["tables"] if t["name"] == "Enter.hit_table")
 
 
-def used_action(document):
-    return next(a for a in document["actions"] if a["name"] == "Enter.answer")
-
-
 def add_primitive(document, op, *parameters):
-    used_action(document)["primitives"].append({"op": op, "parameters": list(parameters)})
+    used = next(a for a in document["actions"] if a["name"] == "Enter.answer")
+    used["primitives"].append({"op": op, "parameters": list(parameters)})
 
 
 def expression(op, **operands):
@@ -160,7 +157,6 @@ ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
 
 
 def changed(document, path, value):
-    """The program with one value replaced."""
     changed = place = copy.deepcopy(document)
     for step in path[:-1]:
         place = place[step]

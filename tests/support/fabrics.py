@@ -148,11 +148,7 @@ class Bed:
 
 @contextmanager
 def bed(target, workers, folder, **options):
-    """Start the switch of a bed, without a plan.
-
-    Options: `graph`, `slots`, `strawman`, `left` (which destinations are left to hosts), `backend`
-    and `bandwidth` of the embedded switch, `mtu`, and others of the plan.
-    """
+    """Start the switch of a bed, without a plan; other options are those of the plan."""
     made = Bed(target, workers, folder, **options)
     with ExitStack() as stack:
         made.add_cables(stack)

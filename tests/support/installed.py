@@ -47,7 +47,11 @@ def environment_of(wheel, folder, extra=None):
         archive.extractall(site)
     (ours,) = importlib.metadata.distributions(path=[str(site)])
     for distribution in _required(ours, extra):
-        _link(distribution, site)
+        # Distributions that share a folder, such as `google`, are all there or not needed.
+        for name in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
+            link = site / name
+            if not os.path.lexists(link):
+                link.symlink_to(distribution.locate_file(name))
     return folder / "bin" / Path(sys.executable).name
 
 
@@ -69,11 +73,3 @@ def _required(first, extra):
                     found[key] = first
                     left.append((first, its_extra))
     return {each.name: each for each in found.values() if each is not first}.values()
-
-
-def _link(distribution, site):
-    # Distributions that share a folder, such as `google`, are all there or not needed.
-    for name in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
-        link = site / name
-        if not os.path.lexists(link):
-            link.symlink_to(distribution.locate_file(name))

@@ -47,7 +47,6 @@ TARGETS = [
     pytest.param(Target.EMBEDDED, id="embedded"),
     pytest.param(Target.BMV2, id="bmv2", marks=[needs_bmv2, needs_root]),
 ]
-# The same, where BMv2 runs in Mininet.
 MININET_TARGETS = [
     pytest.param(Target.EMBEDDED, id="embedded"),
     pytest.param(Target.BMV2, id="bmv2", marks=[needs_bmv2, needs_mininet]),
@@ -78,11 +77,7 @@ def words_of(combination):
 
 
 def covering(*axes):
-    """The product of some axes as parameters, most of them for test-all alone.
-
-    `make test` has those in which every pair of values of two axes occurs: a mistake that needs
-    two parameters to show has nowhere to hide, and one that needs three waits for test-all.
-    """
+    """The product of some axes; `make test` has every pair of values, test-all the rest."""
     chosen = _pairs_covered([len(axis) for axis in axes])
     return _product(axes, chosen)
 

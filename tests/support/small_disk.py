@@ -1,8 +1,7 @@
 """`python -m tests.support.small_disk FOLDER LIMIT MODULE ...`: a program on a disk that fills up.
 
-The folder is a disk of its own (tmpfs) that this process and its children see, with a limit such as
-`size=64k` or `nr_inodes=8`. The module is run as `python -m` does with the words behind it. What it
-leaves on the disk stands in the last line of standard error.
+The folder is a disk of its own (tmpfs) with a limit such as `size=64k` or `nr_inodes=8`. What the
+module leaves on the disk stands in the last line of standard error.
 """
 
 import ctypes

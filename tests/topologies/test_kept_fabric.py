@@ -45,10 +45,7 @@ def test_the_job_is_that_of_the_file_unless_one_is_given(tmp_path):
     assert KeptPorts.read(file, [1], "b").network.job == "b"
 
 
-@pytest.mark.parametrize(
-    ("links", "bandwidth"),
-    [(("", ""), None), ((":2.5", ":2.5"), 2.5)],
-)
+@pytest.mark.parametrize(("links", "bandwidth"), [((), None), ((":2.5", ":2.5"), 2.5)])
 def test_the_limit_of_a_link_is_in_the_file(tmp_path, links, bandwidth):
     file = written(tmp_path, with_links(described_star(2), *links))
     assert KeptPorts.read(file, [1]).bandwidth == bandwidth

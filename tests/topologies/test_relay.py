@@ -19,8 +19,7 @@ class Wire:
     """A socket where each switch would be, and the relay between them."""
 
     def __init__(self, stack, folder, faults, recordings=None):
-        self.ends = free_udp_addresses(4)
-        lower, far, near, upper = self.ends
+        lower, far, near, upper = free_udp_addresses(4)
         cable = RelayedCable("l0s0", udp(far, lower), udp(near, upper))
         self.relay = FaultyCables([cable], faults, folder, recordings=recordings)
         stack.callback(self.relay.stop)
@@ -45,10 +44,8 @@ def udp(here, there):
 def end(here, there):
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    for attach, (host, _, port) in (
-        (made.bind, here.partition(":")),
-        (made.connect, there.partition(":")),
-    ):
+    for attach, address in ((made.bind, here), (made.connect, there)):
+        host, _, port = address.partition(":")
         attach((host, int(port)))
     made.settimeout(seconds_here(SECONDS))
     return made

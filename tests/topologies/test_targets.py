@@ -19,7 +19,6 @@ NO_MININET = "Mininet is not installed (apt-get install mininet)"
 
 @pytest.fixture(params=[(True, True), (True, False), (False, True), (False, False)], ids=str)
 def machine(request, monkeypatch):
-    """Whether the machine has Mininet, and whether it has BMv2."""
     mininet, bmv2 = request.param
     monkeypatch.setattr(choice, "mininet_missing", lambda: None if mininet else NO_MININET)
     monkeypatch.setattr(choice, "bmv2_installed", lambda: bmv2)

@@ -21,7 +21,6 @@ _SO_RCVBUFFORCE = 33
 
 
 def shape(interface):
-    """Limit the rate of an interface."""
     command = ["tc", "qdisc", "replace", "dev", interface, "root", "tbf"]
     settings = ["rate", "300kbit", "burst", "2kb", "limit", "4mb"]
     subprocess.run([*command, *settings], capture_output=True, check=True)

@@ -77,7 +77,6 @@ def entries(program, rng, count=6):
 
 
 def _entry(program, table, rng, key):
-    """An entry that matches a key."""
     matches = tuple(
         _match(rng, field.match_type, field.width, value)
         for field, value in zip(table.key, key, strict=True)
@@ -201,7 +200,6 @@ def narrow(document):
 
 
 def sign(document):
-    """Make each field signed that can be."""
     signed = 0
     for kind in document["header_types"]:
         for field in kind["fields"]:
