@@ -10,6 +10,7 @@ import pytest
 from tests.end_to_end.conftest import (
     BOTH_ENDS,
     LOOPBACK,
+    MOSTLY_LOOPBACK,
     all_end,
 )
 from tests.support.kept_logs import take_kept_logs
@@ -31,6 +32,13 @@ def test_a_short_soak_is_exact(combination):
     done = soaked("--minutes", 0.03, *words_of(combination))
     assert done.returncode == 0, done.stdout
     assert "runs, 0 of which failed." in done.stdout
+
+
+@pytest.mark.parametrize("combination", MOSTLY_LOOPBACK)
+def test_a_short_soak_over_leaves_and_spines(combination):
+    done = soaked("--minutes", 0, *words_of(combination), "--leaves", 2, "--spines", 2)
+    assert done.returncode == 0, done.stdout
+    assert "1 runs, 0 of which failed." in done.stdout
 
 
 def test_a_failed_run_is_exit_code_1_and_can_be_repeated():
