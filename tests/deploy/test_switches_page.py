@@ -63,7 +63,7 @@ def test_a_reader_gets_through(tmp_path):
             watch = stack.enter_context(started(*words, log=tmp_path / "watch", folder=tmp_path))
             assert "nothing to do, the plan is installed." in watch.stdout.readline()
         with running(tmp_path):
-            assert any("entries inserted" in told for told in watch.stdout)
+            assert any("of 1 job restored (default)" in told for told in watch.stdout)
 
 
 def test_what_is_done_as_root_names_what_is_there():
