@@ -114,10 +114,10 @@ def main(words=None):
             drawn = [*draw_words(seed, runs, shape), *more]
             _say(f"run {runs}: {shlex.join(drawn)}")
             failed = _run(drawn)
+            runs += 1
             _say("exact" if failed is None else f"FAILED: {failed}")
             if failed is not None:
                 failures.append(f"{failed}\n  repeat it: switchgnn run {shlex.join(drawn)}")
-            runs += 1
     except KeyboardInterrupt:
         _say("interrupted")
     _say("\n".join([f"Seed {seed}: {runs} runs, {len(failures)} of which failed.", *failures]))

@@ -33,7 +33,7 @@ SMALLEST = """
 from tests.simulation.scenario import scenario_text
 from tests.virtual.test_failures import MISTAKE
 with MISTAKE.planted() as soak:
-    print(scenario_text(soak.smallest_failure(1, 50)))
+    print(scenario_text(soak.smallest_failure(1, 150)))
 """
 LOSSY = IncidentRates(loss=0.15)
 SMALL = Scenario(seed=5, graph="random:8:12:1", rounds=2, up=LOSSY, down=LOSSY)

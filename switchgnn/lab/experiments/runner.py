@@ -189,5 +189,7 @@ class _ProcessTeam:
         with self._lock:
             self._over = True
         for process in self._running:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+            # It may end meanwhile.
+            with suppress(ProcessLookupError):
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
