@@ -44,7 +44,7 @@ class SwitchContents:
     groups: Groups  # the sorted ports of every multicast group
 
     def only(self, places: Sequence[Place]) -> "SwitchContents":
-        """Return what belongs to some jobs, without what a controller left that died half-way."""
+        """Return what belongs to some jobs, without remnants of interrupted installs."""
         rows = {name: each.select(belongs(each, places)) for name, each in self.rows.items()}
         numbers = {number for place in places for number in groups_of(self.groups, place)}
         groups = {number: self.groups[number] for number in numbers}

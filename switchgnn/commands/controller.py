@@ -339,12 +339,12 @@ def jobs(
     access: Access,
     seconds: Annotated[
         float,
-        _option(OUTPUT, "Measure how jobs share the loop this long.", min=0, metavar="SECONDS"),
+        _option(OUTPUT, "Measure for this long how jobs share the loop.", min=0, metavar="SECONDS"),
     ] = 0.0,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
-    """List the jobs of switches, and what each has of slots, ports and the loop."""
+    """List the jobs of each switch with their ports, slots and share of the loop."""
     console = plain_console()
     found: list[object] = []
     for client in access.clients(address, deadline=deadline):
@@ -376,11 +376,11 @@ def remove(
     access: Access,
     election_id: ElectionId = 1,
     force: Annotated[
-        bool, _option(PLAN, "Also if its workers are sending; they end with an error.", "--force")
+        bool, _option(PLAN, "Remove it even if its workers are sending.", "--force")
     ] = False,
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
-    """Remove a job from switches; other jobs go on."""
+    """Remove a job from switches; other jobs continue."""
     with ExitStack() as stack:
         found = access.clients(address, election_id=election_id, deadline=deadline)
         clients = [stack.enter_context(client) for client in found]
@@ -434,7 +434,7 @@ def watch(
         float, _option(SWITCHES, "Between looks.", min=0.1, metavar="SECONDS")
     ] = 1.0,
 ) -> None:
-    """Give switches that restart their jobs back, and keep a plan installed, until Ctrl-C."""
+    """Restore the jobs of restarted switches, and keep a plan installed, until Ctrl-C."""
     clients = access.clients(address, election_id=election_id, deadline=WATCH_DEADLINE)
     how: dict[str, Any] = {
         "on_event": lambda it: typer.echo(it.message, err=it.kind is WatchEventKind.LOST),

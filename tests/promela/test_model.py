@@ -176,7 +176,7 @@ def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
     ],
 )
 def test_every_kind_of_packet_arrives(tmp_path, switches, refusals):
-    """Of each step some run takes it; refusals only come where a process is started anew."""
+    """Some run takes each step; refusals occur only where a process restarts."""
     output = check(tmp_path, switches, SAFE).output
     never = output.split("unreached in proctype Network")[1].split("unreached in")[0]
     assert never.count("D_STEP") == refusals

@@ -1,4 +1,4 @@
-"""Two jobs that take slots from one memory: exact sums, whoever comes and goes."""
+"""Two jobs share one memory of slots: sums stay exact while jobs start and end."""
 
 from contextlib import ExitStack
 

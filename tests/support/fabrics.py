@@ -227,7 +227,7 @@ class Team:
             )
 
     def run(self, rounds, width=33, seed=0, *, stops=None):
-        """Exchange so many rounds, a worker only `stops[worker]`; return how many sums differ."""
+        """Exchange `rounds` rounds, or `stops[worker]`; return the number of wrong sums."""
         generator = np.random.default_rng(seed)
         shape = (self.bed.graph.vertices, width)
         features = [generator.standard_normal(shape).astype(np.float32) for _ in range(rounds)]

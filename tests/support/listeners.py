@@ -29,7 +29,7 @@ except OSError as error:
 
 
 def free_ports(number):
-    """The first of so many unused ports in a row, below those that the kernel hands out."""
+    """Return the first of `number` consecutive unused ports below the ephemeral ones."""
     while True:
         first = secrets.SystemRandom().randrange(*_PORTS)
         with ExitStack() as stack:

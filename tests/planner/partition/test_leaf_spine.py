@@ -201,7 +201,7 @@ def most_of(vertices, workers):
 
 
 def check_steps(graph, leaf_spine, gamma, stream):
-    """The oracle: each vertex is at a worker of the least score, all copies counted anew."""
+    """The oracle: each vertex is at a worker of the least score, with all copies counted again."""
     vertices, workers = graph.vertices, leaf_spine.workers
     assert sorted(stream.order.tolist()) == list(range(vertices))
     source, destination = graph.edges()
