@@ -14,6 +14,7 @@ from switchgnn.controller.change import (
 )
 from switchgnn.controller.controls.banks import shared_slots
 from switchgnn.controller.controls.job import Jobs, WorkerPorts
+from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.target import verify
@@ -76,7 +77,10 @@ def _places(client: P4RuntimeClient, state: SwitchContents) -> list[Place]:
 
 
 def _refuse_running(client: P4RuntimeClient, before: Counters, place: Place) -> None:
-    frames = loop_use(before, read_counters(client))[place.job].frames
+    both = (counters.jobs[place.job] for counters in (before, read_counters(client)))
+    # Over transports between hosts, the switch only forwards their frames.
+    old, new = (each.frames + each.outcomes[Outcome.FORWARDED] for each in both)
+    frames = new - old
     if frames:
         raise JobRunningError(
             f"Job {place.name} of switch {client.address} runs: its workers have just sent "

@@ -271,7 +271,7 @@ def test_an_unknown_job(put, client, fake, other_fake, program):
     [
         (Outcome.AGGREGATED, 1, True),
         (Outcome.WRONG_SESSION, 1, True),
-        (Outcome.FORWARDED, 1, False),
+        (Outcome.FORWARDED, 1, True),
         (Outcome.FLOODED, 1, False),
         (Outcome.AGGREGATED, 2, False),
         (Outcome.NO_JOB, 0, False),
