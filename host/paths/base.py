@@ -5,6 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.plan.manifest import Manifest
 
 
 class Path(Enum):
@@ -32,3 +33,11 @@ class PathTime(NamedTuple):
     path: Path
     seconds: float
     exchanges: int
+
+
+def one_path(manifest: Manifest, path: Path) -> BlockPaths:
+    """Return the paths of a plan whose blocks all have the same one."""
+    return {
+        Direction(name): (path,) * len(record.block_numbers)
+        for name, record in manifest.directions.items()
+    }
