@@ -56,7 +56,7 @@ class PathChange:
     left: str
     taken: str
     observed: float  # over the path that they leave
-    predicted: float  # over the same without load
+    predicted: float  # over the same, by the plan
     expected: float  # over the path that they take
 
 
@@ -202,14 +202,13 @@ class PathRule:
         moves = {(a, b) for a, b in zip(before.tolist(), self._taken.tolist(), strict=True)}
         for left, taken in sorted(each for each in moves if each[0] != each[1]):
             requests = np.flatnonzero((before == left) & (self._taken == taken))
-            scale, seconds = self._states[left].scale, self._costs[left].seconds
             changes.append(
                 PathChange(
                     requests=tuple(requests.tolist()),
                     left=self._names[left],
                     taken=self._names[taken],
                     observed=float(totals[left, requests].sum()),
-                    predicted=float(scale * seconds[requests].sum()),
+                    predicted=float(self._costs[left].seconds[requests].sum()),
                     expected=float(totals[taken, requests].sum()),
                 )
             )

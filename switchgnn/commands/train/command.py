@@ -311,6 +311,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
             say(captured_line(kept.files))
     for line in (
         display.kept_line(reports),
+        *display.path_lines(reports),
         *display.saving_lines(reports),
         display.closing_line(reports),
         *display.verdict_lines(reports),
