@@ -68,7 +68,7 @@ class _PathState:
     known: bool = False  # whether a time was observed that can replace the prediction
     late: float = 0.0
     last: float = 0.0  # the lateness of the last vote, which the next one has to confirm
-    jumped: bool = False  # whether it has become late by more than one toll since the last vote
+    jumped: bool = False  # whether its time has about doubled since the last vote, or more
     age: int = 0  # epochs in use
     needed: bool = False  # whether it was taken because another path was late
     failures: int = 0  # how often in a row it was left soon
@@ -82,8 +82,8 @@ class _PathState:
 
     @property
     def is_promising(self) -> bool:
-        """Return whether it was never used, so that only a prediction is known."""
-        return not (self.known or self.age or self.failures)
+        """Return whether it is not used, and its prediction may be too high."""
+        return not (self.known or self.age or self.queue)
 
     def observe(self, ratio: float, tolls: float) -> None:
         """Compare an epoch with T, which is the best time so far; `tolls` is T in tolls.
@@ -95,7 +95,7 @@ class _PathState:
             self.scale = ratio
         self.known |= not self.needed
         late = (ratio / self.scale - 1) * tolls
-        self.jumped = late - self.last > 1
+        self.jumped = late > 1 + 2 * self.last  # as noise grows with the time
         # Less than a jump may be chance, so the smaller of two votes counts.
         self.late = late if self.jumped or self.age == 1 else min(late, self.last)
         self.last = late
@@ -161,8 +161,8 @@ class PathRule:
     def _moved(self, totals: Float64s) -> Int64s:
         """Return the paths from the next epoch on.
 
-        A path that has just become late by more than a toll is left by all at once. Otherwise a
-        path that is not settled gets one request first, and twice as many in each epoch.
+        A path that has become late by more than a toll at once is left by all. Otherwise a path
+        that is not settled gets one request first, and twice as many in each epoch.
         """
         moved: Int64s = self._taken.copy()
         own = totals[moved, np.arange(len(moved))]
@@ -181,15 +181,17 @@ class PathRule:
             ]
         room = [self._room(path) for path in range(len(self._states))]
         for _, request, path in sorted(offers):
-            state = self._states[path]
+            state, left = self._states[path], self._states[self._taken[request]]
             if moved[request] != self._taken[request]:
                 continue
-            if not left_at_once[request] and state.age < _LEAST_WAIT:
+            # After two late paths a third may be late for the same reason.
+            at_once = left_at_once[request] and (left.age > 1 or state.known)
+            if not at_once and state.age < _LEAST_WAIT:
                 if not room[path]:
                     continue
                 room[path] -= 1
             if not state.age and path not in moved:
-                state.needed = self._states[self._taken[request]].late > 1
+                state.needed = left.late > 1
             moved[request] = path
         return moved
 

@@ -132,10 +132,9 @@ class MachineForecast(StarForecast):
             cost, size = self.measured.hosts, float(sizes.sum())
             return cost.of(self.workers, size), cost.each * size
         links = max(sizes.sum(axis=axis).max() for axis in (0, 1))
-        processors = self.workers * self.host_exchange + frames.sum() * network.switch_frame
-        transfer = links * _BITS / network.bits_per_second
-        longest = float(max(transfer, processors / (network.cores or self.workers)))
-        return longest, longest
+        cores, transfer = network.cores or self.workers, links * _BITS / network.bits_per_second
+        begin, work = self.workers * self.host_exchange, frames.sum() * network.switch_frame
+        return float(max(transfer, (begin + work) / cores)), float(max(transfer, work / cores))
 
 
 def _shares(plan: Plan, direction: Direction) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -59,6 +59,7 @@ class Adaptation:
         # of the last vote, for reports
         self.changes: list[dict[str, Any]] = []
         self.changed = 0
+        self._warm = False  # the first epoch also loads code
         self._transport, self._worker, self._workers = transport, worker, workers
         self._costs = {(cost.direction, cost.path): cost for cost in forecast.exchanges}
         self._blocks = {each: len(paths) for each, paths in transport.paths.items()}
@@ -98,7 +99,9 @@ class Adaptation:
         votes = {
             path: PathVote(float(times[at].max()), float(times[at + count].max()))
             for at, path in enumerate(_PATHS)
+            if self._warm
         }
+        self._warm = True
         changes = [self._told(epoch + 1, each) for each in self._rule.vote(votes)]
         if self._reduce is not None:
             # The last worker to enter did not wait for others.
@@ -162,9 +165,10 @@ class Adaptation:
             return 0.0
         taken = self._transport.paths[direction]
         share = sum(s for s, each in zip(cost.shares, taken, strict=True) if each.value == path)
-        # Rows of another width take in proportion to the nearest.
+        # Rows of another width take in proportion to the nearest. Latencies do not depend on shares.
         near = min(cost.widths, key=lambda each: abs(np.log(each.width / width)))
-        return (share + cost.rest) * near.seconds * width / near.width
+        latency = near.seconds - near.toll
+        return (latency + (share + cost.rest) * near.toll) * width / near.width
 
     def _told(self, epoch: int, change: PathChange) -> dict[str, Any]:
         blocks, offset = {}, 0
