@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.partition import split_machines, write_partitions
 from switchgnn.training.data.weights import told_cost
-from switchgnn.training.exchange.adaptation import BY_GLOO, BY_SWITCH, PathForecast
+from switchgnn.training.exchange.adaptation import BY_GLOO, BY_SWITCH, PathForecast, are_close
 from switchgnn.training.exchange.gradients import TCP_PAYLOAD
 from switchgnn.training.layers.models import build_model, exchanged_widths
 from switchgnn.training.layers.pyg_layers import templates_removed
@@ -258,10 +259,6 @@ def predict_transport(
     return TransportPrediction(made.seconds, chosen, why, planned, kept)
 
 
-# A path that is predicted to take this many times the fastest is not worth a plan or a connection.
-_WORTH = 4.0
-
-
 def predict_paths(
     job: TrainJob,
     data: Dataset,
@@ -275,17 +272,10 @@ def predict_paths(
     boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
     expected = _expected(job, data, job.choose_fabric().target, measured)
     reduce = {} if keep_reduce else _reduce_seconds(job, data)
-    best = min(reduce, key=reduce.__getitem__, default="")
-    reduce = {path: reduce[path] for path in sorted(reduce, key=lambda path: path != best)}
-    if reduce and max(reduce.values()) > _WORTH * reduce[best]:
+    if not are_close(*reduce.values()):
         reduce = {}
-    return PathForecast(tuple(expected.of_paths(plan, boundary)), first, reduce)
-
-
-def is_worth_adapting(paths: PathForecast) -> bool:
-    """Return whether some other path might be the fastest at times."""
-    best, second, *_ = sorted(map(paths.seconds, {cost.path for cost in paths.exchanges}))
-    return second <= _WORTH * best
+    ordered = dict(sorted(reduce.items(), key=itemgetter(1)))
+    return PathForecast(tuple(expected.of_paths(plan, boundary)), first, ordered)
 
 
 def bmv2_note(job: TrainJob, data: Dataset, plan: Plan) -> str:

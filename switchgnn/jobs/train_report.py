@@ -177,8 +177,8 @@ class Recorder:
             rows=self._total("rows"),
             skipped_rows=self._total("skipped_rows"),
             epsilon=first[-1].get("epsilon") if first else None,
-            paths=_paths(first),
-            changes=_changes(first),
+            paths=(paths := _paths(first)),
+            changes=paths and [change for event in first for change in event["changes"]],
         )
 
     def _split(self) -> dict[str, float]:
@@ -208,12 +208,6 @@ def _paths(events: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         else:
             runs.append({"first": event["epoch"], "last": event["epoch"], **paths})
     return runs or None
-
-
-def _changes(events: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    if not events or events[0].get("paths") is None:
-        return None
-    return [change for event in events for change in event["changes"]]
 
 
 def _up_and_down(traffic: dict[str, int]) -> dict[str, int]:

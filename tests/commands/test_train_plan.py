@@ -15,7 +15,6 @@ from switchgnn.jobs import train
 from switchgnn.jobs.train import (
     TrainJob,
     bmv2_note,
-    is_worth_adapting,
     plan_of,
     predict_paths,
     predict_transport,
@@ -117,7 +116,7 @@ def test_the_paths_of_all_blocks_take_what_is_predicted_for_their_transports(den
         assert sum(cost.shares) == pytest.approx(1.0)
         assert all(0 < width.toll <= width.seconds for width in cost.widths)
     assert list(paths.reduce.values()) == sorted(paths.reduce.values())
-    assert is_worth_adapting(paths)
+    assert paths.is_open
 
 
 def test_what_bmv2_takes_is_said_beforehand(dense):

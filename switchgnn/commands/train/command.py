@@ -205,7 +205,8 @@ def _train_over(
         if auto:
             job, predicted = _decided(asked, job, data, shown, forkserver)
         elif asked.over.adapt:
-            job = _adapting(asked, job, data, plan_of(job, data, lambda what: None), name)
+            planned = plan_of(job, data, lambda what: shown.step(what, 0, 0))
+            job = _adapting(asked, job, data, planned, name)
         taken = job.task.adapt.first if job.task.adapt else job.task.transport
         shown.takes(taken)
         named = asked.over.reduce if job.transport.in_switch else None
@@ -240,12 +241,13 @@ def _adapting(
     measured: "MeasuredCosts | None" = None,
 ) -> "TrainJob":
     """Return a job whose paths change with observed times, if it is asked for or worth it."""
-    from switchgnn.jobs.train import is_worth_adapting, predict_paths  # noqa: PLC0415
+    from switchgnn.jobs.train import predict_paths  # noqa: PLC0415
 
     over = replace(job, task=replace(job.task, transport=SWITCH.name), planned=planned)
     kept = asked.over.reduce is not None
     paths = predict_paths(over, data, planned[1], first, measured, keep_reduce=kept)
-    if not asked.over.adapt and not is_worth_adapting(paths):
+    open_ = asked.over.adapt or paths.is_open
+    if not (asked.over.adapt or paths.is_open):
         return job
     return replace(over, task=replace(over.task, adapt=paths))
 

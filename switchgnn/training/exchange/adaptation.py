@@ -20,13 +20,14 @@ from switchgnn.host.paths.choice import PathChange, PathRule, PathVote, RequestC
 from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.costs.machine import PathCost
-from switchgnn.training.base.errors import TrainingError
 from switchgnn.training.exchange.gradients import GradientSums
 
 _PATHS = tuple(path.value for path in Path)
 # The paths of the all-reduce.
 BY_SWITCH, BY_GLOO = "switch", "gloo"
 _MILLI = 1e-3
+# A path that is predicted to take more times the other's is not worth a plan or a connection.
+_CLOSE = 4.0
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,21 @@ class PathForecast:
     # the seconds of an all-reduce by its paths, the first of them first; empty: it does not change
     reduce: dict[str, float]
 
-    def fastest(self) -> str:
-        """Return the path with the least predicted time."""
-        return min(_PATHS, key=self.seconds)
-
     def seconds(self, path: str) -> float:
         """Return the seconds of an epoch's exchanges over one path."""
         each = (width for cost in self.exchanges if cost.path == path for width in cost.widths)
         return sum(width.times * width.seconds for width in each)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether switch or hosts may be faster at times."""
+        switch, *hosts = map(self.seconds, _PATHS)
+        return are_close(switch, min(hosts))
+
+
+def are_close(*seconds: float) -> bool:
+    """Return whether the longest time is not many times the shortest."""
+    return max(seconds, default=0.0) <= _CLOSE * min(seconds, default=0.0)
 
 
 class Adaptation:
@@ -65,11 +73,10 @@ class Adaptation:
         self._blocks = {each: len(paths) for each, paths in transport.paths.items()}
         taken = [forecast.first] * sum(self._blocks.values())
         self._rule = PathRule({path: self._of_requests(path) for path in _PATHS}, taken)
-        self._reduce: PathRule | None = None
-        if forecast.reduce:
-            costs = {path: _one(seconds) for path, seconds in forecast.reduce.items()}
-            self._reduce = PathRule(costs, [next(iter(costs))])
         self._reduce_seconds = forecast.reduce
+        one = {path: np.array([seconds]) for path, seconds in forecast.reduce.items()}
+        costs = {path: RequestCosts(seconds, seconds) for path, seconds in one.items()}
+        self._reduce = PathRule(costs, [next(iter(costs))]) if costs else None
         self._sums: GradientSums | None = None
         self._take()
 
@@ -138,25 +145,19 @@ class Adaptation:
 
     def _reduced(self) -> float:
         """Return the seconds of the last all-reduce; 0 if it took another path than the next."""
-        if self._sums is None or self._sums.latest is None:
-            return 0.0
-        in_switch, seconds = self._sums.latest
-        return seconds if in_switch == self._sums.in_switch else 0.0
+        sums = self._sums
+        return 0.0 if sums is None or sums.latest[0] != sums.in_switch else sums.latest[1]
 
     def _of_requests(self, path: str) -> RequestCosts:
-        each = [self._costs[direction, path] for direction in self._blocks]
-        for cost in each:
-            if len(cost.shares) != self._blocks[cost.direction]:
-                raise TrainingError(
-                    f"The costs of {path} are of {len(cost.shares)} {cost.direction.value} blocks, "
-                    f"and the plan has {self._blocks[cost.direction]}: predict them again."
-                )
-        seconds, tolls = (
-            np.concatenate([np.array(cost.shares) * _per_epoch(cost, name) for cost in each])
-            for name in ("seconds", "toll")
-        )
+        seconds, tolls = [], []
+        for direction in self._blocks:
+            cost = self._costs[direction, path]
+            every = [(each.times * each.seconds, each.times * each.toll) for each in cost.widths]
+            total, toll = np.sum(every or [(0.0, 0.0)], axis=0)
+            seconds.append(np.array(cost.shares) * total)
+            tolls.append(np.array(cost.shares) * toll)
         # A block without a toll would never leave its path.
-        return RequestCosts(seconds, np.where(tolls > 0, tolls, np.maximum(seconds, 1e-9)))
+        return RequestCosts(np.concatenate(seconds), np.maximum(np.concatenate(tolls), 1e-12))
 
     def _predicted(self, direction: Direction, path: str, width: int) -> float:
         """Return the seconds of one exchange over the blocks that take a path."""
@@ -165,7 +166,7 @@ class Adaptation:
             return 0.0
         taken = self._transport.paths[direction]
         share = sum(s for s, each in zip(cost.shares, taken, strict=True) if each.value == path)
-        # Rows of another width take in proportion to the nearest. Latencies do not depend on shares.
+        # Rows of another width take in proportion to the nearest; latencies do not become shorter.
         near = min(cost.widths, key=lambda each: abs(np.log(each.width / width)))
         latency = near.seconds - near.toll
         return (latency + (share + cost.rest) * near.toll) * width / near.width
@@ -175,12 +176,12 @@ class Adaptation:
         for direction, count in self._blocks.items():
             own = [each - offset + 1 for each in change.requests if 0 <= each - offset < count]
             if own:
-                blocks[direction.value] = runs_of(own)
+                blocks[direction.value] = _runs(own)
             offset += count
         return _told(epoch, blocks, change)
 
 
-def runs_of(numbers: Iterable[int]) -> list[list[int]]:
+def _runs(numbers: Iterable[int]) -> list[list[int]]:
     """Return the runs of ascending numbers as [first, last]."""
     runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
     found = [[number for _, number in run] for _, run in runs]
@@ -194,27 +195,11 @@ def _told(epoch: int, blocks: Mapping[str, list[list[int]]], change: PathChange)
         + ", ".join(str(a) if a == b else f"{a}\N{EN DASH}{b}" for a, b in runs)
         for direction, runs in blocks.items()
     )
-    ms = {
-        name: f"{getattr(change, name) / _MILLI:,.3g}"
-        for name in ("observed", "predicted", "expected")
-    }
-    return {
-        "epoch": epoch,
-        "blocks": blocks,
-        "from": change.left,
-        "to": change.taken,
-        "observed": change.observed,
-        "predicted": change.predicted,
-        "expected": change.expected,
-        "words": f"epoch {epoch}: {what or 'the all-reduce'} from {change.left} to {change.taken}: "
-        f"{ms['observed']} ms observed, {ms['predicted']} predicted; {change.taken} "
-        f"{ms['expected']}",
-    }
-
-
-def _per_epoch(cost: PathCost, name: str) -> float:
-    return sum(width.times * float(getattr(width, name)) for width in cost.widths)
-
-
-def _one(seconds: float) -> RequestCosts:
-    return RequestCosts(np.array([seconds]), np.array([seconds]))
+    seconds = {name: getattr(change, name) for name in ("observed", "predicted", "expected")}
+    observed, predicted, expected = (f"{each / _MILLI:,.3g}" for each in seconds.values())
+    words = (
+        f"epoch {epoch}: {what or 'the all-reduce'} from {change.left} to {change.taken}: "
+        f"{observed} ms observed, {predicted} predicted; {change.taken} {expected}"
+    )
+    told = {"epoch": epoch, "blocks": blocks, "from": change.left, "to": change.taken}
+    return {**told, **seconds, "words": words}

@@ -129,7 +129,7 @@ class GradientSums:
         self.seconds = 0.0  # the time spent adding so far
         self.in_switch = reducer is not None  # whether the reducer is used
         # whether the last gradients were added in the switch, and the seconds of that
-        self.latest: tuple[bool, float] | None = None
+        self.latest = False, 0.0
         self._reducer = reducer
         self._first = first
         self._attending = attending
