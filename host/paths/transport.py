@@ -27,7 +27,6 @@ from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.links.transport import (
-    NO_TRAFFIC,
     WorkerEnd,
     add_traffic,
     check_packets_fit,
@@ -65,9 +64,8 @@ class PathsTransport(InNetworkExchange):
         **listeners: Any,  # noqa: ANN401
     ) -> None:
         first, second = split_link(link, kinds_from(0, DIRECT_PROTOCOL), _KEPT_AT_MOST, end.clock)
-        self._schedule_of = lru_cache(_SCHEDULES_KEPT)(
-            lambda items: edges.schedule(dict(items))  # a mapping has no hash
-        )
+        # A mapping has no hash.
+        self._schedule_of = lru_cache(_SCHEDULES_KEPT)(lambda items: edges.schedule(dict(items)))
         self._clock = end.clock
         self._paths = one_path(manifest, Path.SWITCH)
         self._schedule = self._find_schedule(self._paths)
@@ -159,8 +157,10 @@ class PathsTransport(InNetworkExchange):
             return super().aggregate_fixed(features, direction, tensor_id, operation)
         self._manifest.direction(direction)  # refuses one that the plan does not have
         check_rows(features, self._hosts.vertices, self._hosts.worker)
-        width, over_hosts = features.shape[1], self._uses_hosts(direction)
-        stream = self._feed_hosts(features, direction) if over_hosts else None
+        width, stream = features.shape[1], None
+        if self._uses_hosts(direction):
+            stream = self._hosts.begin(width, direction)
+            stream.feed(np.arange(len(features)), features)
         if self._uses_switch(direction):
             before = self._units.seconds
             fixed = super().aggregate_fixed(features, direction, tensor_id)
@@ -175,9 +175,9 @@ class PathsTransport(InNetworkExchange):
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what plan and present paths predict for one exchange."""
         hosts = self._hosts.expected_traffic(width, direction)
-        over_switch = self._uses_switch(direction)
-        switch = super().expected_traffic(width, direction) if over_switch else NO_TRAFFIC
-        return add_traffic(switch, hosts)
+        if not self._uses_switch(direction):
+            return hosts
+        return add_traffic(super().expected_traffic(width, direction), hosts)
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer other hosts that may have missed the last acknowledgements."""
@@ -202,7 +202,7 @@ class PathsTransport(InNetworkExchange):
         self._hosts.close()
 
     def _uses_switch(self, direction: Direction) -> bool:
-        return Path.SWITCH in self._paths[direction]
+        return Path.SWITCH in self._paths.get(direction, ())
 
     def _uses_hosts(self, direction: Direction) -> bool:
         others = (path is not Path.SWITCH for path in self._paths[direction])
@@ -212,13 +212,8 @@ class PathsTransport(InNetworkExchange):
         found: PathSchedule = self._schedule_of(tuple(sorted(paths.items())))
         return found
 
-    def _feed_hosts(self, features: Float32s, direction: Direction) -> Stream:
-        stream = self._hosts.begin(features.shape[1], direction)
-        stream.feed(np.arange(len(features)), features)
-        return stream
-
     def _sums_of_hosts(self, stream: Stream, direction: Direction, width: int) -> Float32s:
-        self._wait_for(stream)
+        self._hosts.wait_for(stream, until=self._reminder())
         began = self._clock.now()
         sums = stream.sums(np.arange(self._hosts.vertices))
         seconds = stream.seconds + self._clock.now() - began
@@ -230,22 +225,21 @@ class PathsTransport(InNetworkExchange):
             self._note(direction, width, Path.HOST_PARTIAL, seconds * (1.0 - copies))
         return sums
 
-    def _wait_for(self, stream: Stream) -> None:
-        """Wait for a round of the hosts, and for the workers that are still at the last barrier.
+    def _reminder(self) -> Callable[[], bool]:
+        """Return what repeats the last `done`s at intervals, and then False.
 
-        If the switch restarts before they have passed it, it needs the `done` of this worker again.
+        A worker that is waited for may be at that barrier of a switch that has restarted.
         """
-        interval = self._endpoint.pace.heartbeat_interval
-        repeat_at = self._clock.now() + interval
+        last = self._clock.now()
 
-        def over() -> bool:
-            nonlocal repeat_at
-            if not stream.complete and self._clock.now() >= repeat_at:
+        def remind() -> bool:
+            nonlocal last
+            if self._clock.now() - last >= self._endpoint.pace.heartbeat_interval:
                 self._barrier.repeat_last()
-                repeat_at = self._clock.now() + interval
-            return stream.complete
+                last = self._clock.now()
+            return False
 
-        self._hosts.wait_until(over)
+        return remind
 
     def _note(self, direction: Direction, width: int, path: Path, seconds: float) -> None:
         key = direction, width, path
