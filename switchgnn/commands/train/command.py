@@ -246,7 +246,6 @@ def _adapting(
     over = replace(job, task=replace(job.task, transport=SWITCH.name), planned=planned)
     kept = asked.over.reduce is not None
     paths = predict_paths(over, data, planned[1], first, measured, keep_reduce=kept)
-    open_ = asked.over.adapt or paths.is_open
     if not (asked.over.adapt or paths.is_open):
         return job
     return replace(over, task=replace(over.task, adapt=paths))
