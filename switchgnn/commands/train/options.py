@@ -9,7 +9,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
-from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, option
+from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, TRAINING, option
 from switchgnn.commands.shared import options
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.direct.framing import FRAGMENT
@@ -147,9 +147,9 @@ class TransportOptions:
     )
 
     adapt: bool | None = option(
-        EXCHANGE,
+        TRAINING,
         None,
-        f"Change the paths of blocks and gradients between switch and hosts with observed times "
+        "Move blocks and gradients between switch and hosts by observed times "
         f"({AUTO.name}, {SWITCH.name}).",
         "--adapt/--no-adapt",
         shown=f"on for {AUTO.name} where two paths are predicted to take about the same",
