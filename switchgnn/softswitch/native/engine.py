@@ -19,11 +19,13 @@ from switchgnn.softswitch.base.program import LoadedProgram
 from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.build import (
     Backend,
+    Library,
     NoCompilerError,
+    Switch,
     backend_here,
     compiled_library,
+    table_shapes,
 )
-from switchgnn.softswitch.native.library import Library, Switch, table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import NativeState
 

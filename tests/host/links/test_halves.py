@@ -18,7 +18,7 @@ from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.wire import link as links
 from switchgnn.host.wire.batches import FrameRows, new_batch
 from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic, open_link
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import free_udp_addresses
 from tests.support.speed import seconds_here
 
 # Offsets in a frame: IPv4 protocol; flags and kind; where the tests put a number.

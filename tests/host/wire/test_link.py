@@ -20,8 +20,8 @@ from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
 from switchgnn.host.wire.batches import FrameRows, ReceiveCoalescer
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import SocketLink
-from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.mininet_fabric import _limit
+from switchgnn.topologies.rpc_address import free_udp_addresses
 from tests.support.markers import needs, needs_root, whole
 from tests.support.networks import in_network, own_network
 from tests.support.speed import seconds_here

@@ -1,4 +1,4 @@
-// Functions for Python, whose signatures native/library.py reads here.
+// Functions for Python, whose signatures native/build.py reads here.
 #pragma once
 
 #include "batches.h"
