@@ -296,9 +296,9 @@ class QueueSettings:
     """Limits of the egress queues, which native/runtime/ports.h keeps.
 
     Of a port's packets those of the highest class leave first (`standard_metadata.priority`). While
-    packets of lower classes wait, ``shares`` bounds the bytes of a class, per byte of lower ones, so
-    nobody can block a port: those of bulk data leave them a sixteenth of the line, and the others
-    take a tenth of what these get.
+    packets of lower classes wait, ``shares`` bounds the bytes of a class per byte of lower ones, so
+    nobody can block a port: classes 1 and 2 leave a sixteenth of the line to lower ones, and a
+    higher class has at most a tenth of their bytes.
 
     None is no limit; of two limits the slower one applies.
     """

@@ -157,7 +157,8 @@ class ASumHasTheClassOfItsLastPart(ReduceTest):
             self.contribute(1, number)
             part = reduce_(2, number, numbers(2, number))
             part[IP].tos = tos
-            for outcome, ports in (Outcome.REDUCE_ADDED, (1, 2, 3)), (Outcome.REDUCE_REPEATED, (3,)):
+            receivers = {Outcome.REDUCE_ADDED: (1, 2, 3), Outcome.REDUCE_REPEATED: (3,)}
+            for outcome, ports in receivers.items():
                 with self.counted(outcome, completed={0: 1}):
                     self.send(3, part)
                     for port in ports:
