@@ -45,6 +45,10 @@ class Round:
         self.outgoing = Outgoing(outgoing)
         self.incoming = Incoming(mark, awaited)
         self.complete = False
+        self.began_at = 0.0
+        # Workers that owe rows show by these that they are in the round, others by answers.
+        self.incoming.unheard |= set(np.flatnonzero(np.diff(outgoing.first)).tolist())
+        self.seconds = 0.0  # From when all were in the round until it was complete.
 
 
 class DirectExchange:
@@ -128,6 +132,7 @@ class DirectExchange:
         """Begin a round, if `may_begin`; `out_indptr` and `in_indptr`: as in ``DirectSchedule``."""
         runs = (Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr))
         begun = Round(self._next_round, width, mark, *runs)
+        begun.began_at = self._clock.now()
         self._next_round += 1
         self._begun.append(begun)
         self._handed.put(begun)
@@ -170,7 +175,7 @@ class DirectExchange:
             self._accept(self._handed.get())
         now = self._clock.now()
         # A round without any rows is complete immediately.
-        news = self._close_rounds()
+        news = self._close_rounds(now)
         self._more = more = self._outbox.send_some(now) or news
         batch = self._link.receive_batch(0.0 if more else min(longest, self._wait(now)))
         now = self._clock.now()
@@ -179,7 +184,7 @@ class DirectExchange:
             news |= len(left) < batch.count - batch.first
             for index in left:
                 news |= self._take(batch.frame(index), now)
-        news |= self._close_rounds()
+        news |= self._close_rounds(now)
         # Without more rows from this worker the others may have done all they can.
         idle = self._outbox.idle and all(each.incoming.done for each in self._rounds.values())
         if news or idle:
@@ -258,7 +263,7 @@ class DirectExchange:
             self._outbox.open_round(order.number, order.mark, frames.tolist())
             self._arrivals.open_round(order.number, order.incoming)
 
-    def _close_rounds(self) -> bool:
+    def _close_rounds(self, now: float) -> bool:
         complete = [
             number
             for number, each in self._rounds.items()
@@ -270,6 +275,7 @@ class DirectExchange:
             closed = self._rounds.pop(number)
             self._newest = max(self._newest, number)
             self._finished = min(self._rounds, default=self._newest + 1) - 1
+            closed.seconds = max(0.0, now - max(closed.began_at, closed.incoming.joined_at))
             closed.complete = True
         return bool(complete)
 
@@ -281,6 +287,8 @@ class DirectExchange:
         self._heard[packet.sender] = now
         if packet.kind is Kind.DONE:
             return self._take_farewell(packet)
+        if packet.round in self._rounds:
+            self._rounds[packet.round].incoming.hear((packet.sender,), now)
         if packet.kind is Kind.ACK:
             return self._outbox.take_ack(packet, now)
         return self._arrivals.take(packet)

@@ -54,6 +54,8 @@ class DirectTransport(Transport):
         framing: the content of a frame.
         clock: the clock of the link.
         compression: what `aggregate` leaves out of the rows; streams are plain.
+        peers: the workers that may exchange rows in either direction by schedules that follow;
+            None: there are no others.
 
     Raises:
         DirectError: stations for another number of workers, or sampling with `backward` or
@@ -72,6 +74,7 @@ class DirectTransport(Transport):
         framing: Framing = _USUAL,
         clock: Clock = SYSTEM_CLOCK,
         compression: Compression = NO_COMPRESSION,
+        peers: frozenset[int] | None = None,
     ) -> None:
         if len(stations) != schedule.workers:
             raise DirectError(
@@ -107,13 +110,14 @@ class DirectTransport(Transport):
         if framing.packed:
             self._agreement = zlib.crc32(f"mtu {framing.mtu}".encode(), self._agreement)
         self.compress(compression)
-        peers, one_way = _peers(self._schedules.values())
+        # By later schedules any pair may exchange one way only.
+        both, one_way = _peers(self._schedules.values()) if peers is None else (peers, peers)
         self._exchange = DirectExchange(
             schedule.worker,
             stations,
             link,
             pace=pace or Pace(),
-            peers=peers,
+            peers=both,
             one_way=one_way,
             session=self._agreement,
             framing=framing,
@@ -127,6 +131,15 @@ class DirectTransport(Transport):
         if compression.active:
             self._compressed = CompressedRows(compression, self.worker, self._sides, self.savings)
             self._agreement = zlib.crc32(repr(compression).encode(), self._agreement)
+
+    def reschedule(self, forward: DirectSchedule, backward: DirectSchedule) -> None:
+        """Exchange by other schedules from the next round on, as all workers must.
+
+        Their rounds have another mark, so no worker takes rows of another schedule.
+        """
+        self._schedules = {Direction.FORWARD: forward, Direction.BACKWARD: backward}
+        self._sides = self._draw()
+        self._agreement = zlib.crc32(forward.digest.tobytes(), self._agreement)
 
     @property
     def traffic(self) -> Traffic:
@@ -203,9 +216,12 @@ class DirectTransport(Transport):
         begun = self._begin(f"{direction.value}{packed}", width, side.out_indptr, side.in_indptr)
         return Stream(self._exchange, begun, side, self._wait_until)
 
-    def wait_for(self, stream: Stream) -> None:
-        """Wait until a round is complete, here and at the workers that send to this one."""
-        self._wait_until(lambda: stream.complete)
+    def wait_for(self, stream: Stream, *, until: Callable[[], bool] = lambda: False) -> None:
+        """Wait until a round is complete, here and at the workers that send to this one.
+
+        `until` ends the wait earlier; it is called at least once a second.
+        """
+        self._wait_until(lambda: stream.complete or until())
 
     def tend(self, *, arrived: bool) -> float:
         """Send and receive a little without waiting; ``arrived``: whether a frame is here.
