@@ -191,7 +191,8 @@ class RunObserver:
         if event["event"] == METRICS_EVENT:
             self._board.worker(worker, event["values"])
         elif event["event"] == "epoch" and worker == 0:
-            self._board.epoch(event["epoch"], event["loss"])
+            changes = event.get("changes") or [{"words": ""}]
+            self._board.epoch(event["epoch"], event["loss"], changes[-1]["words"])
 
     def done(self, words: str, *, right: bool = True) -> None:
         """Show the end of the run, which may be kept for long."""
