@@ -10,8 +10,7 @@ from itertools import product, starmap
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from switchgnn.base.files import private_folder
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import private_folder, writing
 from switchgnn.base.network_file import network_text
 from switchgnn.controller import (
     ControllerError,
@@ -70,8 +69,8 @@ from switchgnn.topologies import (
     free_tcp_port,
     socket_address,
 )
+from switchgnn.topologies.choice import KeptFabric, KeptPorts
 from switchgnn.topologies.forkserver import Forkserver
-from switchgnn.topologies.kept_fabric import KeptFabric, KeptPorts
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]
@@ -192,7 +191,8 @@ class RunObserver:
         if event["event"] == METRICS_EVENT:
             self._board.worker(worker, event["values"])
         elif event["event"] == "epoch" and worker == 0:
-            self._board.epoch(event["epoch"], event["loss"])
+            changes = event.get("changes") or [{"words": ""}]
+            self._board.epoch(event["epoch"], event["loss"], changes[-1]["words"])
 
     def done(self, words: str, *, right: bool = True) -> None:
         """Show the end of the run, which may be kept for long."""

@@ -49,7 +49,7 @@ from switchgnn.planner.base.lanes import BANK_LANES
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
-from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, switch_adds_up_faster
+from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, reduce_seconds
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import find_profile
@@ -61,6 +61,7 @@ from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.partition import split_machines, write_partitions
 from switchgnn.training.data.weights import told_cost
+from switchgnn.training.exchange.adaptation import BY_GLOO, BY_SWITCH, PathForecast
 from switchgnn.training.exchange.gradients import TCP_PAYLOAD
 from switchgnn.training.layers.models import build_model, exchanged_widths
 from switchgnn.training.layers.pyg_layers import templates_removed
@@ -136,7 +137,8 @@ def prepare_training(
     workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
     write_partitions(data, workers, folder / "partitions", job.per_machine)
     paths = [runner.schedule_file_of(folder, worker) for worker in range(job.workers)]
-    scheduled = job.transport.write(data.exchanged(plan.assignment)[0], plan, paths)
+    adapts = job.task.adapt is not None
+    scheduled = job.transport.write(data.exchanged(plan.assignment)[0], plan, paths, adapts=adapts)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return PreparedTraining(strategies, plan, scheduled, parts)
 
@@ -221,6 +223,8 @@ class TransportPrediction:
     chosen: TransportKind  # the fastest transport
     why: str  # one sentence for the user
     planned: Planned | None = None  # its plan and strategies; None between hosts alone
+    # those with which paths may change: a plan that serves all destinations, unless it is mixed
+    whole: Planned | None = None
 
 
 def predict_transport(
@@ -250,7 +254,38 @@ def predict_transport(
     chosen = SWITCH if made.chosen == forecast.MIXED else transport_kind(made.chosen)
     planned = (strategies, made.plan) if chosen.in_switch else None
     why = f"{made.why}{_WITHOUT_MIXED if whole else ''}"
-    return TransportPrediction(made.seconds, chosen, why, planned)
+    kept = (strategies, made.plan if made.chosen == forecast.MIXED else made.whole)
+    return TransportPrediction(made.seconds, chosen, why, planned, kept)
+
+
+# A path that is predicted to take this many times the fastest is not worth a plan or a connection.
+_WORTH = 4.0
+
+
+def predict_paths(
+    job: TrainJob,
+    data: Dataset,
+    plan: Plan,
+    first: str,
+    measured: MeasuredCosts | None = None,
+    *,
+    keep_reduce: bool = False,
+) -> PathForecast:
+    """Predict each path of a plan's blocks, and of the all-reduce unless that is to be kept."""
+    boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
+    expected = _expected(job, data, job.choose_fabric().target, measured)
+    reduce = {} if keep_reduce else _reduce_seconds(job, data)
+    best = min(reduce, key=reduce.__getitem__, default="")
+    reduce = {path: reduce[path] for path in sorted(reduce, key=lambda path: path != best)}
+    if reduce and max(reduce.values()) > _WORTH * reduce[best]:
+        reduce = {}
+    return PathForecast(tuple(expected.of_paths(plan, boundary)), first, reduce)
+
+
+def is_worth_adapting(paths: PathForecast) -> bool:
+    """Return whether some other path might be the fastest at times."""
+    best, second, *_ = sorted(map(paths.seconds, {cost.path for cost in paths.exchanges}))
+    return second <= _WORTH * best
 
 
 def bmv2_note(job: TrainJob, data: Dataset, plan: Plan) -> str:
@@ -282,6 +317,11 @@ def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
     """Choose what adds up the gradients faster, the switch or Gloo's ring."""
     if not job.transport.in_switch:
         return ReduceBy.GLOO
+    seconds = _reduce_seconds(job, data)
+    return ReduceBy.SWITCH if seconds[BY_SWITCH] < seconds[BY_GLOO] else ReduceBy.GLOO
+
+
+def _reduce_seconds(job: TrainJob, data: Dataset) -> dict[str, float]:
     with templates_removed():
         model = build_model(job.task.training.model, data.features.shape[1], data.classes)
     numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
@@ -289,8 +329,8 @@ def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
     frames = frames_of_floats(
         numbers, job.workers, reduce_slots(Layout.from_text(job.program.p4info))
     )
-    faster = switch_adds_up_faster(numbers, frames, TCP_PAYLOAD, job.workers, network)
-    return ReduceBy.SWITCH if faster else ReduceBy.GLOO
+    switch, ring = reduce_seconds(numbers, frames, TCP_PAYLOAD, job.workers, network)
+    return {BY_SWITCH: switch, BY_GLOO: ring}
 
 
 _LOG = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.links.transport import LinkConfig, WorkerEnd
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
+from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.host.reduce.connection import reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.registry import transport_kind
@@ -24,6 +25,7 @@ from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.training.base.errors import collective
 from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.partition import Partition, read_partition
+from switchgnn.training.exchange.adaptation import Adaptation, PathForecast
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
 from switchgnn.training.exchange.machine import local_processes, opened
 from switchgnn.training.trainer import EpochReport, Training, train_as_worker
@@ -44,6 +46,8 @@ class TrainTask:
     mtu: str = str(USUAL_MTU)  # as `--mtu`, for frames between hosts
     # what adds up the gradients; the switch for the transport `switch` alone
     reduce: ReduceBy = ReduceBy.GLOO
+    # the costs of the paths of blocks and gradients, which then change with observed times
+    adapt: PathForecast | None = None
     config: LinkConfig = NO_LINK  # has what the transport needs
     partitions: Path = Path()  # the folder of all partitions
     meeting: Path | None = None  # the file in which the workers meet; None for a single one
@@ -72,11 +76,16 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         machine = stack.enter_context(local_processes(partition, ranks, task.pace))
         pace_gloo(config.link)
         end, reducer = _end(task, partition), None
-        if task.reduce.bits and end.workers > 1 and not task.seat:
+        either = task.adapt is not None and task.adapt.reduce
+        bits = ReduceBy.SWITCH.bits if either else task.reduce.bits
+        if bits and end.workers > 1 and not task.seat:
             leaders = None if machine is None else machine.leaders
-            end, reducer = stack.enter_context(switch_sums(end, task.reduce.bits, leaders))
+            end, reducer = stack.enter_context(switch_sums(end, bits, leaders))
         kind = transport_kind(task.transport)
         transport = stack.enter_context(opened(kind.open, end, partition, machine))
+        adaptation = None
+        if task.adapt is not None and isinstance(transport, PathsTransport):
+            adaptation = Adaptation(transport, task.adapt, partition.worker, partition.workers)
 
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
@@ -94,6 +103,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             reducer=reducer,
             binned=kind.binned,
             machine=machine,
+            adaptation=adaptation,
         )
         traffic = transport.traffic._asdict()
         transport.close()

@@ -52,7 +52,7 @@ from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto, left_edges
-from switchgnn.planner.graphs.bundled import is_bundled
+from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN, GraphRecord
@@ -284,7 +284,7 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
     for name, choose in _SENT_BY.items():
         rows = _between_hosts(plan, graph, choose).rows
         seconds[name] = predicted.of_hosts({Direction.FORWARD: rows})
-    return AutoPlan(plan, seconds, min(seconds, key=seconds.__getitem__))
+    return AutoPlan(plan, plan, seconds, min(seconds, key=seconds.__getitem__))
 
 
 def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> SimulatedSystem:
