@@ -145,11 +145,18 @@ def test_paths_that_stay_have_early_features(exchanged):
     assert crew.early == STAR.workers * len({*range(5, 16)} - {8})
 
 
-@pytest.mark.parametrize("event", range(2_000, 10_000, 2_000))
-def test_a_switch_that_restarts_between_paths(exchanged, event):
-    """A worker that only waits for hosts still helps those at the last barrier of the switch."""
-    restart = Incident(IncidentKind.RESTART, "s0", event, 0.5)
-    assert exchanged(replace(STAR, up=BAD, down=BAD, incidents=(restart,))).wrong == []
+@pytest.mark.parametrize(
+    "kind, event",
+    [(IncidentKind.TEAR, 2_000), (IncidentKind.TEAR, 2_296), (IncidentKind.RESTART, 4_000)],
+)
+def test_a_switch_that_restarts_between_paths(exchanged, kind, event):
+    """Some have passed the last barrier and wait for rows of others that have not."""
+
+    def in_turns(manifest, turn):
+        return one_path(manifest, [Path.SWITCH, Path.HOST][turn % 2])
+
+    incident = Incident(kind, "s0", event, 0.1)
+    assert exchanged(replace(STAR, incidents=(incident,)), paths=in_turns).wrong == []
 
 
 class CountedTwice(PathsTransport):
