@@ -62,10 +62,11 @@ class PathChange:
 
 @dataclass
 class _PathState:
-    """What is known of one path; lateness is in tolls."""
+    """What is known of one path; lateness is in times of T, as a toll may be far below T."""
 
     scale: float = 1.0  # T over the prediction
     known: bool = False  # whether a time was observed that can replace the prediction
+    tolls: float = 1.0  # T of its requests, in tolls
     late: float = 0.0
     last: float = 0.0  # the lateness of the last vote, which the next one has to confirm
     jumped: bool = False  # whether its time has about doubled since the last vote, or more
@@ -78,7 +79,8 @@ class _PathState:
     @property
     def queue(self) -> float:
         """Return k: the tolls by which a request would be late now."""
-        return self.late * max(0.0, 1 - self.unused / self.wait) if self.wait else self.late
+        left = max(0.0, 1 - self.unused / self.wait) if self.wait else 1.0
+        return self.late * self.tolls * left
 
     @property
     def is_promising(self) -> bool:
@@ -86,7 +88,7 @@ class _PathState:
         return not (self.known or self.age or self.queue)
 
     def observe(self, ratio: float, tolls: float) -> None:
-        """Compare an epoch with T, which is the best time so far; `tolls` is T in tolls.
+        """Compare an epoch with T, which is the best time so far, `tolls` tolls.
 
         A first time replaces the prediction, as a wrong prediction is no queue; but where another
         path was late, this one may be late for the same reason.
@@ -94,7 +96,7 @@ class _PathState:
         if ratio < self.scale or not (self.known or self.needed):
             self.scale = ratio
         self.known |= not self.needed
-        late = (ratio / self.scale - 1) * tolls
+        self.tolls, late = tolls, ratio / self.scale - 1
         self.jumped = late > 1 + 2 * self.last  # as noise grows with the time
         # Less than a jump may be chance, so the smaller of two votes counts.
         self.late = late if self.jumped or self.age == 1 else min(late, self.last)
@@ -161,7 +163,7 @@ class PathRule:
     def _moved(self, totals: Float64s) -> Int64s:
         """Return the paths from the next epoch on.
 
-        A path that has become late by more than a toll at once is left by all. Otherwise a path
+        A path that suddenly takes more than twice as long is left by all at once. Otherwise a path
         that is not settled gets one request first, and twice as many in each epoch.
         """
         moved: Int64s = self._taken.copy()

@@ -134,3 +134,13 @@ def test_without_an_observation_nothing_changes():
     rule = PathRule(costs_of({"switch": 1.0, "host": 2.0}), ["switch"] * REQUESTS)
     for wrong in (PathVote(float("nan"), 1.0), PathVote(0.0, 1.0), PathVote(9.0, 0.0)):
         assert not rule.vote({"switch": wrong})
+
+
+def test_no_path_is_late_sooner_because_its_toll_is_small():
+    """As where barriers and latencies are most of T."""
+    costs = costs_of({"switch": 1.0, "host": 1.2})
+    small = {path: RequestCosts(each.seconds, each.tolls / 20) for path, each in costs.items()}
+    rule = PathRule(small, ["switch"] * REQUESTS)
+    votes_of(rule, switch=1.0)
+    for ratio in (1.8, 1.0, 1.9, 1.1):
+        assert not votes_of(rule, switch=ratio)
