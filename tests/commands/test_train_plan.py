@@ -12,13 +12,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.jobs import train
-from switchgnn.jobs.train import (
-    TrainJob,
-    bmv2_note,
-    plan_of,
-    predict_transport,
-    prepare_training,
-)
+from switchgnn.jobs.train import TrainJob, bmv2_note, plan_of, predict_transport, prepare_training
 from switchgnn.planner import PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.profiles import find_profile
