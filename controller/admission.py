@@ -56,7 +56,7 @@ class _Range:
 
 def _ranges(layout: Layout) -> tuple[_Range, ...]:
     limits = Session(layout)
-    sources = layout.registers.get(LAST_TAGS_REGISTER)
+    tags = layout.registers[LAST_TAGS_REGISTER].size
     slots = _Range(
         *("slots in each bank", "first_slot", "slots"),
         *(Banks(layout).slots_per_bank, "plan for less memory"),
@@ -69,7 +69,7 @@ def _ranges(layout: Layout) -> tuple[_Range, ...]:
         _Range("numbers of blocks", "first_block", "blocks", _BLOCKS, "plan for fewer blocks"),
         _Range(
             *("sources", "first_source", "sources"),
-            *(sources.size // limits.max_pools if sources else 0, "plan for fewer sources"),
+            *(tags // limits.max_pools, "plan for fewer sources"),
         ),
         _Range("workers", "first_worker", "workers", limits.max_workers, "plan for fewer"),
     )

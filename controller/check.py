@@ -176,15 +176,8 @@ def _needs(
     fix = "plan for less memory, or compile the program with more"
     slots = max(plan.manifest.slots_per_bank, slots_per_bank(plan, layout))
     yield slots, Banks(layout).slots_per_bank, "slots in each bank", fix
-    last_tags = layout.registers.get(LAST_TAGS_REGISTER)
-    if last_tags is not None:
-        room = last_tags.size // Session(layout).max_pools
-        yield (
-            len(plan.switch.source_vertex),
-            room,
-            "sources",
-            f"send without partial sums, {smaller}",
-        )
+    room = layout.registers[LAST_TAGS_REGISTER].size // Session(layout).max_pools
+    yield len(plan.switch.source_vertex), room, "sources", f"send without partial sums, {smaller}"
     for use in memory_of(plan, layout, network).tables:
         if use.room is not None:
             fix = "make a plan with fewer, or compile the program with a larger table"

@@ -45,6 +45,7 @@ from switchgnn.controller.target import (
     SwitchInstall,
     refuse_growth,
     refuse_other_plan,
+    served_plan,
     verify,
 )
 from switchgnn.p4src import Program
@@ -192,10 +193,10 @@ def install_each(
             team.each(SwitchInstall.look)
             team.each(lambda target: target.refuse_loss(request.name))
             if not replace_others:
-                served = team.each(lambda target: target.served_plan(request.name))
+                served = team.each(lambda target: served_plan(target.client, request.name))
                 for share, target, number in zip(shares, team.targets, served, strict=True):
                     address = target.client.address
-                    refuse_other_plan(address, request.name, number, share.plan.number)
+                    refuse_other_plan(address, request.name, number, share.plan.manifest.number)
             places = [
                 admit(
                     *(request, share.plan, share.plan.ports(share.network), layout),
@@ -217,9 +218,9 @@ def install_each(
                 team.targets, states, entries, places, strict=True
             ):
                 own = with_session(state, layout, place.job, entry, target.newest_session)
-                goals[id(target)] = own.beside(target.others(request.name)), place.job
-            for target, (goal, _) in zip(team.targets, goals.values(), strict=True):
+                goal = own.beside(target.others(request.name))
                 _check_room(goal, target.client.address)
+                goals[id(target)] = goal, place.job
             reports = team.each(
                 lambda target: target.bring_to(*goals[id(target)], team.cancel, progress)
             )

@@ -109,10 +109,6 @@ class SwitchInstall:
             self.client.layout = self._layout
             self._before = read_state(self.client, self._layout)
 
-    def served_plan(self, job: str) -> int:
-        """Return the number of the plan that the switch serves for a job; 0: none."""
-        return served_plan(self.client, job) if self._cookie is not None else 0
-
     def load(self, *, anew: bool = False) -> None:
         """Load the program unless it runs; then what was there cannot be restored."""
         # A switch without a session was cleared, or an install failed: the sessions in its

@@ -249,8 +249,8 @@ class _Watcher:
         if self.own is None:
             return True
         served = self._served(client.address, self.own.job)
-        refuse_other_plan(client.address, self.own.job, served, self.own.plan.number)
-        return served == self.own.plan.number
+        refuse_other_plan(client.address, self.own.job, served, self.own.plan.manifest.number)
+        return served == self.own.plan.manifest.number
 
     def _served(self, address: str, job: str) -> int:
         """Return the number of a job's plan at the last look; 0: none."""
@@ -291,7 +291,7 @@ class _Watcher:
                 self._keep(observer)
                 if own is not None:
                     served = served_plan(observer, own.job)
-                    refuse_other_plan(client.address, own.job, served, own.plan.number)
+                    refuse_other_plan(client.address, own.job, served, own.plan.manifest.number)
 
     def _tell(self, kind: WatchEventKind, client: P4RuntimeClient, message: str) -> None:
         self.on_event(WatchEvent(kind, client.address, message))

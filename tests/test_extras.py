@@ -52,7 +52,7 @@ ALSO = {
 API = ("planner", "profiles", "controller", "host", "topologies", "softswitch", "p4src", "capture")
 MODULES = {
     "training": ("torch", "training", "train"),
-    "live": ("live.server", "live.polling", "commands.shared.live"),
+    "live": ("live.server", "live.polling", "commands.shared.outputs"),
 }
 
 

@@ -54,11 +54,6 @@ class SwitchPlan:
         key = switch.result_block.astype(np.int64) << 32 | switch.result_worker
         return int(np.unique(key, return_counts=True)[1].max(initial=0))
 
-    @property
-    def number(self) -> int:
-        """See ``Manifest``."""
-        return self.manifest.number
-
 
 def leaf_spine_switch_plan(manifest: Manifest, part: LeafSpinePart) -> SwitchPlan:
     """Return the plan of one switch of a leaf-spine."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switchgnn.controller.base.errors import OtherProgramError
-from switchgnn.controller.controls.tables import Setting
+from switchgnn.controller.controls.tables import NamedTable
 from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.rows import decode_default, encode_default
 
 PASSES_COUNTER = "passes"
 # Of the counter of passes, one for each number of contributions; as in metadata.p4.
@@ -87,7 +88,7 @@ def reduce_slots(layout: Layout) -> int:
     return all_reduce_slots(layout) // layout.table("job").size
 
 
-class SlotLimits(Setting):
+class SlotLimits(NamedTable):
     """The slot_limits table."""
 
     name, action = TABLE, "set_limits"
@@ -112,9 +113,13 @@ class SlotLimits(Setting):
         """
         banks = len(self.table.action(self.action).params) - 1
         limits = {f"limit{bank}": slots // banks + (bank < slots % banks) for bank in range(banks)}
-        return self.encode_values({**limits, "age": age})
+        return encode_default(self.table, self.action, {**limits, "age": age})
 
     def decode_shared(self, default: bytes) -> int | None:
         """Return how many slots jobs share; None: they do not."""
-        values = self.decode_values(default)
+        values = self.decode(default)
         return sum(values.values()) - values["age"] if values["age"] else None
+
+    def decode(self, default: bytes) -> dict[str, int]:
+        """Return the parameters of a default action by name."""
+        return decode_default(self.table, self.action, default)

@@ -45,10 +45,4 @@ class Congestion(Entries):
 
     def decode(self, rows: Rows) -> dict[int, Marking]:
         """Return the thresholds of each port."""
-        params = rows.param_columns(self.table.action(self.action))
-        columns = [params[name] for name in ("beside_others", "alone")]
-        ports = rows.key_columns()["port"]
-        return {
-            int(port): Marking(*map(int, values))
-            for port, *values in zip(ports, *columns, strict=True)
-        }
+        return self.decode_as(Marking, rows)

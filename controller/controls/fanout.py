@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools
 from switchgnn.base.network import Network
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Record, Rows, Value
-from switchgnn.planner.plan.plan import SwitchPart
 from switchgnn.planner.sending.packets import are_partial
 
 
@@ -25,12 +23,12 @@ class Fanout(Keyed):
 
     def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
-        return int(np.count_nonzero(_with_entries(plan.switch)))
+        return int(np.count_nonzero(~are_partial(plan.switch.entry_source)))
 
     def rows(self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE) -> Rows:
         """Return one entry for each (block, source, hop), but for partial sums."""
         switch = plan.switch
-        some = _with_entries(switch)
+        some = ~are_partial(switch.entry_source)
         expected, slot = switch.entry_expected[some], switch.entry_slot[some]
         used, rows = expected > 0, switch.entry_row[some]
         values: dict[str, Value] = {
@@ -61,8 +59,3 @@ class Fanout(Keyed):
                 if count
             )
         return found
-
-
-def _with_entries(switch: SwitchPart) -> Bools:
-    named: Bools = ~are_partial(switch.entry_source)
-    return named

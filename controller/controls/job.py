@@ -97,15 +97,10 @@ class WorkerPorts(Keyed):
 
 def ports_of(workers: Rows, job: int) -> tuple[int, ...]:
     """Return the ports of a job in entries of the worker table, in order."""
-    return tuple(sorted(map(int, np.asarray(workers.key_columns()["port"])[_of(workers, job)])))
-
-
-def _of(workers: Rows, job: int) -> Bools:
     # Both actions have the job first.
-    table = workers.table
-    jobs = workers.param_columns(table.action(ABOVE))["job"]
-    mask: Bools = np.asarray(jobs) == job
-    return mask
+    jobs = workers.param_columns(workers.table.action(ABOVE))["job"]
+    both = zip(workers.key_columns()["port"], jobs, strict=True)
+    return tuple(sorted(int(port) for port, own in both if own == job))
 
 
 def belongs(rows: Rows, places: Sequence[Place]) -> Bools:

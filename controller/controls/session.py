@@ -1,6 +1,6 @@
 """session.p4: the install that a switch serves for a job, and its tier among several."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -77,7 +77,7 @@ class Session(Entries):
         limit = np.nextafter(np.float32(most), np.float32(0))
         return SessionEntry(
             session,
-            plan.number,
+            plan.manifest.number,
             sum(plan.members),
             int(limit.view(np.uint32)),
             LANES.index(plan.manifest.lanes),
@@ -94,12 +94,7 @@ class Session(Entries):
 
     def decode(self, rows: Rows) -> dict[int, SessionEntry]:
         """Return what the switch says of each job, by its number."""
-        params = rows.param_columns(self.table.action(self.action))
-        columns = [params[field.name] for field in fields(SessionEntry)]
-        return {
-            int(job): SessionEntry(*map(int, values))
-            for job, *values in zip(rows.key_columns()["job"], *columns, strict=True)
-        }
+        return self.decode_as(SessionEntry, rows)
 
     def _bits(self, name: str) -> int:
         params = self.table.action(self.action).params

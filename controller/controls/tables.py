@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from dataclasses import fields
+from typing import ClassVar, TypeVar
 
 from switchgnn.base.network import Network
 from switchgnn.controller.base.place import ALONE, Place
@@ -12,13 +13,13 @@ from switchgnn.controller.p4runtime.rows import (
     Record,
     Rows,
     Value,
-    decode_default,
-    encode_default,
     make_rows,
 )
 
+_Entry = TypeVar("_Entry")
 
-class _NamedTable:
+
+class NamedTable:
     """A table, by its name, and its usual action."""
 
     name: ClassVar[str]
@@ -28,19 +29,7 @@ class _NamedTable:
         self.table = layout.table(self.name)
 
 
-class Setting(_NamedTable):
-    """A table without a key: its default action is the setting."""
-
-    def encode_values(self, values: Mapping[str, int]) -> bytes:
-        """Return the default action with these parameters."""
-        return encode_default(self.table, self.action, values)
-
-    def decode_values(self, default: bytes) -> dict[str, int]:
-        """Return the parameters of a default action by name."""
-        return decode_default(self.table, self.action, default)
-
-
-class Entries(_NamedTable):
+class Entries(NamedTable):
     """A table with a key."""
 
     hidden: ClassVar[tuple[str, ...]] = ()  # columns that people are not shown
@@ -56,6 +45,14 @@ class Entries(_NamedTable):
     def make(self, values: Mapping[str, Value], count: int, action: str | None = None) -> Rows:
         """Make entries with one action, by default the usual one, as `make_rows` does."""
         return make_rows(self.table, action or self.action, values, count)
+
+    def decode_as(self, kind: type[_Entry], rows: Rows) -> dict[int, _Entry]:
+        """Return what each entry says, a dataclass of parameters, by its key of one number."""
+        (keys,) = rows.key_columns().values()
+        params = rows.param_columns(self.table.action(self.action))
+        columns = [params[field.name] for field in fields(kind)]  # type: ignore[arg-type]
+        both = zip(keys, *columns, strict=True)
+        return {int(key): kind(*map(int, values)) for key, *values in both}
 
     def records(self, rows: Rows) -> list[Record]:
         """Return each entry for people: its key, and its parameters as of the usual action."""

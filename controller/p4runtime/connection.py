@@ -40,8 +40,7 @@ class Arbitration:
         self._address = address
         self._replies: queue.SimpleQueue[_Reply] = queue.SimpleQueue()
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
-        self._ended = threading.Event()
-        self._demoted = threading.Event()
+        self._lost = threading.Event()  # the stream, or the place as the primary
         request = p4r.StreamMessageRequest()
         request.arbitration.device_id = device_id
         request.arbitration.election_id.CopyFrom(election_message(election_id))
@@ -69,7 +68,7 @@ class Arbitration:
     @property
     def alive(self) -> bool:
         """Whether the stream is open, and no other controller has become the primary."""
-        return not self._ended.is_set() and not self._demoted.is_set()
+        return not self._lost.is_set()
 
     def close(self) -> None:
         """End the stream, if possible so that the switch knows before this returns.
@@ -87,14 +86,14 @@ class Arbitration:
                 if not response.HasField("arbitration"):
                     continue
                 if response.arbitration.status.code == rpc_code.OK:
-                    self._demoted.clear()
+                    self._lost.clear()
                 else:
-                    self._demoted.set()
+                    self._lost.set()
                 self._replies.put(response.arbitration)
         except grpc.RpcError as error:
             self._replies.put(_explain(self._address, error))
         finally:
-            self._ended.set()
+            self._lost.set()
 
 
 def _explain(address: str, error: Any) -> ControllerError:  # noqa: ANN401

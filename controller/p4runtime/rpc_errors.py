@@ -13,15 +13,10 @@ from switchgnn.controller.p4runtime.rows import describe_entity
 
 _DETAILS_KEY = "grpc-status-details-bin"
 
+_SOMEBODY = "Something else writes to this switch: stop it and install again."
 _MEANINGS: dict[int, tuple[str, str]] = {
-    rpc_code.ALREADY_EXISTS: (
-        "it is there already",
-        "Something else writes to this switch: stop it and install again.",
-    ),
-    rpc_code.NOT_FOUND: (
-        "it is not there",
-        "Something else writes to this switch: stop it and install again.",
-    ),
+    rpc_code.ALREADY_EXISTS: ("it is there already", _SOMEBODY),
+    rpc_code.NOT_FOUND: ("it is not there", _SOMEBODY),
     rpc_code.RESOURCE_EXHAUSTED: (
         "there is no room for it",
         "Make a plan with fewer entries, or compile the program with larger tables.",

@@ -208,11 +208,7 @@ def changed(**columns):
     ("plan", "network", "words"),
     [
         (make_plan(workers=5), STAR, "5 workers, but the network has 4 ports"),
-        (
-            make_plan(workers=200),
-            star_network(200),
-            "200 workers, .* has room for 128",
-        ),
+        (make_plan(workers=200), star_network(200), "200 workers, .* has room for 128"),
         (PLAN, TWO_ON_A_PORT, "same port"),
         (PLAN, ON_A_LOOP_PORT, "from 1 to 255"),
     ],

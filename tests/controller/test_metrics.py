@@ -69,7 +69,7 @@ def test_what_a_switch_has_counted(served, switches):
     assert found["switchgnn_marked_packets_total",] == 9
     assert found["switchgnn_releases_total", "default", "1"] == 4
     assert found["switchgnn_session", "default"] == found["switchgnn_newest_session",] == 1
-    assert found["switchgnn_plan_info", "default", f"{PLAN.number:08x}"] == 1
+    assert found["switchgnn_plan_info", "default", f"{PLAN.manifest.number:08x}"] == 1
     assert found["switchgnn_multicast_groups",] == 1 + 3 * 8
     assert found["switchgnn_job_frames_total", "default", "aggregated"] == 5
     assert ("switchgnn_job_frames_total", "default", "stale") not in found

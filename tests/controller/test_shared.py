@@ -39,7 +39,7 @@ def test_jobs_share_slots_and_have_destinations_of_their_own(client):
     destinations = int(plan_of().switch.result_slot.max()) + 1
     assert [place.first_slot for place in places] == [0, destinations, 2 * destinations]
     table = SlotLimits(client.get_layout())
-    limits = table.decode_values(client.read_default(table.table))
+    limits = table.decode(client.read_default(table.table))
     assert limits.pop("age") == SHARED_AGE
     assert sum(limits.values()) == SLOTS
     (column,) = (each for each in jobs_table(state.jobs).columns if each.header == "slots per bank")

@@ -156,8 +156,10 @@ def test_another_plan_is_not_replaced(switch, network, program):
     bring(switch, OTHER, network, program)
     error = refused(switch, network, program)
     assert isinstance(error, OtherPlanError)
-    assert f"serves plan {OTHER.number:08x} for job default, which somebody else" in str(error)
-    assert plan_at(switch) == OTHER.number
+    assert f"serves plan {OTHER.manifest.number:08x} for job default, which somebody else" in str(
+        error
+    )
+    assert plan_at(switch) == OTHER.manifest.number
 
 
 def test_its_own_plan_is_watched_in_its_session(switch, network, program):
@@ -174,7 +176,7 @@ def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network
         bring(switch, OTHER, network, program, election_id=2)
         watching.join()
     assert isinstance(watching.error, OtherPlanError)
-    assert plan_at(switch) == OTHER.number
+    assert plan_at(switch) == OTHER.manifest.number
 
 
 def test_a_plan_of_another_program_is_not_replaced(switch, network, program):
@@ -194,7 +196,7 @@ def test_a_program_without_a_plan_is_replaced(switch, network, program):
         client.set_pipeline(strawman, program_cookie(strawman))
     with Watching([client_of(switch)], network, program) as watching:
         watching.wait_for(WatchEventKind.INSTALLED)
-    assert plan_at(switch) == PLAN.number
+    assert plan_at(switch) == PLAN.manifest.number
 
 
 def test_a_program_of_others_serves_no_plan(fake):
@@ -264,7 +266,10 @@ def two_jobs(fake, network, program):
         for new_session in (False, True):
             around = network_on((7, 8))
             install(BESIDE, [client], around, "b", program=program, new_session=new_session)
-    assert jobs_at(fake.address) == {"default": (1, PLAN.number, 0), "b": (3, BESIDE.number, 0)}
+    assert jobs_at(fake.address) == {
+        "default": (1, PLAN.manifest.number, 0),
+        "b": (3, BESIDE.manifest.number, 0),
+    }
     return fake
 
 
@@ -280,7 +285,7 @@ def test_a_restarted_switch_gets_all_its_jobs_back(plan, two_jobs, network, prog
         assert "of 2 jobs restored (default, b)" in said
         watching.looks()
     assert watching.error is None
-    back = {"default": (1, PLAN.number, 1), "b": (3, BESIDE.number, 1)}
+    back = {"default": (1, PLAN.manifest.number, 1), "b": (3, BESIDE.manifest.number, 1)}
     assert jobs_at(two_jobs.address) == back
     assert same(layout, without_sessions(two_jobs.address, layout), had)
 
@@ -331,6 +336,9 @@ def test_a_job_that_another_controller_installs_comes_back_too(tmp_path, network
             said = watching.wait_for(WatchEventKind.INSTALLED, words="restored").message
             assert "(default, b)" in said
         assert watching.error is None
-        assert jobs_at(address) == {"default": (1, PLAN.number, 1), "b": (2, BESIDE.number, 1)}
+        assert jobs_at(address) == {
+            "default": (1, PLAN.manifest.number, 1),
+            "b": (2, BESIDE.manifest.number, 1),
+        }
     finally:
         switch.stop()

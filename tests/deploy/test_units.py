@@ -1,9 +1,11 @@
-"""The units in deploy/ are right, and start what there is."""
+"""The units and the container file in deploy/ are right, and start what there is."""
 
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from switchgnn.commands.switch import app
 from switchgnn.softswitch.base.ports import EthernetSpec, parse_port
 from switchgnn.topologies import Target
 from switchgnn.topologies.targets import switch_command
+from tests.support.installed import MADE, build
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 UNITS = sorted(DEPLOY.glob("*.service"))
@@ -78,3 +81,37 @@ def test_bmv2_gets_what_the_fabrics_give_it():
     port = usual.index("--thrift-port")
     del usual[port : port + 2]
     assert words == [f"/usr/bin/{usual[0]}", *usual[1:]]
+
+
+ROOT = DEPLOY.parent
+FILE = DEPLOY / "Containerfile"
+LINES = re.sub(r"\\\n", " ", FILE.read_text()).splitlines()
+STEPS = [line.split(maxsplit=1) for line in LINES if line and not line.startswith("#")]
+
+
+def given(kind):
+    return [words for name, words in STEPS if name == kind]
+
+
+def test_what_is_copied_is_there():
+    for words in given("COPY"):
+        for source in words.split()[:-1]:
+            assert (ROOT / source).exists(), source
+
+
+@pytest.mark.full
+def test_what_is_copied_is_enough_for_an_installation(tmp_path):
+    tree = tmp_path / "src"
+    tree.mkdir()
+    for words in given("COPY"):
+        *sources, folder = words.split()
+        for source in sources:
+            target = tree / source if folder == "./" else tree / folder
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, target, symlinks=True, ignore=MADE)
+            else:
+                shutil.copy(ROOT / source, target)
+    names = set(zipfile.ZipFile(build("wheel", tree, tmp_path / "out")).namelist())
+    assert "switchgnn/commands/switch.py" in names
+    assert "switchgnn/p4src/compiled/switchgnn.json" in names
+    assert any(name.startswith("switchgnn/softswitch/native/runtime/") for name in names)

@@ -7,12 +7,7 @@ import sys
 
 import pytest
 
-from tests.end_to_end.conftest import (
-    BOTH_ENDS,
-    LOOPBACK,
-    MOSTLY_LOOPBACK,
-    all_end,
-)
+from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, MOSTLY_LOOPBACK, all_end
 from tests.support.kept_logs import take_kept_logs
 from tests.support.markers import COMBINATION_ON_PYTHON, words_of
 from tests.support.processes import descendants

@@ -148,17 +148,7 @@ def test_bytes_are_those_that_the_plan_predicts():
 
 
 def test_cached_rows_of_8_bits_train_about_as_well_with_fewer_bytes():
-    named = (
-        "--data",
-        "digits",
-        "--workers",
-        "3",
-        "--no-precompute",
-        "--cache",
-        "auto",
-        "--bits",
-        8,
-    )
+    named = ("--data", "digits", "--workers", 3, "--no-precompute", "--cache", "auto", "--bits", 8)
     reports = finished(train(EMBEDDED, *named, *over(*TRANSPORTS[1:3]), epochs=20))
     losses = plainly("digits", epochs=20)[0]
     for report in reports:

@@ -7,18 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.links import WrappedLink
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import (
-    BARRIER_KINDS,
-    BODY_AT,
-    HEADER_AT,
-    BarrierBody,
-    Kind,
-    Unit,
-    fragment_number,
-    pool_of,
-    unpack_header,
-)
 from tests.fuzz.frames import generator_for
 from tests.fuzz.team import ALL, POOLS, WORKERS, Team, star_world
 from tests.host.addresses import SESSION, SWITCH
@@ -33,13 +23,15 @@ examples = settings(
 
 def check_sound(frame):
     """What the parser reads must pack to the same bytes."""
-    header = unpack_header(frame)
+    header = wire.unpack_header(frame)
     if header is None:
         return
     end = body_end(frame)
-    assert header.pack(bytes(frame[BODY_AT:end])) == bytes(frame[HEADER_AT:end])
-    if header.kind in BARRIER_KINDS:
-        assert BarrierBody.unpack(frame, header.kind).pack() == bytes(frame[BODY_AT:end])
+    assert header.pack(bytes(frame[wire.BODY_AT : end])) == bytes(frame[wire.HEADER_AT : end])
+    if header.kind in wire.BARRIER_KINDS:
+        assert wire.BarrierBody.unpack(frame, header.kind).pack() == bytes(
+            frame[wire.BODY_AT : end]
+        )
 
 
 # An envelope that the parser accepts, so that its payload is parsed.
@@ -58,7 +50,7 @@ ARRIVALS = (
     *("malformed", "foreign", "heard", "ignored", "noticed"),
 )
 # Kinds that only a switch may send, and workers accept.
-BELIEVED = (Kind.SUM, Kind.ADVANCE, Kind.WAITING, Kind.ACK, Kind.MISSING)
+BELIEVED = (wire.Kind.SUM, wire.Kind.ADVANCE, wire.Kind.WAITING, wire.Kind.ACK, wire.Kind.MISSING)
 
 
 class FloodedLink(WrappedLink):
@@ -72,7 +64,7 @@ class FloodedLink(WrappedLink):
     def __init__(self, link, world, generator, shots):
         super().__init__(link)
         # The last barrier that the worker has passed, by pool.
-        self.finished = [Unit(0, *opening) for opening in world.facts.units[:POOLS]]
+        self.finished = [wire.Unit(0, *opening) for opening in world.facts.units[:POOLS]]
         self.injected = self.malformed = self.delivered = 0
         self._generator = generator
         self._shots = shots
@@ -94,7 +86,7 @@ class FloodedLink(WrappedLink):
 
     def _shot(self):
         frame = self._generator.shot().aim(SESSION, max(self.finished).round + 1)
-        header = unpack_header(frame)
+        header = wire.unpack_header(frame)
         if header is None:
             self.malformed += 1
         elif self._is_believed(header):
@@ -105,12 +97,12 @@ class FloodedLink(WrappedLink):
     def _is_believed(self, header):
         if header.unit[1:] not in self._barriers:
             return False
-        finished = self.finished[pool_of(header.fragment)]
-        if header.unit == finished and header.kind is Kind.WAITING:
+        finished = self.finished[wire.pool_of(header.fragment)]
+        if header.unit == finished and header.kind is wire.Kind.WAITING:
             return True
         if header.unit.order <= finished.order:
             return False
-        fetched = header.kind is Kind.FEATURE and header.resend
+        fetched = header.kind is wire.Kind.FEATURE and header.resend
         return header.kind in BELIEVED or fetched or header.ecn
 
 
@@ -132,11 +124,11 @@ def flooded_team(shots):
         generator = generator_for(world, 10 + worker, **macs, longest=9216)
         links.append(FloodedLink(switch.link(worker), world, generator, shots))
 
-    words = {(block, fragment_number(word)): word for block, word in world.facts.units}
+    words = {(block, wire.fragment_number(word)): word for block, word in world.facts.units}
 
     def finished(worker, round_number, block, fragment):
         word = words[block, fragment]
-        links[worker].finished[pool_of(word)] = Unit(round_number, block, word)
+        links[worker].finished[wire.pool_of(word)] = wire.Unit(round_number, block, word)
 
     def addresses(worker):
         return Addresses(stations[worker], SWITCH)

@@ -7,23 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    NOBODY,
-    SESSION_MASK,
-    BarrierBody,
-    Header,
-    Kind,
-    Refusal,
-    Unit,
-    combine_of,
-    in_pool,
-    lanes_of,
-    payload_bytes,
-    pool_of,
-    unpack_header,
-)
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes, unpack_lanes
 from tests.host.addresses import SESSION, SWITCH, WORKER, QueueLink
 
@@ -36,7 +21,7 @@ def undisturbed(direction: str, worker: int, frame: bytes) -> Iterable[bytes]:
     return [frame]
 
 
-NONE = Unit(0, 0, 0)
+NONE = wire.Unit(0, 0, 0)
 
 
 class Chain:
@@ -45,9 +30,9 @@ class Chain:
     def __init__(self) -> None:
         self.barrier_unit = NONE
         self.barrier_done: set[int] = set()
-        self.turn: Unit | None = None
-        self.early: Unit | None = None
-        self.following: dict[Unit, tuple[tuple[bool, int, int], int]] = {}
+        self.turn: wire.Unit | None = None
+        self.early: wire.Unit | None = None
+        self.following: dict[wire.Unit, tuple[tuple[bool, int, int], int]] = {}
 
 
 class ModelSwitch:
@@ -100,8 +85,8 @@ class ModelSwitch:
             for arrived in self.disturb("up", worker, frame):
                 self._process(worker, arrived)
 
-    def _send(self, worker: int, header: Header, body: bytes) -> None:
-        own = header._replace(session=self.session & SESSION_MASK)
+    def _send(self, worker: int, header: wire.Header, body: bytes) -> None:
+        own = header._replace(session=self.session & wire.SESSION_MASK)
         for arrived in self.disturb("down", worker, SWITCH_SIDE.frame(own.pack(body))):
             self.inboxes[worker].put(arrived)
 
@@ -111,7 +96,7 @@ class ModelSwitch:
 
     def forget(self) -> None:
         """Restart, from within `disturb`, which has the lock."""
-        self.seen: dict[tuple[int, int], Unit] = {}
+        self.seen: dict[tuple[int, int], wire.Unit] = {}
         self.sums: dict[tuple, tuple[int, np.ndarray]] = {}
         self.accepted: dict[tuple, int] = {}
         self.released: set[tuple] = set()
@@ -122,24 +107,24 @@ class ModelSwitch:
         self.heartbeats = 0
 
     def _process(self, worker: int, frame: bytes) -> None:
-        header = unpack_header(frame)
+        header = wire.unpack_header(frame)
         if header is None:
             return
-        other = header.session != self.session & SESSION_MASK
-        if other and header.kind is not Kind.DONE:
+        other = header.session != self.session & wire.SESSION_MASK
+        if other and header.kind is not wire.Kind.DONE:
             return
         unit = header.unit
-        chain = self.chains[pool_of(unit.fragment)]
-        if header.kind is not Kind.DONE and not self._has_its_turn(unit, chain.early):
+        chain = self.chains[wire.pool_of(unit.fragment)]
+        if header.kind is not wire.Kind.DONE and not self._has_its_turn(unit, chain.early):
             return
-        if header.kind is Kind.FEATURE and self.owner.get(header.src_id) == worker:
+        if header.kind is wire.Kind.FEATURE and self.owner.get(header.src_id) == worker:
             if header.resend:
                 self._relay(header, frame)
             else:
                 self._take_feature(worker, header, unit, frame)
-        elif header.kind in (Kind.RECALL, Kind.FETCH):
+        elif header.kind in (wire.Kind.RECALL, wire.Kind.FETCH):
             self._take_request(worker, header, unit)
-        elif header.kind is Kind.DONE and header.src_id == worker:
+        elif header.kind is wire.Kind.DONE and header.src_id == worker:
             self._take_done(worker, header, unit, frame, chain)
 
     def _has_its_turn(self, unit, turn) -> bool:
@@ -147,41 +132,41 @@ class ModelSwitch:
 
     def _opens(self, unit, chain) -> bool:
         """Tell whether somebody may open a round with it, as the first one of a session."""
-        opening = unit.block == 0 and in_pool(unit.fragment, 0) == 0
+        opening = unit.block == 0 and wire.in_pool(unit.fragment, 0) == 0
         return chain.turn is None and opening and chain.barrier_unit in (NONE, unit)
 
     def _refuse_turn(self, worker, unit, chain) -> None:
-        first, stands = NOBODY, chain.barrier_unit.round
+        first, stands = wire.NOBODY, chain.barrier_unit.round
         if chain.turn is not None:
             stands = chain.turn.round
         elif stands:
             _, first = chain.following[chain.barrier_unit]
-        self._answer([worker], Kind.WAITING, unit, set(), Refusal.TAG, first, stands)
+        self._answer([worker], wire.Kind.WAITING, unit, set(), wire.Refusal.TAG, first, stands)
 
     def _relay(self, header, frame) -> None:
         worker, _ = self.destination[header.block_id, header.dst_id]
-        end = BODY_AT + payload_bytes(header.fragment, header.bits)
-        self._send(worker, header, frame[BODY_AT:end])
+        end = wire.BODY_AT + wire.payload_bytes(header.fragment, header.bits)
+        self._send(worker, header, frame[wire.BODY_AT : end])
 
     def _take_feature(self, worker, header, unit, frame) -> None:
         if header.count != self.count.get((header.block_id, header.src_id)):
             return
-        key = header.src_id, pool_of(unit.fragment)
+        key = header.src_id, wire.pool_of(unit.fragment)
         last = self.seen.get(key, NONE)
         group = (worker, unit, header.feature_group)
         if unit.order > last.order:
             self.seen[key] = unit
             self.accepted[group] = self.accepted.get(group, 0) + 1
-            carried = lanes_of(header.fragment)
-            size = payload_bytes(header.fragment, header.bits)
-            body = np.frombuffer(frame, np.uint8, count=size, offset=BODY_AT).reshape(1, size)
+            carried = wire.lanes_of(header.fragment)
+            size = wire.payload_bytes(header.fragment, header.bits)
+            body = np.frombuffer(frame, np.uint8, count=size, offset=wire.BODY_AT).reshape(1, size)
             lanes = unpack_lanes(body, carried, header.bits)[0]
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
                 if (header.src_id, vertex) not in self.lose_inside:
                     self._add(unit, header, vertex, owner, expected, lanes)
         if unit.order >= last.order and header.echo:
             told = {"src_id": header.src_id, "feature_group": header.feature_group}
-            ack = self._header(Kind.ACK, unit, count=self.accepted.get(group, 0), **told)
+            ack = self._header(wire.Kind.ACK, unit, count=self.accepted.get(group, 0), **told)
             self._send(worker, ack._replace(is_ack=True), b"")
 
     def _add(self, unit, feature, vertex, owner, expected, lanes) -> None:
@@ -189,7 +174,7 @@ class ModelSwitch:
         if key in self.released:
             return
         count, total = self.sums.get(key, (0, np.zeros_like(lanes)))
-        both = combine_of(unit.fragment)(total.view("u4"), lanes.view("u4")).view("i4")
+        both = wire.combine_of(unit.fragment)(total.view("u4"), lanes.view("u4")).view("i4")
         self.sums[key] = count + feature.count, both
         if count + feature.count == expected:
             self._send_sum(unit, vertex, owner, narrow=feature.bits != 32)
@@ -197,7 +182,7 @@ class ModelSwitch:
     def _send_sum(self, unit, vertex, owner, *, narrow) -> None:
         count, total = self.sums[(*unit, vertex)]
         bits = int(bits_needed(total[np.newaxis])[0]) if narrow else 32
-        header = self._header(Kind.SUM, unit, dst_id=vertex, count=count, bits=bits)
+        header = self._header(wire.Kind.SUM, unit, dst_id=vertex, count=count, bits=bits)
         self._send(owner, header, pack_lanes(total[np.newaxis], bits).tobytes())
 
     def _take_request(self, worker, header, unit) -> None:
@@ -205,7 +190,7 @@ class ModelSwitch:
         if owner != worker:
             return
         key = (*unit, header.dst_id)
-        if header.kind is Kind.FETCH:
+        if header.kind is wire.Kind.FETCH:
             self.released.add(key)
             self._send(self.owner[header.src_id], header, b"")
             return
@@ -213,24 +198,24 @@ class ModelSwitch:
         if count == expected:
             self._send_sum(unit, header.dst_id, worker, narrow=header.bits != 32)
         else:
-            self._send(worker, header._replace(kind=Kind.MISSING, count=count), b"")
+            self._send(worker, header._replace(kind=wire.Kind.MISSING, count=count), b"")
 
     def _take_done(self, worker, header, unit, frame, chain) -> None:
-        body = BarrierBody.unpack(frame, Kind.DONE)
-        if body.plan != self.plan or header.session != self.session & SESSION_MASK:
-            self._answer([worker], Kind.WAITING, unit, set())
+        body = wire.BarrierBody.unpack(frame, wire.Kind.DONE)
+        if body.plan != self.plan or header.session != self.session & wire.SESSION_MASK:
+            self._answer([worker], wire.Kind.WAITING, unit, set())
             return
         if unit[0] == 0 or not (self._has_its_turn(unit, chain.turn) or self._opens(unit, chain)):
             self._refuse_turn(worker, unit, chain)
             return
         last, number = self.incarnations.get(worker, (0, header.dst_id))
         if number != header.dst_id and (unit[1] != 0 or unit[0] <= last):
-            self._answer([worker], Kind.WAITING, unit, set(), Refusal.INCARNATION)
+            self._answer([worker], wire.Kind.WAITING, unit, set(), wire.Refusal.INCARNATION)
             return
         if unit[0] + header.echo > last:
             self.incarnations[worker] = unit[0] + header.echo, header.dst_id
         full = len(chain.barrier_done) == self.workers
-        opening = Unit(unit.round, 0, in_pool(0, pool_of(unit.fragment)))
+        opening = wire.Unit(unit.round, 0, wire.in_pool(0, wire.pool_of(unit.fragment)))
         later = chain.barrier_unit.order > opening.order
         closed = later or (chain.barrier_unit == opening and full)
         if chain.turn is not None:
@@ -241,17 +226,17 @@ class ModelSwitch:
             if body.magnitude > self.opened[1]:
                 self.opened = (unit[0], body.magnitude, worker)
         elif unit[0] == self.opened[0] and unit[1] and body.magnitude != self.opened[1]:
-            self._answer([worker], Kind.WAITING, unit, set(), Refusal.MAGNITUDE)
+            self._answer([worker], wire.Kind.WAITING, unit, set(), wire.Refusal.MAGNITUDE)
             return
         own = 1 << worker
         self.heartbeats = (self.heartbeats & ~own) | (body.workers & own)
         if unit.order < (chain.turn or chain.barrier_unit).order:
-            self._answer([worker], Kind.ADVANCE, unit, set(range(self.workers)))
+            self._answer([worker], wire.Kind.ADVANCE, unit, set(range(self.workers)))
             return
         next_unit = (header.echo, header.count, header.feature_group)
         first, culprit = chain.following.setdefault(unit, (next_unit, worker))
         if first != next_unit:
-            self._answer([worker], Kind.WAITING, unit, set(), Refusal.NEXT, culprit)
+            self._answer([worker], wire.Kind.WAITING, unit, set(), wire.Refusal.NEXT, culprit)
             return
         if unit.order > chain.barrier_unit.order:
             chain.barrier_unit, chain.barrier_done = unit, set()
@@ -260,27 +245,27 @@ class ModelSwitch:
         complete = len(chain.barrier_done) == self.workers
         if complete:
             early, block, fragment = next_unit
-            chain.early = Unit(unit.round + (early or block == 0), block, fragment)
+            chain.early = wire.Unit(unit.round + (early or block == 0), block, fragment)
             opening = chain.early._replace(block=0, fragment=opening.fragment)
             chain.turn = opening if early else chain.early
             everyone = range(self.workers) if new else [worker]
-            self._answer(everyone, Kind.ADVANCE, unit, chain.barrier_done)
+            self._answer(everyone, wire.Kind.ADVANCE, unit, chain.barrier_done)
         elif not new:
-            self._answer([worker], Kind.WAITING, unit, chain.barrier_done)
+            self._answer([worker], wire.Kind.WAITING, unit, chain.barrier_done)
 
-    def _header(self, kind, unit, **fields) -> Header:
+    def _header(self, kind, unit, **fields) -> wire.Header:
         number, block, fragment = unit
-        return Header(kind=kind, round=number, block_id=block, fragment=fragment, **fields)
+        return wire.Header(kind=kind, round=number, block_id=block, fragment=fragment, **fields)
 
     def _answer(
-        self, workers, kind, unit, done, refusal=Refusal.NONE, culprit=None, stands=None
+        self, workers, kind, unit, done, refusal=wire.Refusal.NONE, culprit=None, stands=None
     ) -> None:
-        body = BarrierBody(
+        body = wire.BarrierBody(
             magnitude=self.opened[1],
             plan=self.plan,
             round=self.opened[0] if stands is None else stands,
             workers=sum(1 << worker for worker in done),
-            heartbeats=self.heartbeats if kind is Kind.WAITING else None,
+            heartbeats=self.heartbeats if kind is wire.Kind.WAITING else None,
         )
         told = {"dst_id": self.opened[2] if culprit is None else culprit, "count": refusal}
         header = self._header(kind, unit, **told)

@@ -114,14 +114,8 @@ def driver(tmp_path_factory):
 def test_a_run_to_its_end(driver, tmp_path):
     words = ("run", "--graph", "karate", "--workers", 3, "--rounds", 1000, "--json")
     fault = (
-        "--live",
-        "--keep",
-        "--target",
-        "embedded",
-        "--fabric",
-        "loopback",
-        "--faults",
-        "w1.loss=0.05,seed=3",
+        *("--live", "--keep", "--target", "embedded", "--fabric", "loopback"),
+        *("--faults", "w1.loss=0.05,seed=3"),
     )
     log = tmp_path / "stderr"
     with started(*words, *fault, log=log, scratch=tmp_path) as child:
@@ -281,7 +275,7 @@ def test_jobs_come_and_go(page):
     tell(0, 9_000, job("blue", 3, 1_000, {"aggregated": 500}), job("a-b.c", 2, 4_000))
     first = page.seen()["jobs"]
     assert [(each["job"], each["passes/s"], each["share"], each["frames/s"]) for each in first] == [
-        *(("blue", DASH, DASH, DASH), ("a-b.c", DASH, DASH, DASH)),
+        *(("blue", DASH, DASH, DASH), ("a-b.c", DASH, DASH, DASH))
     ]
     page.clock.seconds += EVERY - 0.1
     # An outcome that is new; and a third job, on the other switch, too.

@@ -4,12 +4,7 @@ import re
 from dataclasses import fields
 
 from switchgnn.controller.base import place
-from switchgnn.controller.controls.banks import (
-    PASS_CELLS,
-    PASSES_COUNTER,
-    BankEvents,
-    reduce_slots,
-)
+from switchgnn.controller.controls.banks import PASS_CELLS, PASSES_COUNTER, BankEvents, reduce_slots
 from switchgnn.controller.controls.job import NAME_BYTES, Jobs
 from switchgnn.controller.controls.loop import result_group
 from switchgnn.controller.controls.outcome import COUNTER, OUTCOME_CELLS, Outcome

@@ -27,17 +27,9 @@ from switchgnn.planner.plan import parts as parts_module
 from switchgnn.planner.sending import packets
 from switchgnn.planner.sending.order import SendOrder
 from switchgnn.planner.strategies import SEND_STRATEGIES
+from tests.planner import helpers
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of
-from tests.planner.helpers import (
-    given,
-    plan_of,
-    random_features,
-    random_graph,
-    reports,
-    split_graphs,
-    tuples,
-)
 from tests.planner.switch_model import PARTIAL_SUMS, ReplayError, check
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
@@ -65,7 +57,7 @@ def sent(plan):
 def served(plan):
     """(block, u, v) for every row u that a packet of the workers brings to the slot of v."""
     switch, targets = plan.switch, {}
-    slots = tuples(switch.result_block, switch.result_bank, switch.result_slot)
+    slots = helpers.tuples(switch.result_block, switch.result_bank, switch.result_slot)
     result = dict(zip(slots, switch.result_vertex.tolist(), strict=True))
     for row, bank in zip(*np.nonzero(switch.entry_expected), strict=True):
         block, slot = int(switch.entry_block[row]), int(switch.entry_slot[row, bank])
@@ -91,16 +83,16 @@ def crossing(graph, assignment, direction):
 
 
 @pytest.mark.parametrize("send", ["multicast", "cover", "chance"])
-@given(split=split_graphs(), slots=st.integers(2, 45), seed=st.integers(0, 3))
+@helpers.given(split=helpers.split_graphs(), slots=st.integers(2, 45), seed=st.integers(0, 3))
 def test_every_edge_is_served_once_in_one_block_by_one_packet(send, split, slots, seed):
     graph, workers, assignment = split
     with pytest.MonkeyPatch.context() as patch:
         known = {**SEND_STRATEGIES, "chance": by_chance(seed)}
         patch.setattr("switchgnn.planner.build.SEND_STRATEGIES", known)
         options = {"send": send, "directions": "both", "assignment": assignment, "seed": seed}
-        plan = plan_of(graph, workers, slots, **options)
+        plan = helpers.plan_of(graph, workers, slots, **options)
     edges = served(plan)
-    features = random_features(graph, seed)
+    features = helpers.random_features(graph, seed)
     check_blocks(plan, *(crossing(graph, assignment, direction) for direction in Direction))
     check_counts(plan)
     for direction in Direction:
@@ -113,8 +105,8 @@ def test_every_edge_is_served_once_in_one_block_by_one_packet(send, split, slots
 
 
 @pytest.mark.parametrize("send", ["multicast", "cover", "chance"])
-@given(
-    split=split_graphs(),
+@helpers.given(
+    split=helpers.split_graphs(),
     slots=st.integers(2, 45),
     seed=st.integers(0, 3),
     rows=st.sampled_from([2, 4, 8]),
@@ -125,10 +117,12 @@ def test_bundles_bring_every_row_where_it_belongs(send, split, slots, seed, rows
         known = {**SEND_STRATEGIES, "chance": by_chance(seed)}
         patch.setattr("switchgnn.planner.build.SEND_STRATEGIES", known)
         options = {"send": send, "directions": "both", "assignment": assignment, "seed": seed}
-        plan, alone = (plan_of(graph, workers, slots, **options, rows=each) for each in (rows, 1))
+        plan, alone = (
+            helpers.plan_of(graph, workers, slots, **options, rows=each) for each in (rows, 1)
+        )
         write_plan(plan, Path(folder) / "plan")
         check_plan(Path(folder) / "plan", graph)
-    features = random_features(graph, seed)
+    features = helpers.random_features(graph, seed)
     for direction in Direction:
         sums = reference_sums(graph, assignment, features, direction)
         check(plan, features, sums, seed, direction)
@@ -160,7 +154,7 @@ def check_blocks(plan, edges, reverse):
         assert np.array_equal(part.vertices, np.flatnonzero(plan.assignment == part.worker))
         assert np.array_equal(part.vertices[part.receive_row], part.receive_vertex)
         awaited = np.repeat(part.receive_vertex, part.receive_count)
-        found += tuples(part.neighbour_vertex, awaited)
+        found += helpers.tuples(part.neighbour_vertex, awaited)
     assert sorted(found) == sorted(edges if edges == reverse else edges + reverse)
 
 
@@ -168,7 +162,7 @@ def check_counts(plan):
     """Slots await the Counts of their packets; ids are their worker's; receivers agree."""
     switch = plan.switch
     counts = {}
-    owner = dict(tuples(switch.source_vertex, switch.source_worker))
+    owner = dict(helpers.tuples(switch.source_vertex, switch.source_worker))
     for part, block, source, rows in sent(plan):
         counts[block, source] = len(rows)
         assert len(set(rows.tolist())) == len(rows)
@@ -183,13 +177,13 @@ def check_counts(plan):
     for row, bank in zip(*np.nonzero(switch.entry_expected), strict=True):
         key = int(switch.entry_block[row]), int(bank), int(switch.entry_slot[row, bank])
         assert switch.entry_expected[row, bank] == slots[key]
-    results = tuples(switch.result_block, switch.result_bank, switch.result_slot)
+    results = helpers.tuples(switch.result_block, switch.result_bank, switch.result_slot)
     assert switch.result_expected.tolist() == [slots[key] for key in results]
     for part in plan.workers:
         assert np.array_equal(np.diff(part.neighbour_indptr), part.receive_count)
         assert np.array_equal(part.neighbour_worker, plan.assignment[part.neighbour_vertex])
         # Whatever may have to be fetched is known to the switch as its owner's.
-        for vertex, worker in tuples(part.neighbour_vertex, part.neighbour_worker):
+        for vertex, worker in helpers.tuples(part.neighbour_vertex, part.neighbour_worker):
             assert owner[vertex] == worker
             assert vertex in plan.workers[worker].vertices
 
@@ -231,16 +225,16 @@ def check_prediction(plan, direction, edges, send):
 def test_plans_of_every_strategy(options):
     if options.get("blocks", "").startswith("hypergraph") and not has_mtkahypar():
         pytest.skip("Mt-KaHyPar is not installed")
-    graph = random_graph(120, 500, 7, directed=True)
-    plan = plan_of(graph, **({"workers": 4, "slots": 30, "directions": "both"} | options))
-    features = random_features(graph)
+    graph = helpers.random_graph(120, 500, 7, directed=True)
+    plan = helpers.plan_of(graph, **({"workers": 4, "slots": 30, "directions": "both"} | options))
+    features = helpers.random_features(graph)
     for direction in Direction:
         expected = reference_sums(graph, plan.assignment, features, direction)
         check(plan, features, expected, direction=direction)
 
 
 def test_the_reference_is_the_sum_over_remote_in_neighbours():
-    graph = random_graph(30, 150, 2, directed=True)
+    graph = helpers.random_graph(30, 150, 2, directed=True)
     assignment = (np.arange(30) % 4).astype(np.int32)
     features = np.random.default_rng(1).normal(size=(30, 2))
     expected = np.zeros_like(features)
@@ -263,9 +257,9 @@ def test_the_reference_is_the_sum_over_remote_in_neighbours():
     ],
 )
 def test_the_judge_finds(send, name):
-    graph = random_graph(60, 300, 3, directed=True)
-    plan = plan_of(graph, 4, 20, send=send)
-    content, features = content_of(plan), random_features(graph)
+    graph = helpers.random_graph(60, 300, 3, directed=True)
+    plan = helpers.plan_of(graph, 4, 20, send=send)
+    content, features = content_of(plan), helpers.random_features(graph)
     expected = reference_sums(graph, plan.assignment, features)
     check(plan, features, expected)
     ALTERATIONS[name](content, random.Random(name))
@@ -280,22 +274,22 @@ def test_inner_edges_of_one_way_do_not_matter():
     """Blocks are shared when the edges between workers go both ways."""
     ends = np.array([0, 0, 1]), np.array([1, 2, 0])
     graph = graph_from_edges(*ends, name="g", vertices=3, directed=True)
-    plan = plan_of(graph, 2, assignment=np.array([0, 1, 0]), directions="both")
+    plan = helpers.plan_of(graph, 2, assignment=np.array([0, 1, 0]), directions="both")
     assert plan.manifest.direction(BACKWARD) == plan.manifest.direction(FORWARD)
 
 
 def test_too_many_blocks_in_both_directions_are_refused(monkeypatch):
-    graph = random_graph(60, 300, 4, directed=True)
-    forward = plan_of(graph, 4, 12).manifest.blocks
+    graph = helpers.random_graph(60, 300, 4, directed=True)
+    forward = helpers.plan_of(graph, 4, 12).manifest.blocks
     monkeypatch.setattr(parts_module, "MAX_BLOCKS", forward)
-    plan_of(graph, 4, 12)
-    with reports(f"at most {forward} fit"):
-        plan_of(graph, 4, 12, directions="both")
+    helpers.plan_of(graph, 4, 12)
+    with helpers.reports(f"at most {forward} fit"):
+        helpers.plan_of(graph, 4, 12, directions="both")
 
 
 def test_ids_are_used_again_in_other_blocks():
     """The switch remembers each id, so a plan needs as many as its fullest block."""
-    plan = plan_of(random_graph(200, 1500, 3), 3, 20, send="cover")
+    plan = helpers.plan_of(helpers.random_graph(200, 1500, 3), 3, 20, send="cover")
     sums = Counter(
         (part.worker, block) for part, block, source, _ in sent(plan) if source >= PARTIAL_SUMS
     )
@@ -305,13 +299,13 @@ def test_ids_are_used_again_in_other_blocks():
     assert known.sum() < sum(sums.values())
 
 
-@given(split_graphs(), st.integers(8, 40), st.integers(0, 3))
+@helpers.given(helpers.split_graphs(), st.integers(8, 40), st.integers(0, 3))
 def test_with_a_slot_for_everybody_the_strawman_would_give_the_sums(split, slots, seed):
     """The numbers of the destinations, taken as slots, make a plan that a plain switch runs."""
     graph, workers, assignment = split
     options = STRAWMAN | {"assignment": assignment, "directions": "both", "seed": seed}
-    plan = plan_of(graph, workers, slots, **options)
-    features = random_features(graph, seed)
+    plan = helpers.plan_of(graph, workers, slots, **options)
+    features = helpers.random_features(graph, seed)
     edges = crossing(graph, assignment, FORWARD)
     shared = edges == crossing(graph, assignment, BACKWARD)
     assert plan.manifest.blocks == (2 - shared if edges else 0)
@@ -353,26 +347,26 @@ def test_with_a_slot_for_everybody_the_strawman_would_give_the_sums(split, slots
     ],
 )
 def test_impossible_requests(options, part):
-    with reports(part):
-        plan_of(KARATE, **options)
+    with helpers.reports(part):
+        helpers.plan_of(KARATE, **options)
 
 
 def test_a_fan_in_beyond_16_bits_is_refused():
     ends = np.arange(1, 65537), np.zeros(65536, int)
     graph = graph_from_edges(*ends, name="hub", vertices=65537, directed=True)
-    with reports("65536 in-neighbours"):
-        plan_of(graph, 2, 10**6, assignment=(np.arange(65537) > 0).astype(np.int32))
+    with helpers.reports("65536 in-neighbours"):
+        helpers.plan_of(graph, 2, 10**6, assignment=(np.arange(65537) > 0).astype(np.int32))
 
 
 def test_too_many_hops_and_partial_sums_are_refused(monkeypatch):
     monkeypatch.setattr(parts_module, "MAX_16_BITS", 3)
     ends = np.zeros(64, int), np.arange(1, 65)
     graph = graph_from_edges(*ends, name="star", vertices=65, directed=True)
-    with reports("8 passes"):
-        plan_of(graph, 2, 100, assignment=np.array([0] + [1] * 64))
+    with helpers.reports("8 passes"):
+        helpers.plan_of(graph, 2, 100, assignment=np.array([0] + [1] * 64))
     monkeypatch.setattr(packets, "FIRST_RESERVED_ID", 35)
-    with reports("partial sums"):
-        plan_of(KARATE, 3, 10, send="cover")
+    with helpers.reports("partial sums"):
+        helpers.plan_of(KARATE, 3, 10, send="cover")
 
 
 KNOWN = {
@@ -393,8 +387,8 @@ def test_a_new_block_strategy_is_a_function_with_a_name(monkeypatch):
         return (np.unique(boundary.destination, return_inverse=True)[1] + 1).astype(np.int32)
 
     with_strategy(monkeypatch, "blocks", one_per_destination)
-    plan = plan_of(KARATE, blocks="mine", slots=1)
-    features = random_features(KARATE)
+    plan = helpers.plan_of(KARATE, blocks="mine", slots=1)
+    features = helpers.random_features(KARATE)
     check(plan, features, reference_sums(KARATE, plan.assignment, features))
     assert plan.manifest.strategy.blocks == "mine"
 
@@ -426,5 +420,5 @@ def changed_order(change):
 )
 def test_a_wrong_strategy_is_caught(monkeypatch, kind, function, part):
     with_strategy(monkeypatch, kind, function)
-    with reports(part):
-        plan_of(KARATE, 3, 3, **{kind: "mine"})
+    with helpers.reports(part):
+        helpers.plan_of(KARATE, 3, 3, **{kind: "mine"})

@@ -9,30 +9,21 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import Direction, PlannerError, read_plan, write_plan
 from switchgnn.planner.check.plan import check_plan
+from tests.planner import helpers
 from tests.planner.forgery import content_of, write_content
-from tests.planner.helpers import (
-    FEWER,
-    boundary_of,
-    given,
-    one_sentence,
-    plan_of,
-    random_graph,
-    reports,
-    split_graphs,
-)
 
 BOTH = (Direction.FORWARD, Direction.BACKWARD)
-GRAPH = random_graph(60, 300, 3, directed=True)
+GRAPH = helpers.random_graph(60, 300, 3, directed=True)
 CHOSEN = np.random.default_rng(5).random(60) < 0.5
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return plan_of(GRAPH, directions="both", left=CHOSEN)
+    return helpers.plan_of(GRAPH, directions="both", left=CHOSEN)
 
 
 def destinations(graph, assignment, direction):
-    boundary = boundary_of(graph, assignment)
+    boundary = helpers.boundary_of(graph, assignment)
     found = np.zeros(graph.vertices, dtype=bool)
     found[boundary.destination if direction is Direction.FORWARD else boundary.source] = True
     return found
@@ -42,16 +33,16 @@ def refused(content, folder, graph=None):
     write_content(content, folder)
     with pytest.raises(PlannerError) as error:
         check_plan(folder, graph)
-    return one_sentence(error)
+    return helpers.one_sentence(error)
 
 
-@given(
-    split_graphs(),
+@helpers.given(
+    helpers.split_graphs(),
     st.integers(2, 45),
     st.sampled_from(["forward", "both"]),
     st.sampled_from(["multicast", "cover"]),
     st.integers(0, 99),
-    settings=FEWER,
+    settings=helpers.FEWER,
 )
 def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, seed):
     graph, workers, assignment = split
@@ -59,7 +50,7 @@ def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, 
     forward, backward = draw.random((2, graph.vertices)) < draw.random()
     left = dict(zip(BOTH, (forward, backward if seed % 2 else forward), strict=True))
     options = {"assignment": assignment, "directions": directions, "send": send, "left": left}
-    plan = plan_of(graph, workers, slots, **options)
+    plan = helpers.plan_of(graph, workers, slots, **options)
     for direction in BOTH[: 1 + (directions == "both")]:
         blocks = plan.manifest.direction(direction).block_numbers
         here = np.isin(plan.switch.result_block, blocks)
@@ -78,17 +69,17 @@ def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, 
 
 
 def test_nothing_left_is_the_plan_without_it():
-    without = plan_of(GRAPH, directions="both")
+    without = helpers.plan_of(GRAPH, directions="both")
     nothing = np.zeros(60, dtype=bool)
     inner = ~np.any([destinations(GRAPH, without.assignment, each) for each in BOTH], axis=0)
     for left in (nothing, inner, {}, {Direction.BACKWARD: nothing}):
-        plan = plan_of(GRAPH, directions="both", left=left)
+        plan = helpers.plan_of(GRAPH, directions="both", left=left)
         assert plan.manifest == without.manifest
         assert not plan.leaves_any
 
 
 def test_everything_may_be_left(tmp_path):
-    plan = plan_of(GRAPH, directions="both", left=np.ones(60, dtype=bool))
+    plan = helpers.plan_of(GRAPH, directions="both", left=np.ones(60, dtype=bool))
     assert plan.manifest.blocks == len(plan.switch.source_vertex) == 0
     assert plan.manifest.max_fan_in == 1
     write_plan(plan, tmp_path / "plan")
@@ -96,10 +87,10 @@ def test_everything_may_be_left(tmp_path):
 
 
 def test_a_graph_without_directions_shares_its_blocks():
-    graph = random_graph(60, 300, 3)
-    plan = plan_of(graph, directions="both", left=CHOSEN)
+    graph = helpers.random_graph(60, 300, 3)
+    plan = helpers.plan_of(graph, directions="both", left=CHOSEN)
     assert plan.manifest.directions["forward"] == plan.manifest.directions["backward"]
-    other = plan_of(graph, directions="both", left={Direction.BACKWARD: CHOSEN})
+    other = helpers.plan_of(graph, directions="both", left={Direction.BACKWARD: CHOSEN})
     assert other.manifest.directions["forward"].last_block < other.manifest.blocks
 
 
@@ -156,7 +147,7 @@ def test_files_that_do_not_agree_are_found(plan, tmp_path):
 
 def test_what_cannot_be_left_is_refused():
     for left in (np.ones(59, dtype=bool), np.ones(60, dtype=np.int64)):
-        with reports("must be bool[60]"):
-            plan_of(GRAPH, left=left)
-    with reports("strawman"):
-        plan_of(GRAPH, blocks="strawman", order="random", left=np.ones(60, dtype=bool))
+        with helpers.reports("must be bool[60]"):
+            helpers.plan_of(GRAPH, left=left)
+    with helpers.reports("strawman"):
+        helpers.plan_of(GRAPH, blocks="strawman", order="random", left=np.ones(60, dtype=bool))

@@ -166,18 +166,19 @@ def test_nothing_goes_wrong_in_many_ways(tmp_path, faults, mode):
 
 
 @pytest.mark.parametrize(
-    ("switches", "refusals"),
+    ("search", "switches", "refusals"),
     [
-        ("LOSS=2", 1),
-        ("LEAF_SPINE LOSS=1", 2),
-        full("ONE_BLOCK NEW_SESSION LOSS=1", 0),
-        full("ONE_BLOCK SECOND_PROCESS LOSS=1", 0),
-        full("EARLY=1 LOSS=2", 1),
+        (check, "LOSS=2", 1),
+        (check, "LEAF_SPINE LOSS=1", 2),
+        (reduce, "RESTARTS=1", 0),
+        full(check, "ONE_BLOCK NEW_SESSION LOSS=1", 0),
+        full(check, "ONE_BLOCK SECOND_PROCESS LOSS=1", 0),
+        full(check, "EARLY=1 LOSS=2", 1),
     ],
 )
-def test_every_kind_of_packet_arrives(tmp_path, switches, refusals):
+def test_every_kind_of_packet_arrives(tmp_path, search, switches, refusals):
     """Some run takes each step; refusals occur only where a process restarts."""
-    output = check(tmp_path, switches, SAFE).output
+    output = search(tmp_path, switches, SAFE).output
     never = output.split("unreached in proctype Network")[1].split("unreached in")[0]
     assert never.count("D_STEP") == refusals
 
@@ -234,10 +235,19 @@ def test_every_kind_of_packet_arrives(tmp_path, switches, refusals):
         ("BUNDLES=4 MISTAKE=LAST_WAITS", "", LEFT_ON_SHELF),
         ("BUNDLES=2 MISTAKE=RECALLED_TO_SHELF", "LOSS=1", ON_SHELF_TWICE),
         ("BUNDLES=2 MISTAKE=NONE_AFTER_FETCH", "LOSS=2", BUNDLED_AFTER_FETCH),
+        ("STREAM MISTAKE=ONE_BIT", "LOSS=1 LATE=1", NOT_EXACT),
+        ("STREAM MISTAKE=ONE_BIT", "LOSS=1 REPEAT=1", NOT_EXACT),
+        ("STREAM MISTAKE=NO_SEEN", "LOSS=1", NOT_EXACT),
+        ("STREAM MISTAKE=NO_SEEN", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
+        ("STREAM MISTAKE=EQUAL_OVERWRITES", "", NOT_EXACT),
+        ("STREAM MISTAKE=STALE_ADDED", "REPEAT=1", NOT_EXACT),
+        ("STREAM MISTAKE=STALE_ADDED", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
+        ("STREAM MISTAKE=ANY_RESULT", "REPEAT=1", SUM_OF_ANOTHER),
     ],
 )
 def test_a_mistake_is_found(tmp_path, mistake, faults, error):
-    verdict = check(tmp_path, f"{mistake} {faults}", SAFE)
+    search = reduce if mistake.startswith("STREAM ") else check
+    verdict = search(tmp_path, f"{mistake.removeprefix('STREAM ')} {faults}", SAFE)
     assert verdict.errors == 1
     assert error in verdict.output
 
@@ -316,31 +326,6 @@ def test_every_worker_gets_every_sum_of_the_stream(tmp_path, switches):
     verdict = reduce(tmp_path, f"LOOK_INSIDE {switches}", ENDS, seconds=1100, optimised=True)
     assert verdict.errors == 0, verdict.output
     assert verdict.states > 500
-
-
-def test_every_kind_of_packet_of_the_stream_arrives(tmp_path):
-    output = reduce(tmp_path, "RESTARTS=1", SAFE).output
-    never = output.split("unreached in proctype Network")[1].split("unreached in")[0]
-    assert "D_STEP" not in never
-
-
-@pytest.mark.parametrize(
-    ("mistake", "faults", "error"),
-    [
-        ("ONE_BIT", "LOSS=1 LATE=1", NOT_EXACT),
-        ("ONE_BIT", "LOSS=1 REPEAT=1", NOT_EXACT),
-        ("NO_SEEN", "LOSS=1", NOT_EXACT),
-        ("NO_SEEN", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
-        ("EQUAL_OVERWRITES", "", NOT_EXACT),
-        ("STALE_ADDED", "REPEAT=1", NOT_EXACT),
-        ("STALE_ADDED", "REPEAT=1 LOOK_INSIDE", NOT_PURE),
-        ("ANY_RESULT", "REPEAT=1", SUM_OF_ANOTHER),
-    ],
-)
-def test_a_mistake_of_the_stream_is_found(tmp_path, mistake, faults, error):
-    verdict = reduce(tmp_path, f"MISTAKE={mistake} {faults}", SAFE)
-    assert verdict.errors == 1
-    assert error in verdict.output
 
 
 @pytest.mark.parametrize(("window", "errors"), [(2, 0), (3, 1)])

@@ -299,10 +299,7 @@ def test_every_response_type(tables):
 
 def test_commit_resets_everything(switch, tables):
     group = p4r.MulticastGroupEntry(multicast_group_id=1)
-    tables.write(
-        insert(hit_entry(tables, 1)),
-        replication("INSERT", multicast_group_entry=group),
-    )
+    tables.write(insert(hit_entry(tables, 1)), replication("INSERT", multicast_group_entry=group))
     switch.inject(1, bytes([10, 0, 1, 0, 0, 0, 0]))
     wanted = p4r.TableEntry(table_id=tables.ident("tables", "hit_table"))
     tables.set_config("VERIFY", cookie=43)

@@ -4,10 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from switchgnn.controller import (
-    P4RuntimeClient,
-    read_counters,
-)
+from switchgnn.controller import P4RuntimeClient, read_counters
 from switchgnn.host.base.errors import HostError
 from switchgnn.host.links import WrappedLink
 from tests.support.fabrics import JobBed, Team, bed, in_threads

@@ -1,7 +1,7 @@
 """Edge sets in one numbering of blocks, and the parts of switch and workers made of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,41 +78,40 @@ def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
         )
     if len(sets) == 1:
         return sets[0]
-    shifts = np.array(before, dtype=np.int32)
+    sets = [_shifted(each, by) for each, by in zip(sets, before, strict=True)]
     return DirectionPlan(
         directions=tuple(direction for each in sets for direction in each.directions),
         whole=concatenate([each.whole for each in sets]),
         boundary=concatenate([each.boundary for each in sets]),
-        block=_shifted([each.block for each in sets], shifts),
-        packets=_join_packets([each.packets for each in sets], shifts),
-        order=SendOrder(
-            block=_shifted([each.order.block for each in sets], shifts),
-            source=np.concatenate([each.order.source for each in sets]),
-        ),
+        block=np.concatenate([each.block for each in sets]),
+        packets=_join_packets([each.packets for each in sets]),
+        order=concatenate([each.order for each in sets]),
     )
 
 
-def _join_packets(sets: Sequence[Packets], shifts: Int32s) -> Packets:
-    sums = [each.sums for each in sets]
-    edges = concatenate([each.edges for each in sets])
+def _shifted(each: DirectionPlan, by: int) -> DirectionPlan:
+    """Return a set whose blocks come after that many others."""
+    packets, order = each.packets, each.order
+    sums = replace(packets.sums, block=packets.sums.block + by)
+    return replace(
+        each,
+        block=each.block + by,
+        packets=replace(packets, block=packets.block + by, sums=sums),
+        order=replace(order, block=order.block + by),
+    )
+
+
+def _join_packets(sets: Sequence[Packets]) -> Packets:
+    edges, sums = concatenate([each.edges for each in sets]), [each.sums for each in sets]
     summing = any(len(each.block) for each in sums)
+    sizes = np.concatenate([np.diff(each.indptr) for each in sums])
     return Packets(
         vertices=sets[0].vertices,
         edges=edges,
-        block=_shifted([each.block for each in sets], shifts),
+        block=np.concatenate([each.block for each in sets]),
         count=np.concatenate([e.count for e in sets]) if summing else ones(len(edges)),
-        sums=PartialSums(
-            block=_shifted([each.block for each in sums], shifts),
-            source=np.concatenate([each.source for each in sums]),
-            destination=np.concatenate([each.destination for each in sums]),
-            indptr=indptr_of(np.concatenate([np.diff(each.indptr) for each in sums])),
-            vertex=np.concatenate([each.vertex for each in sums]),
-        ),
+        sums=replace(concatenate(sums), indptr=indptr_of(sizes)),
     )
-
-
-def _shifted(blocks: Sequence[Int32s], shifts: Int32s) -> Int32s:
-    return np.concatenate([block + n for block, n in zip(blocks, shifts, strict=True)])
 
 
 # Count, hop and Block_id have 16 bits, and the largest Count marks a released slot.

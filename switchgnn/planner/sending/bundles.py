@@ -10,7 +10,7 @@ from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID
 from switchgnn.planner.sending.order import SendOrder
-from switchgnn.planner.sending.packets import Packets, ones
+from switchgnn.planner.sending.packets import Packets, keys_of, ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ def make_bundles(
             f"{number.max() // workers + 1} bundles of one worker in one block are more than there "
             "are ids; give the switch fewer slots."
         )
-    keys = _keys(order.block, order.source)
+    keys = keys_of(order.block, order.source)
     by_key = np.argsort(keys)
-    at = by_key[np.searchsorted(keys, _keys(packets.block, packets.edges.source), sorter=by_key)]
+    at = by_key[np.searchsorted(keys, keys_of(packets.block, packets.edges.source), sorter=by_key)]
     numbers = np.unique(number).astype(np.int32)
     return Bundles(
         edges=replace(packets.edges, source=number[at].astype(np.int32)),
@@ -55,7 +55,3 @@ def bundle_ids(number: Int32s) -> UInt32s:
     """Return the Src_ids of bundles."""
     ids: UInt32s = number.astype(np.uint32) + np.uint32(FIRST_BUNDLE_ID)
     return ids
-
-
-def _keys(block: Int32s, source: Int32s) -> Int64s:
-    return (block.astype(np.int64) << 32) | source

@@ -5,19 +5,15 @@ destination. The planner numbers partial sums after the vertices, so that packet
 are an ordinary graph; on the wire their ids begin at 2^31.
 """
 
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt32s
 from switchgnn.planner.base import arrays
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID
-
-_Number = TypeVar("_Number", bound=np.integer)
 
 
 def multicast(boundary: BoundaryEdges, block: Int32s, weight: float = 0.0) -> Bools:
@@ -95,15 +91,13 @@ def make_packets(
     raw = np.ones(len(boundary), dtype=np.bool_)
     raw[order] = False
     behind = np.lexsort((boundary.destination[first], source))
+    # The edges of vertices, and one of those of each partial sum.
+    one = np.concatenate([np.flatnonzero(raw), first[behind]])
+    sources = np.concatenate([boundary.source[raw], source[behind]])
     return Packets(
         vertices=vertices,
-        edges=BoundaryEdges(
-            source=np.concatenate([boundary.source[raw], source[behind]]),
-            destination=_with(boundary.destination, raw, first[behind]),
-            source_worker=_with(boundary.source_worker, raw, first[behind]),
-            destination_worker=_with(boundary.destination_worker, raw, first[behind]),
-        ),
-        block=_with(block, raw, first[behind]),
+        edges=replace(boundary.take(one), source=sources),
+        block=block[one],
         count=np.concatenate([np.ones(int(raw.sum()), dtype=np.int64), sizes[behind]]),
         sums=sums,
     )
@@ -125,7 +119,9 @@ def make_sends(packets: Packets, block: Int32s, source: Int32s, owner: Int32s) -
     """List the rows of each packet; `block` and `source` are int32[S], in sending order."""
     sums = packets.sums
     summed = np.flatnonzero(source >= packets.vertices)
-    index = np.searchsorted(_keys(sums.block, sums.source), _keys(block[summed], source[summed]))
+    index = np.searchsorted(
+        keys_of(sums.block, sums.source), keys_of(block[summed], source[summed])
+    )
     sizes = np.ones(len(source), dtype=np.int64)
     sizes[summed] = np.diff(sums.indptr)[index]
     destination = np.zeros(len(source), dtype=np.int32)
@@ -150,11 +146,8 @@ def wire_ids(source: Int32s, vertices: int) -> UInt32s:
     return ids
 
 
-def _with(column: NDArray[_Number], which: Bools, more: Int64s) -> NDArray[_Number]:
-    return np.concatenate([column[which], column[more]])
-
-
-def _keys(block: Int32s, source: Int32s) -> Int64s:
+def keys_of(block: Int32s, source: Int32s) -> Int64s:
+    """Return a number for each pair of block and source, int64[N]."""
     return (block.astype(np.int64) << 32) | source
 
 

@@ -145,7 +145,7 @@ def test_session_and_threshold_read_back(layout):
     limit = np.uint32(entry.magnitude_limit).view(np.float32)
     assert limit <= most < np.nextafter(limit, np.float32(np.inf)) * (1 + 1e-6)
     assert entry == SessionEntry(
-        *(7, PLAN.number, 0b111, entry.magnitude_limit), width=3, pool_slots=64, reduces=3
+        *(7, PLAN.manifest.number, 0b111, entry.magnitude_limit), width=3, pool_slots=64, reduces=3
     )
     assert session.entry(7, PLAN, 1.5).magnitude_limit < np.float32(1.5).view(np.uint32)
     assert session.decode(session.encode(5, entry)) == {5: entry}
@@ -185,7 +185,7 @@ def test_the_strawman_has_no_all_reduce():
 def test_slots_are_split_to_the_last_one(slots):
     limits_table = SlotLimits(LAYOUT)
     default = limits_table.encode(slots)
-    *limits, age = limits_table.decode_values(default).values()
+    *limits, age = limits_table.decode(default).values()
     assert (sum(limits), age) == (slots, 0)
     assert max(limits) - min(limits) <= 1
 
@@ -193,7 +193,7 @@ def test_slots_are_split_to_the_last_one(slots):
 def test_an_install_sets_the_limits(client, network):
     install(strawman_plan(slots=21), [client], network, program=STRAWMAN)
     limits_table = SlotLimits(client.get_layout())
-    assert sum(limits_table.decode_values(client.read_default(limits_table.table)).values()) == 21
+    assert sum(limits_table.decode(client.read_default(limits_table.table)).values()) == 21
 
 
 def test_a_program_of_the_other_kind_is_refused(client, network, program):

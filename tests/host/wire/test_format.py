@@ -5,15 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.host.wire.header import (
-    BARRIER_FIELDS,
-    HEADER_FIELDS,
-    VERSION,
-    WAITING_FIELDS,
-    Kind,
-    Refusal,
-    spans,
-)
+from switchgnn.host.wire import header as wire
 
 TREE = Path(__file__).parent.parent.parent.parent
 P4 = (TREE / "p4src/headers.p4").read_text()
@@ -31,7 +23,11 @@ def declared(header):
 
 @pytest.mark.parametrize(
     ("header", "fields"),
-    [("switchgnn_t", HEADER_FIELDS), ("barrier_t", BARRIER_FIELDS), ("waiting_t", WAITING_FIELDS)],
+    [
+        ("switchgnn_t", wire.HEADER_FIELDS),
+        ("barrier_t", wire.BARRIER_FIELDS),
+        ("waiting_t", wire.WAITING_FIELDS),
+    ],
 )
 def test_the_p4_program_declares_the_same_fields(header, fields):
     assert declared(header) == [(name.lower(), bits) for name, bits in fields]
@@ -40,17 +36,17 @@ def test_the_p4_program_declares_the_same_fields(header, fields):
 def test_the_dissector_has_the_same_table():
     rows = re.findall(r'^    \{ "(\w+)", (\d+), (\d)(?:, (0x\w+))? \},', LUA, re.MULTILINE)
     assert [(name, int(at), int(size), int(mask or "0", 16)) for name, at, size, mask in rows] == [
-        (field.name, *spans()[field.name.lower()]) for field in HEADER_FIELDS
+        (field.name, *wire.spans()[field.name.lower()]) for field in wire.HEADER_FIELDS
     ]
 
 
 def test_the_dissector_has_the_same_kinds_and_refusals():
     names = set(re.findall(r'\[(\w+)\] = "(\w+)"', LUA))
-    assert {(kind.name, kind.name.lower()) for kind in Kind} <= names
-    assert {(str(int(each)), each.name.lower()) for each in Refusal} <= names
+    assert {(kind.name, kind.name.lower()) for kind in wire.Kind} <= names
+    assert {(str(int(each)), each.name.lower()) for each in wire.Refusal} <= names
 
 
 @pytest.mark.parametrize("page", ["protocol", "transports"])
 def test_the_documents_have_the_version(page):
     text = (TREE / f"docs/{page}.md").read_text()
-    assert re.findall(r"^\| `Version` \| 4 \| (\d+)", text, re.MULTILINE) == [str(VERSION)]
+    assert re.findall(r"^\| `Version` \| 4 \| (\d+)", text, re.MULTILINE) == [str(wire.VERSION)]

@@ -39,18 +39,7 @@ from switchgnn.planner.plan.leaf_spine import (
 from switchgnn.planner.presets import PlanContext, preset_strategies
 from switchgnn.planner.sending.cover import cover_edges, packets_up
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
-from tests.planner.helpers import (
-    boundary_of,
-    given,
-    graph_of,
-    graphs,
-    plan_of,
-    random_features,
-    random_graph,
-    reports,
-    split_graphs,
-    tuples,
-)
+from tests.planner import helpers
 from tests.planner.switch_model import check_routes, replay_leaf_spine
 from tests.support.markers import some_of
 
@@ -65,18 +54,18 @@ STRATEGIES = [
 
 
 def split(graph, workers):
-    return boundary_of(graph, np.arange(graph.vertices) % workers)
+    return helpers.boundary_of(graph, np.arange(graph.vertices) % workers)
 
 
 def pairs(boundary, block):
-    return len(set(tuples(boundary.source, block)))
+    return len(set(helpers.tuples(boundary.source, block)))
 
 
 def check(boundary, block, slots):
     assert block.dtype == np.int32
     assert block.shape == (len(boundary),)
     of = {}
-    for v, number in tuples(boundary.destination, block):
+    for v, number in helpers.tuples(boundary.destination, block):
         assert of.setdefault(v, number) == number, "a destination in two blocks"
     used = sorted(set(of.values()))
     assert used == list(range(1, len(used) + 1))
@@ -86,7 +75,7 @@ def check(boundary, block, slots):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_blocks_are_whole_destinations_that_fit(strategy):
-    @given(graphs(), st.integers(1, 5), st.integers(1, 45), st.integers(0, 2))
+    @helpers.given(helpers.graphs(), st.integers(1, 5), st.integers(1, 45), st.integers(0, 2))
     def holds(graph, workers, slots, seed):
         boundary = split(graph, workers)
         block = strategy(boundary, slots, seed)
@@ -126,7 +115,7 @@ def test_tiny_graphs_against_all_blocks(strategy, near):
         pytest.skip("Mt-KaHyPar is not installed")
     ours = optimum = 0
     for seed in range(30):
-        boundary = split(random_graph(9, 12, seed), 3)
+        boundary = split(helpers.random_graph(9, 12, seed), 3)
         count, least = pairs(boundary, strategy(boundary, 4, 0)), least_pairs(boundary, 4)
         assert count >= least
         ours, optimum = ours + count, optimum + least
@@ -141,13 +130,13 @@ def poor_cut(known, sets, slots, seed):
     return rng.integers(0, sets, known.destinations).astype(np.int32)
 
 
-@given(graphs(), st.integers(1, 20), st.integers(0, 3))
+@helpers.given(helpers.graphs(), st.integers(1, 20), st.integers(0, 3))
 def test_a_poor_cut_is_made_to_fit(graph, slots, seed):
     boundary = split(graph, 3)
     check(boundary, destination_blocks(boundary, slots, seed, poor_cut), slots)
 
 
-@given(graphs(), st.integers(2, 6), st.integers(0, 5))
+@helpers.given(helpers.graphs(), st.integers(2, 6), st.integers(0, 5))
 def test_refinement_never_costs(graph, parts, seed):
     edges = number_ends(split(graph, 3))
     rng = np.random.default_rng(seed)
@@ -169,13 +158,13 @@ def test_blocks_in_flight_have_other_busiest_links():
 
 
 def test_pairs_are_counted_as_a_set_counts_them():
-    boundary = split(random_graph(60, 300, 2), 4)
+    boundary = split(helpers.random_graph(60, 300, 2), 4)
     edges = number_ends(boundary)
     part = (np.arange(edges.destinations) % 5).astype(np.int32)
     assert count_pairs(edges, part, 5) == pairs(boundary, part[edges.destination])
 
 
-@given(graphs(), st.integers(1, 20), st.integers(2, 4))
+@helpers.given(helpers.graphs(), st.integers(1, 20), st.integers(2, 4))
 def test_refining_for_the_cover_never_costs(graph, slots, workers):
     boundary = split(graph, workers)
     block = destination(boundary, slots, 0)
@@ -193,7 +182,7 @@ def social():
     group = rng.integers(0, 40, 6000)
     near = np.where(rng.random(6000) < 0.8, group, rng.integers(0, 40, 6000))
     u, v = group * 25 + rng.integers(0, 25, 6000), near * 25 + rng.integers(0, 25, 6000)
-    return graph_of(u, v, 1000)
+    return helpers.graph_of(u, v, 1000)
 
 
 @pytest.mark.whole
@@ -202,7 +191,7 @@ def social():
 def test_fewer_packets_than_the_paper(strategy, slots):
     boundary = split(social(), 8)
     paper = mlgp(boundary, slots, 0)
-    returned = len(set(tuples(boundary.destination, paper)))
+    returned = len(set(helpers.tuples(boundary.destination, paper)))
     ours = pairs(boundary, strategy(boundary, slots, 0)) + len(np.unique(boundary.destination))
     assert ours < 0.95 * (pairs(boundary, paper) + returned)
 
@@ -210,12 +199,12 @@ def test_fewer_packets_than_the_paper(strategy, slots):
 def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mtkahypar", None)
     assert not blocks_destination.has_mtkahypar()
-    with reports("[hypergraph]"):
-        hypergraph(split(random_graph(50, 200, 0), 2), 10, 0)
+    with helpers.reports("[hypergraph]"):
+        hypergraph(split(helpers.random_graph(50, 200, 0), 2), 10, 0)
 
 
 def everyone_apart(graph):
-    return boundary_of(graph, np.arange(graph.vertices))
+    return helpers.boundary_of(graph, np.arange(graph.vertices))
 
 
 def block_vertices(boundary, block):
@@ -232,13 +221,13 @@ def check_edges(boundary, block, slots):
     assert all(len(vertices) <= slots for vertices in block_vertices(boundary, block))
 
 
-@given(graphs(), st.integers(2, 45), st.integers(0, 2))
+@helpers.given(helpers.graphs(), st.integers(2, 45), st.integers(0, 2))
 def test_every_edge_is_in_one_block_that_fits(graph, slots, seed):
     boundary = everyone_apart(graph)
     block = mlgp(boundary, slots, seed)
     check_edges(boundary, block, slots)
     assert np.array_equal(block, mlgp(boundary, slots, seed))
-    edges = tuples(boundary.source, boundary.destination)
+    edges = helpers.tuples(boundary.source, boundary.destination)
     of = dict(zip(edges, block.tolist(), strict=True))
     assert all(of.get((v, u), b) == b for (u, v), b in of.items())
     assert len(boundary.vertices()) > slots or block.max(initial=1) == 1
@@ -246,7 +235,7 @@ def test_every_edge_is_in_one_block_that_fits(graph, slots, seed):
 
 def test_levels_are_the_cut_edges_of_the_level_before():
     """Within a level no two blocks share a vertex, as the parts are disjoint."""
-    boundary = everyone_apart(random_graph(120, 500, 3))
+    boundary = everyone_apart(helpers.random_graph(120, 500, 3))
     vertices = block_vertices(boundary, mlgp(boundary, 20, 0))
     levels = [set()]
     for block in vertices:
@@ -274,7 +263,7 @@ def test_a_poor_partition_is_repaired(monkeypatch, parts_of, slots):
     monkeypatch.setattr(blocks_mlgp, "partition_vertices", poor)
     rng = np.random.default_rng(0)
     u, v = 2 * rng.integers(0, 20, 100), 2 * rng.integers(0, 20, 100) + 1
-    boundary = everyone_apart(graph_of(u, v, 40))
+    boundary = everyone_apart(helpers.graph_of(u, v, 40))
     check_edges(boundary, mlgp(boundary, slots, 0), slots)
 
 
@@ -283,8 +272,8 @@ def test_a_poor_partition_is_repaired(monkeypatch, parts_of, slots):
 )
 def test_too_many_blocks(monkeypatch, module, strategy):
     monkeypatch.setattr(module, "MAX_BLOCKS", 10)
-    with reports("more slots"):
-        strategy(everyone_apart(random_graph(50, 200, 0)), 2, 0)
+    with helpers.reports("more slots"):
+        strategy(everyone_apart(helpers.random_graph(50, 200, 0)), 2, 0)
 
 
 KINDS = [
@@ -292,12 +281,12 @@ KINDS = [
     "destination-cover",
     *(["hypergraph", "hypergraph-cover"] if has_mtkahypar() else []),
 ]
-SPARSE, WORKERS, LEAVES, SPINES, SLOTS = random_graph(600, 1_500, 3), 8, 4, 2, 40
+SPARSE, WORKERS, LEAVES, SPINES, SLOTS = helpers.random_graph(600, 1_500, 3), 8, 4, 2, 40
 
 
 @cache
 def sparse_plan(blocks=f"destination:{LEAVES}:{SPINES}", **options):
-    return plan_of(SPARSE, WORKERS, SLOTS, blocks=blocks, partition="chunk", **options)
+    return helpers.plan_of(SPARSE, WORKERS, SLOTS, blocks=blocks, partition="chunk", **options)
 
 
 def fullest(parts):
@@ -314,8 +303,8 @@ def leaf_shares(plan, leaves):
     return counts
 
 
-@given(
-    split_graphs(),
+@helpers.given(
+    helpers.split_graphs(),
     st.integers(1, 12),
     st.integers(1, 4),
     st.integers(1, 3),
@@ -325,7 +314,7 @@ def leaf_shares(plan, leaves):
 def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spines, kind, both):
     graph, workers, assignment = case
     leaves = min(leaves, workers)
-    plan = plan_of(
+    plan = helpers.plan_of(
         graph,
         workers,
         slots,
@@ -337,22 +326,22 @@ def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spin
     parts = split_for_leaf_spine(plan, even_leaf_spine(workers, leaves, spines))
     assert fullest(parts) <= slots
     check_routes(plan, parts)
-    features = random_features(graph)
+    features = helpers.random_features(graph)
     expected = reference_sums(graph, plan.assignment, features)
     assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)
 
 
-@given(split_graphs(), st.integers(1, 8), st.integers(1, 4))
+@helpers.given(helpers.split_graphs(), st.integers(1, 8), st.integers(1, 4))
 def test_leaves_that_complete_have_the_slots(case, slots, leaves):
     graph, workers, assignment = case
     leaves = min(leaves, workers)
     blocks = f"destination:{leaves}:0"
-    plan = plan_of(graph, workers, slots, blocks=blocks, assignment=assignment)
+    plan = helpers.plan_of(graph, workers, slots, blocks=blocks, assignment=assignment)
     check_leaves_that_complete(plan, even_leaf_spine(workers, leaves, 1))
     takes = {}
-    block_of = dict(tuples(plan.switch.result_vertex, plan.switch.result_block))
+    block_of = dict(helpers.tuples(plan.switch.result_vertex, plan.switch.result_block))
     leaf = assignment * leaves // workers
-    for u, v in tuples(*graph.edges()):
+    for u, v in helpers.tuples(*graph.edges()):
         if assignment[u] != assignment[v]:
             takes.setdefault((leaf[u], block_of[v]), set()).add(v)
             if leaf[u] != leaf[v]:
@@ -374,8 +363,8 @@ def test_fewer_blocks_than_for_one_switch(kind):
 @pytest.mark.whole
 @pytest.mark.parametrize("kind", some_of(lambda kind: kind % 2 == 0, KINDS))
 def test_destinations_are_spread_over_leaves(kind):
-    graph = random_graph(3_000, 30_000, 5)
-    plan = plan_of(graph, 16, 300, blocks=f"{kind}:8:4")
+    graph = helpers.random_graph(3_000, 30_000, 5)
+    plan = helpers.plan_of(graph, 16, 300, blocks=f"{kind}:8:4")
     shares = leaf_shares(plan, 8)
     total = shares.sum(axis=0)
     # A leaf of a block has its part of all destinations of that leaf, and a tenth more at most.
@@ -396,10 +385,10 @@ def test_too_large_blocks_are_found(monkeypatch, tmp_path):
     monkeypatch.setattr(blocks_destination, "slots_needed", wrong)
     plan = sparse_plan("destination:4:1")
     monkeypatch.undo()
-    with reports("sums in spine 0, for 40 slots"):
+    with helpers.reports("sums in spine 0, for 40 slots"):
         split_for_leaf_spine(plan, even_leaf_spine(WORKERS, 4, 1))
     write_plan(plan, tmp_path / "plan")
-    with reports("slots of one switch, which has 40"):
+    with helpers.reports("slots of one switch, which has 40"):
         check_plan(tmp_path / "plan", SPARSE)
     right = sparse_plan()
     write_plan(right, tmp_path / "plan")
@@ -409,7 +398,7 @@ def test_too_large_blocks_are_found(monkeypatch, tmp_path):
 
 def test_a_strategy_that_does_not_keep_to_the_slots_is_caught(monkeypatch):
     monkeypatch.setattr(blocks_destination, "_within_slots", lambda *_: None)
-    with reports("slots of one switch, which has 40"):
+    with helpers.reports("slots of one switch, which has 40"):
         sparse_plan.__wrapped__()
 
 
@@ -424,7 +413,7 @@ def test_a_destination_in_two_blocks_is_caught():
 @pytest.mark.whole
 def test_other_switches_than_planned_for_refuse_what_is_too_large():
     plan = sparse_plan()
-    with reports("(destination:4:2) are for other leaves and spines"):
+    with helpers.reports("(destination:4:2) are for other leaves and spines"):
         check_one_switch(plan)
     check_one_switch(sparse_plan("destination"))
     with pytest.raises(PlannerError):
@@ -437,10 +426,10 @@ def test_names():
     assert over == BlocksOver("hypergraph-cover", 8, 4)
     assert over.name == "hypergraph-cover:8:4"
     for wrong in ("mlgp:8:8", "destination:0:1", "destination:8", "destination:8:8:8"):
-        with reports("as destination:8:8"):
+        with helpers.reports("as destination:8:8"):
             find_blocks_over(wrong)
     with pytest.raises(PlannerError, match="each leaf needs a worker"):
-        plan_of(SPARSE, 2, SLOTS, blocks="destination:4:1")
+        helpers.plan_of(SPARSE, 2, SLOTS, blocks="destination:4:1")
 
 
 def test_the_best_plan_knows_the_leaves():
@@ -469,7 +458,7 @@ def random_limits(seed, destinations, parts):
     return limits_of(takes, most, (np.arange(destinations) % 3).astype(np.int32))
 
 
-@given(split_graphs(), st.integers(2, 5), st.integers(0, 99))
+@helpers.given(helpers.split_graphs(), st.integers(2, 5), st.integers(0, 99))
 def test_refining_within_limits_keeps_to_them_and_never_costs_pairs(case, parts, seed):
     graph, _, assignment = case
     boundary = boundary_edges(graph, assignment)

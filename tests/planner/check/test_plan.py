@@ -11,29 +11,18 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import PlannerError, write_plan
 from switchgnn.planner.check.plan import check_plan
+from tests.planner import helpers
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content
-from tests.planner.helpers import (
-    FEWER,
-    STEADY,
-    given,
-    graph_of,
-    one_sentence,
-    plan_of,
-    random_graph,
-    reports,
-    split_graphs,
-    tuples,
-)
 
 PARTIAL = 2**31
-GRAPH = random_graph(60, 300, 3, directed=True)
-MANY = settings(STEADY, max_examples=150)
+GRAPH = helpers.random_graph(60, 300, 3, directed=True)
+MANY = settings(helpers.STEADY, max_examples=150)
 
 
 @pytest.fixture(scope="module")
 def plan():
-    made = plan_of(GRAPH, directions="both")
+    made = helpers.plan_of(GRAPH, directions="both")
     assert made.manifest.blocks > 10
     return made
 
@@ -48,7 +37,7 @@ def refused(content, graph=GRAPH):
         write_content(content, Path(folder))
         with pytest.raises(PlannerError) as error:
             check_plan(folder, graph)
-    return one_sentence(error)
+    return helpers.one_sentence(error)
 
 
 def checked(plan, graph):
@@ -59,23 +48,25 @@ def checked(plan, graph):
     return found
 
 
-@given(
-    split_graphs(),
+@helpers.given(
+    helpers.split_graphs(),
     st.integers(16, 90),
     st.sampled_from([(8, 1), (64, 8), (64, 2), (128, 4), (256, 8)]),
-    settings=FEWER,
+    settings=helpers.FEWER,
 )
 def test_plans_of_wide_frames_are_right(split, slots, width):
     """Slots of several banks do not overlap, and blocks have room for as many as there are."""
     graph, workers, assignment = split
     lanes, banks = width
     wide = max(1, lanes // 32)
-    plan = plan_of(graph, workers, slots, assignment=assignment, lanes=lanes, banks=banks)
+    plan = helpers.plan_of(graph, workers, slots, assignment=assignment, lanes=lanes, banks=banks)
     checked(plan, graph)
     switch = plan.switch
     cells = [
         (block, bank + beside, slot)
-        for block, bank, slot in tuples(switch.result_block, switch.result_bank, switch.result_slot)
+        for block, bank, slot in helpers.tuples(
+            switch.result_block, switch.result_bank, switch.result_slot
+        )
         for beside in range(wide)
     ]
     assert len(set(cells)) == len(cells)
@@ -84,19 +75,21 @@ def test_plans_of_wide_frames_are_right(split, slots, width):
     assert np.all((switch.entry_expected > 0).sum(axis=1) <= banks // wide)
 
 
-@given(split_graphs(), st.integers(4, 90), st.integers(1, 4), settings=FEWER)
+@helpers.given(
+    helpers.split_graphs(), st.integers(4, 90), st.integers(1, 4), settings=helpers.FEWER
+)
 def test_the_blocks_of_all_pools_fit_beside_each_other(split, slots, pools):
     """Blocks in flight together share no cell of a bank, and take no more slots than there are."""
     graph, workers, assignment = split
     options = {"assignment": assignment, "blocks": "destination", "pools": pools}
-    plan = plan_of(graph, workers, slots, **options)
+    plan = helpers.plan_of(graph, workers, slots, **options)
     checked(plan, graph)
     manifest, switch = plan.manifest, plan.switch
     assert manifest.slots_per_bank <= max(pools, -(-slots // 8))
     for first in range(1, manifest.blocks + 1):
         cells = [
             (bank, block % pools * manifest.pool_slots + slot)
-            for block, bank, slot in tuples(
+            for block, bank, slot in helpers.tuples(
                 switch.result_block, switch.result_bank, switch.result_slot
             )
             if first <= block < first + pools
@@ -106,7 +99,7 @@ def test_the_blocks_of_all_pools_fit_beside_each_other(split, slots, pools):
 
 
 def test_a_block_beyond_its_pool_is_found():
-    content = content_of(plan_of(GRAPH, slots=8, blocks="destination"))
+    content = content_of(helpers.plan_of(GRAPH, slots=8, blocks="destination"))
     content["manifest"] |= {"slots": 12, "slots_per_bank": 2, "pools": 2}
     assert "8 destinations for 6 slots of a pool" in refused(content)
     content["manifest"]["pools"] = 5
@@ -114,14 +107,14 @@ def test_a_block_beyond_its_pool_is_found():
 
 
 def test_a_wide_slot_that_begins_inside_of_another_is_found():
-    content = content_of(plan_of(GRAPH, lanes=64, slots=40))
+    content = content_of(helpers.plan_of(GRAPH, lanes=64, slots=40))
     content["manifest"]["lanes"] = 128
     assert "inside another one" in refused(content)
 
 
 def other_edges(graph, assignment, draw, change):
     """The graph with one boundary edge removed, added or moved; None where there is none."""
-    pairs = list(tuples(*graph.edges()))
+    pairs = list(helpers.tuples(*graph.edges()))
     crossing = [pair for pair in pairs if assignment[pair[0]] != assignment[pair[1]]]
     taken, ids = set(pairs), range(graph.vertices)
     free = [
@@ -133,17 +126,19 @@ def other_edges(graph, assignment, draw, change):
         pairs.remove(draw(st.sampled_from(crossing)))
     if change != "remove":
         pairs.append(draw(st.sampled_from(free)))
-    return graph_of(*np.array(pairs, dtype=np.int64).reshape(-1, 2).T, len(ids), directed=True)
+    return helpers.graph_of(
+        *np.array(pairs, dtype=np.int64).reshape(-1, 2).T, len(ids), directed=True
+    )
 
 
-@given(split_graphs(), st.sampled_from(["remove", "add", "move"]), st.data())
+@helpers.given(helpers.split_graphs(), st.sampled_from(["remove", "add", "move"]), st.data())
 def test_a_plan_that_is_right_for_one_edge_less_more_or_elsewhere(split, change, data):
     """Everything in the plan agrees, predictions included; only the graph tells."""
     graph, workers, assignment = split
     other = other_edges(graph, assignment, data.draw, change)
     assume(other is not None)
-    forged = content_of(plan_of(other, workers, 9, assignment=assignment))
-    right = content_of(plan_of(graph, workers, 9, assignment=assignment))
+    forged = content_of(helpers.plan_of(other, workers, 9, assignment=assignment))
+    right = content_of(helpers.plan_of(graph, workers, 9, assignment=assignment))
     forged["manifest"]["graph"] = right["manifest"]["graph"]
     assert "edge" in refused(forged, graph)
 
@@ -158,7 +153,7 @@ NAMED = {
 
 
 @pytest.mark.whole
-@given(st.sampled_from([*ALTERATIONS]), st.integers(0, 2**32), st.booleans(), settings=MANY)
+@helpers.given(st.sampled_from([*ALTERATIONS]), st.integers(0, 2**32), st.booleans(), settings=MANY)
 def test_alterations_are_found(plan, name, seed, known):
     content = content_of(plan)
     ALTERATIONS[name](content, random.Random(seed))
@@ -197,7 +192,7 @@ def test_blocks_of_no_direction_or_of_a_wrong_one_are_found(content):
     del content["manifest"]["directions"]["backward"]
     assert "of no direction" in refused(content)
     # Without the graph: blocks for both directions of a graph that is none.
-    content = content_of(plan_of(GRAPH, directions="forward"))
+    content = content_of(helpers.plan_of(GRAPH, directions="forward"))
     directions = content["manifest"]["directions"]
     directions["backward"] = directions["forward"]
     assert "is served by no packet" in refused(content, None)
@@ -211,12 +206,12 @@ def test_a_strange_number_of_workers_is_refused(content):
 
 def test_the_plan_of_another_graph_is_refused(plan):
     assert check_plan(plan, GRAPH).workers == 4
-    with reports("is for graph random"):
-        check_plan(plan, random_graph(60, 300, 4, directed=True))
+    with helpers.reports("is for graph random"):
+        check_plan(plan, helpers.random_graph(60, 300, 4, directed=True))
 
 
 # 0, 1 and 2 on worker 0, 3 and 4 on worker 1; 0, 1, 2 -> 3 and 2 -> 4.
-STAR = graph_of([0, 1, 2, 2], [3, 3, 3, 4], 5, directed=True)
+STAR = helpers.graph_of([0, 1, 2, 2], [3, 3, 3, 4], 5, directed=True)
 
 
 @pytest.fixture
@@ -225,7 +220,7 @@ def presummed(monkeypatch):
     known = {"mine": lambda boundary, block, weight: boundary.source == 2}
     monkeypatch.setattr("switchgnn.planner.build.SEND_STRATEGIES", known)
     options = {"assignment": np.array([0, 0, 0, 1, 1]), "send": "mine", "order": "random"}
-    content = content_of(plan_of(STAR, 2, 8, **options))
+    content = content_of(helpers.plan_of(STAR, 2, 8, **options))
     assert content["workers"][0]["send_source"].tolist() == [2, PARTIAL]
     return content
 
@@ -263,5 +258,5 @@ def test_wrong_packets_of_several_rows_are_found(presummed, change, part):
 
 
 def test_plans_for_the_strawman_are_checked_but_for_their_slots():
-    plan = plan_of(GRAPH, slots=8, blocks="strawman", order="random")
+    plan = helpers.plan_of(GRAPH, slots=8, blocks="strawman", order="random")
     assert checked(plan, GRAPH).blocks == 1

@@ -27,23 +27,15 @@ from switchgnn.planner.costs.study import (
     study_memory,
     study_partitions,
 )
-from tests.planner.helpers import (
-    boundary_of,
-    given,
-    graph_of,
-    plan_of,
-    random_graph,
-    split_graphs,
-    tuples,
-)
+from tests.planner import helpers
 from tests.support.markers import covering
 
 
-@given(split_graphs())
+@helpers.given(helpers.split_graphs())
 def test_packets_are_those_counted_one_by_one(split):
     graph, workers, assignment = split
-    boundary = boundary_of(graph, assignment)
-    pairs = list(tuples(boundary.source, boundary.destination))
+    boundary = helpers.boundary_of(graph, assignment)
+    pairs = list(helpers.tuples(boundary.source, boundary.destination))
     copies = {(u, assignment[v]) for u, v in pairs}
     once, host = once_each(boundary, workers), host_based(boundary, workers)
     for worker in range(workers):
@@ -68,13 +60,13 @@ def smallest_cover(edges):
     raise AssertionError
 
 
-@given(st.sets(st.tuples(st.integers(0, 5), st.integers(6, 10)), max_size=9), st.booleans())
+@helpers.given(st.sets(st.tuples(st.integers(0, 5), st.integers(6, 10)), max_size=9), st.booleans())
 def test_the_bound_is_the_smallest_cover_of_each_worker(edges, two):
     """Vertices 0 to 5 are on one worker or on two, 6 to 10 on the last one."""
     ends = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
-    graph = graph_of(*ends.T, 11, directed=True)
+    graph = helpers.graph_of(*ends.T, 11, directed=True)
     assignment = np.array([0, 0, 0, *[int(two)] * 3, *[2] * 5])
-    boundary = boundary_of(graph, assignment)
+    boundary = helpers.boundary_of(graph, assignment)
     least = least_with_partial_sums(boundary, 3)
     own = [[(u, v) for u, v in edges if assignment[u] == worker] for worker in range(3)]
     assert least.up.tolist() == [smallest_cover(each) for each in own]
@@ -83,8 +75,8 @@ def test_the_bound_is_the_smallest_cover_of_each_worker(edges, two):
 
 def test_what_is_too_large_is_left_out(monkeypatch):
     graph = load_graph("karate")
-    plan = plan_of(graph, 3, 9)
-    boundary = boundary_of(graph, plan.assignment)
+    plan = helpers.plan_of(graph, 3, 9)
+    boundary = helpers.boundary_of(graph, plan.assignment)
     monkeypatch.setattr(report_module, "MATCHING_EDGES", len(boundary) - 1)
     monkeypatch.setattr(plan_flow_module, "MOST_REORDERED", len(boundary) - 1)
     found = report_direction(plan, Direction.FORWARD, boundary, (190,), {"paper": None})
@@ -113,10 +105,10 @@ def plain_pool(boundary, slots, arrival):
     return sent
 
 
-@given(split_graphs(), st.integers(1, 12), st.integers(0, 5))
+@helpers.given(helpers.split_graphs(), st.integers(1, 12), st.integers(0, 5))
 def test_the_pool_is_that_of_the_plain_loop(split, slots, seed):
     graph, workers, assignment = split
-    boundary = boundary_of(graph, assignment)
+    boundary = helpers.boundary_of(graph, assignment)
     pool = simulate_pool(boundary, slots, workers, seed)
     sources = np.unique(boundary.source)
     order = sources[arrival_order(len(sources), seed)]
@@ -127,9 +119,9 @@ def test_the_pool_is_that_of_the_plain_loop(split, slots, seed):
 
 
 def test_the_report_counts_the_plan():
-    graph = random_graph(80, 400, 7, directed=True)
-    plan = plan_of(graph, directions="both")
-    boundary = boundary_of(graph, plan.assignment).transposed()
+    graph = helpers.random_graph(80, 400, 7, directed=True)
+    plan = helpers.plan_of(graph, directions="both")
+    boundary = helpers.boundary_of(graph, plan.assignment).transposed()
     frames = (190, 190, 190)
     found = report_direction(plan, Direction.BACKWARD, boundary, frames, {})
     record = plan.manifest.direction(Direction.BACKWARD)
@@ -190,13 +182,13 @@ def played(plan, direction):
     covering(list(ORDER_STRATEGIES), ["multicast", "cover"], list(Direction)),
 )
 def test_queue_and_slots_are_those_of_a_play_packet_by_packet(send, direction, order):
-    graph = random_graph(50, 220, 3, directed=True)
+    graph = helpers.random_graph(50, 220, 3, directed=True)
     options = {"workers": 3, "slots": 14, "send": send, "directions": "both"}
-    plan = plan_of(graph, order=order, **options)
-    boundary = boundary_of(graph, plan.assignment)
+    plan = helpers.plan_of(graph, order=order, **options)
+    boundary = helpers.boundary_of(graph, plan.assignment)
     found = report_direction(plan, direction, boundary, (190,), {}).orders
     for name, other in (("plan", order), ("gamr", "gamr"), ("random", "random")):
-        steps, queue, used = played(plan_of(graph, order=other, **options), direction)
+        steps, queue, used = played(helpers.plan_of(graph, order=other, **options), direction)
         assert (found[name].steps, found[name].queue_max) == (steps, max(queue))
         assert found[name].slots_max == max(used)
         assert found[name].slots_mean == pytest.approx(np.mean(used))
@@ -205,9 +197,9 @@ def test_queue_and_slots_are_those_of_a_play_packet_by_packet(send, direction, o
 
 
 def test_few_table_entries_at_a_time_are_the_same(monkeypatch):
-    graph = random_graph(50, 220, 3)
-    plan = plan_of(graph, 3, 14, send="cover")
-    boundary = boundary_of(graph, plan.assignment)
+    graph = helpers.random_graph(50, 220, 3)
+    plan = helpers.plan_of(graph, 3, 14, send="cover")
+    boundary = helpers.boundary_of(graph, plan.assignment)
     reports = []
     for together in (1 << 18, 7):
         monkeypatch.setattr(slots_module, "_TOGETHER", together)
@@ -218,31 +210,31 @@ def test_few_table_entries_at_a_time_are_the_same(monkeypatch):
 
 def test_a_report_without_boundary_edges():
     graph = load_graph("karate")
-    plan = plan_of(graph, 1)
-    boundary = boundary_of(graph, plan.assignment)
+    plan = helpers.plan_of(graph, 1)
+    boundary = helpers.boundary_of(graph, plan.assignment)
     found = report_direction(plan, Direction.FORWARD, boundary, (190,), {})
     assert found.ways["plan"].traffic_fraction == found.passes_per_contribution == 0
     assert found.orders["plan"] == Occupancy(0, 0, 0, 0.0, 0.0, 0.0)
 
 
 def test_the_largest_component_and_the_skew():
-    graph = graph_of([0, 1, 2, 3, 5], [1, 2, 1, 4, 0], 7, directed=True)
-    boundary = boundary_of(graph, [0, 1, 0, 0, 1, 1, 0])
+    graph = helpers.graph_of([0, 1, 2, 3, 5], [1, 2, 1, 4, 0], 7, directed=True)
+    boundary = helpers.boundary_of(graph, [0, 1, 0, 0, 1, 1, 0])
     assert largest_component(boundary) == 4
     assert neighbour_counts(boundary).tolist() == [2, 1, 1, 1]
     assert share_of_most(np.array([8, 1, 1, 0, 0]), 0.2) == 0.8
-    assert largest_component(boundary_of(graph, [0] * 7)) == 0
+    assert largest_component(helpers.boundary_of(graph, [0] * 7)) == 0
 
 
 @pytest.mark.whole
 def test_studies_ask_for_each_size_and_agree_with_whole_plans():
-    graph = random_graph(200, 1500, 5)
+    graph = helpers.random_graph(200, 1500, 5)
     told = []
     points = study_partitions(graph, 6, 0, told.append)
     assert [point.workers for point in points] == [2, 4, 6]
     assert told == [f"partition for {n} workers" for n in (2, 4, 6)]
     assert all(p.largest_component <= p.boundary_vertices <= p.copies for p in points)
-    plan = plan_of(graph, 6)
+    plan = helpers.plan_of(graph, 6)
     presets = {"paper": PRESETS["paper"]}
     memory = study_memory(graph, plan.assignment, presets, 0, told.append)
     assert [point.slots for point in memory] == [8, 10, 20, 40, 100, 200]
@@ -257,9 +249,9 @@ def test_the_papers_order_is_quicker_than_none():
     """No order can take fewer steps than the packets of all workers, one from each at a time."""
     weight = 1 / np.arange(1, 801) ** 0.7
     ends = np.random.default_rng(0).choice(800, (2, 4000), p=weight / weight.sum())
-    graph, assignment = graph_of(*ends, 800), np.arange(800) % 4
-    plan = plan_of(graph, 4, 270, blocks="destination", assignment=assignment)
-    boundary = boundary_of(graph, assignment)
+    graph, assignment = helpers.graph_of(*ends, 800), np.arange(800) % 4
+    plan = helpers.plan_of(graph, 4, 270, blocks="destination", assignment=assignment)
+    boundary = helpers.boundary_of(graph, assignment)
     found = report_direction(plan, Direction.FORWARD, boundary, (190,), {})
     packets = sum(plan.manifest.direction(Direction.FORWARD).prediction.packets_up)
     assert packets / 4 <= found.orders["gamr"].steps < 0.95 * found.orders["random"].steps

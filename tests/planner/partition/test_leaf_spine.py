@@ -21,18 +21,7 @@ from switchgnn.planner.partition.for_leaves import (
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from tests.planner.helpers import (
-    boundary_of,
-    check_everybody_has_a_vertex,
-    given,
-    graph_of,
-    graphs,
-    plan_of,
-    random_features,
-    random_graph,
-    reports,
-    split_graphs,
-)
+from tests.planner import helpers
 from tests.planner.switch_model import check_routes, replay_leaf_spine
 
 
@@ -51,12 +40,15 @@ def counted(graph, assignment, leaf_of):
 
 
 def check_crossings(graph, assignment, workers, leaves):
-    leaf_spine, boundary = even_leaf_spine(workers, leaves, 1), boundary_of(graph, assignment)
+    leaf_spine, boundary = (
+        even_leaf_spine(workers, leaves, 1),
+        helpers.boundary_of(graph, assignment),
+    )
     found = (*crossing_sums(boundary, leaf_spine), crossing_copies(boundary, leaf_spine))
     assert found == counted(graph, assignment, leaf_spine.leaf_of_worker)
 
 
-@given(split_graphs(), st.integers(1, 4))
+@helpers.given(helpers.split_graphs(), st.integers(1, 4))
 def test_what_crosses_is_what_is_counted_one_by_one(case, leaves):
     graph, workers, assignment = case
     check_crossings(graph, assignment, workers, min(leaves, workers))
@@ -69,14 +61,14 @@ def communities(sizes, inside, between, seed=3):
     ends = [rng.integers(first[at], first[at + 1], (2, inside)) for at in range(len(sizes))]
     for pair in between:
         ends.append(np.stack([rng.integers(first[at], first[at + 1], pair[2]) for at in pair[:2]]))
-    return graph_of(*np.concatenate(ends, axis=1), int(first[-1]))
+    return helpers.graph_of(*np.concatenate(ends, axis=1), int(first[-1]))
 
 
 KARATE = load_graph("karate")
 GRAPHS = {
     "digits": load_graph("digits"),
-    "random": random_graph(900, 4000, 2),
-    "directed": random_graph(900, 4000, 2, directed=True),
+    "random": helpers.random_graph(900, 4000, 2),
+    "directed": helpers.random_graph(900, 4000, 2, directed=True),
     "communities": communities(
         [60] * 12, 700, [(a, b, 30) for a in range(12) for b in range(a) if a % 4 == b % 4]
     ),
@@ -117,14 +109,16 @@ def test_what_belongs_together_is_behind_one_leaf(monkeypatch, compared):
     assert counted(graph, assignment, even_leaf_spine(8, 2, 1).leaf_of_worker) == (0, 0, 0)
 
 
-@given(graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), st.booleans())
+@helpers.given(
+    helpers.graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), st.booleans()
+)
 def test_every_worker_gets_a_vertex(graph, workers, leaves, seed, compared):
     leaves = min(leaves, workers, graph.vertices)
     with pytest.MonkeyPatch.context() as patch:
         if not compared:
             patch.setattr(for_leaves, "MOST_COMPARED_EDGES", -1)
         make = partial(metis_leaf_spine, leaves=leaves)
-        check_everybody_has_a_vertex(make, graph, workers, seed)
+        helpers.check_everybody_has_a_vertex(make, graph, workers, seed)
 
 
 def slots_needed(plan, leaf_spine, direction):
@@ -158,19 +152,19 @@ def slots_needed(plan, leaf_spine, direction):
     ],
 )
 def test_the_report_counts_what_crosses(direction, send, leaves, spines, rows):
-    graph = random_graph(60, 300, 3, directed=True)
-    plan = plan_of(graph, 6, 14, directions="both", send=send, rows=rows)
+    graph = helpers.random_graph(60, 300, 3, directed=True)
+    plan = helpers.plan_of(graph, 6, 14, directions="both", send=send, rows=rows)
     leaf_spine = even_leaf_spine(6, leaves, spines)
     parts = split_for_leaf_spine(plan, leaf_spine)
     check_routes(plan, parts)
-    boundary = boundary_of(graph, plan.assignment)
+    boundary = helpers.boundary_of(graph, plan.assignment)
     edges = boundary.towards(direction)
     record = plan.manifest.direction(direction)
     found = report_leaf_spine_direction(
         parts, record, edges, (32,) * 3, BARRIER_FRAME_BYTES, rows=rows
     )
 
-    played = replay_leaf_spine(plan, parts, random_features(graph), direction)
+    played = replay_leaf_spine(plan, parts, helpers.random_features(graph), direction)
     up, down = int(played.partial_sums.sum()), int(played.sums_down.sum())
     load = found.ways["plan"]
     assert (load.packets_up, load.packets_down) == (up, down)
@@ -179,7 +173,7 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines, rows):
     assert found.packets_max == max(played.partial_sums.max(), played.sums_down.max())
 
     u, v = graph.edges()
-    around = graph if direction is Direction.FORWARD else graph_of(v, u, 60, directed=True)
+    around = graph if direction is Direction.FORWARD else helpers.graph_of(v, u, 60, directed=True)
     pairs, away, copies = counted(around, plan.assignment, leaf_spine.leaf_of_worker)
     once, host = found.ways["once"], found.ways["host"]
     assert (once.packets_up, once.packets_down) == (pairs, away)
@@ -239,13 +233,13 @@ def check_steps(graph, leaf_spine, gamma, stream):
         assigned[v, chosen] = 1
 
 
-@given(graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), GAMMAS)
+@helpers.given(helpers.graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), GAMMAS)
 def test_every_step_takes_the_least_score(graph, workers, leaves, seed, gamma):
     leaf_spine = even_leaf_spine(workers, min(leaves, workers), 1)
     check_steps(graph, leaf_spine, gamma, stream_vertices(graph, leaf_spine, seed, gamma))
 
 
-@given(graphs(), st.integers(0, 3))
+@helpers.given(helpers.graphs(), st.integers(0, 3))
 def test_edges_of_small_degrees_come_first(graph, seed):
     indptr, indices = symmetric_rows(*graph.edges(), graph.vertices)
     order = by_degree_sum(indptr, indices, seed).tolist()
@@ -255,11 +249,11 @@ def test_edges_of_small_degrees_come_first(graph, seed):
     assert sums == sorted(sums)
 
 
-@given(graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), GAMMAS)
+@helpers.given(helpers.graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), GAMMAS)
 def test_no_worker_gets_too_many_vertices(graph, workers, leaves, seed, gamma):
     workers = min(workers, graph.vertices)
     make = partial(cdfgnn, leaves=min(leaves, workers), gamma=gamma)
-    check_everybody_has_a_vertex(make, graph, workers, seed)
+    helpers.check_everybody_has_a_vertex(make, graph, workers, seed)
     shares = np.bincount(make(graph, workers, seed))
     assert shares.max() <= most_of(graph.vertices, workers)
 
@@ -277,8 +271,8 @@ def test_no_worker_gets_too_many_vertices(graph, workers, leaves, seed, gamma):
 )
 def test_other_names_are_refused(kind, endings, remedy):
     for ending in endings:
-        with reports(f"write it as {remedy}"):
-            plan_of(KARATE, partition=f"{kind}{ending}")
+        with helpers.reports(f"write it as {remedy}"):
+            helpers.plan_of(KARATE, partition=f"{kind}{ending}")
 
 
 def test_the_topology_says_how_many_leaves():
@@ -292,8 +286,8 @@ def test_the_topology_says_how_many_leaves():
     assert partition_for_leaf_spine(None, leaf_spine) is None
     for wrong in ("metis-leaf-spine:2", "cdfgnn:2", "cdfgnn:2:0.5"):
         fitting = wrong.replace(":2", ":3")
-        with reports(f"not for 3 leaves: write it as {fitting}"):
+        with helpers.reports(f"not for 3 leaves: write it as {fitting}"):
             partition_for_leaf_spine(wrong, leaf_spine)
     for make in (metis_leaf_spine, cdfgnn):
-        with reports("5 leaves are too many for 4 workers"):
+        with helpers.reports("5 leaves are too many for 4 workers"):
             make(KARATE, 4, 0, leaves=5)

@@ -21,15 +21,7 @@ from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.simple import balanced_boundary, boundary_loads, chunk, shuffled
 from switchgnn.planner.partition.workers import check_assignment
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
-from tests.planner.helpers import (
-    boundary_of,
-    check_everybody_has_a_vertex,
-    given,
-    graph_of,
-    graphs,
-    random_graph,
-    reports,
-)
+from tests.planner import helpers
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
@@ -46,23 +38,23 @@ from tests.support.waiting import wait_until
     ],
 )
 def test_every_worker_gets_a_vertex(strategy):
-    @given(graphs(), st.integers(1, 9), st.integers(0, 3))
+    @helpers.given(helpers.graphs(), st.integers(1, 9), st.integers(0, 3))
     def holds(graph, workers, seed):
-        check_everybody_has_a_vertex(strategy, graph, workers, seed)
+        helpers.check_everybody_has_a_vertex(strategy, graph, workers, seed)
 
     holds()
 
 
 def test_chunks_and_shuffles_have_equal_shares():
-    assert chunk(random_graph(7, 9, 0), 3, 0).tolist() == [0, 0, 0, 1, 1, 2, 2]
-    graph = random_graph(1003, 3000, 0)
+    assert chunk(helpers.random_graph(7, 9, 0), 3, 0).tolist() == [0, 0, 0, 1, 1, 2, 2]
+    graph = helpers.random_graph(1003, 3000, 0)
     shares = np.bincount(shuffled(graph, 16, 0))
     assert shares.max() - shares.min() <= 1
     assert not np.array_equal(shuffled(graph, 4, 0), shuffled(graph, 4, 1))
 
 
 def literal_loads(graph, assignment, workers):
-    boundary = boundary_of(graph, assignment)
+    boundary = helpers.boundary_of(graph, assignment)
     sends, receives = set(boundary.source.tolist()), set(boundary.destination.tolist())
     loads = [0] * workers
     for v, worker in enumerate(assignment):
@@ -70,7 +62,7 @@ def literal_loads(graph, assignment, workers):
     return loads
 
 
-@given(graphs(), st.integers(1, 5))
+@helpers.given(helpers.graphs(), st.integers(1, 5))
 def test_loads(graph, workers):
     assignment = (np.arange(graph.vertices) % workers).astype(np.int32)
     ours = boundary_loads(graph, assignment, workers).tolist()
@@ -84,7 +76,7 @@ def uneven():
     ring = np.arange(500, 1500)
     u = np.concatenate([dense[0], ring])
     v = np.concatenate([dense[1], np.roll(ring, 1)])
-    return graph_of(u, v, 1500)
+    return helpers.graph_of(u, v, 1500)
 
 
 def test_the_largest_load_falls():
@@ -109,7 +101,7 @@ def test_a_run_that_does_not_help_is_not_taken(monkeypatch):
 
 @pytest.mark.parametrize("suffix", [".npy", ".npy.gz", ".txt", ".part.3"])
 def test_an_assignment_from_a_file(tmp_path, suffix):
-    graph = random_graph(20, 60, 0)
+    graph = helpers.random_graph(20, 60, 0)
     wanted = np.arange(20) % 3
     path = tmp_path / f"mine{suffix}"
     if suffix == ".npy":
@@ -136,12 +128,12 @@ def test_an_assignment_from_a_file(tmp_path, suffix):
 )
 def test_files_that_hold_something_else(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with reports("one whole number per vertex"):
+    with helpers.reports("one whole number per vertex"):
         load_assignment(tmp_path / name)
     np.save(tmp_path / "floats.npy", np.zeros(3))
-    with reports():
+    with helpers.reports():
         load_assignment(tmp_path / "floats.npy")
-    with reports("cannot be read"):
+    with helpers.reports("cannot be read"):
         load_assignment(tmp_path / "missing.txt")
 
 
@@ -149,8 +141,8 @@ def test_files_that_hold_something_else(tmp_path, name, content):
     ("workers", "part"), [(0, "not possible"), (129, "not possible"), (11, "too many")]
 )
 def test_impossible_numbers_of_workers(workers, part):
-    with reports(part):
-        partition_workers(graph_of([0], [1], 10), workers, 0)
+    with helpers.reports(part):
+        partition_workers(helpers.graph_of([0], [1], 10), workers, 0)
 
 
 def test_bad_assignments():
@@ -161,14 +153,14 @@ def test_bad_assignments():
         ([0, 0, 0, 0], "no vertex to worker 1"),
         ([0.0, 1.0, 0.0, 1.0], "whole numbers"),
     ):
-        with reports(part):
-            check_assignment(graph_of([0], [1], 4), 2, np.array(assignment))
+        with helpers.reports(part):
+            check_assignment(helpers.graph_of([0], [1], 4), 2, np.array(assignment))
 
 
 def test_boundary_edges():
     #  worker 0: 0 1   worker 1: 2 3   worker 2: 4
-    graph = graph_of([0, 0, 0, 1, 2, 4], [1, 2, 3, 2, 4, 0], 5, directed=True)
-    boundary = boundary_of(graph, [0, 0, 1, 1, 2])
+    graph = helpers.graph_of([0, 0, 0, 1, 2, 4], [1, 2, 3, 2, 4, 0], 5, directed=True)
+    boundary = helpers.boundary_of(graph, [0, 0, 1, 1, 2])
     rows = zip(boundary.source, boundary.destination, strict=True)
     assert [(int(u), int(v)) for u, v in rows] == [(0, 2), (0, 3), (1, 2), (2, 4), (4, 0)]
     assert boundary.source_worker.tolist() == [0, 0, 0, 1, 2]
@@ -176,11 +168,11 @@ def test_boundary_edges():
     assert boundary.vertices().tolist() == [0, 1, 2, 3, 4]
     assert boundary.max_fan_in() == 2
     assert boundary.host_packets() == 4
-    assert len(boundary_of(graph, [0] * 5)) == 0
-    assert boundary_of(graph, [0] * 5).max_fan_in() == 1
+    assert len(helpers.boundary_of(graph, [0] * 5)) == 0
+    assert helpers.boundary_of(graph, [0] * 5).max_fan_in() == 1
 
 
-GRAPH = random_graph(300, 2000, 1)
+GRAPH = helpers.random_graph(300, 2000, 1)
 
 
 def cut():
@@ -194,10 +186,10 @@ def test_calls_that_fail_are_reported(monkeypatch):
     monkeypatch.setattr(metis, "_MOST_ENDS", len(GRAPH.indices))
     cut()
     monkeypatch.setattr(pymetis, "part_graph", fail)
-    with reports("out of memory"):
+    with helpers.reports("out of memory"):
         cut()
     monkeypatch.setattr(metis, "_MOST_ENDS", len(GRAPH.indices) - 1)
-    with reports("too many for METIS"):
+    with helpers.reports("too many for METIS"):
         cut()
 
 

@@ -18,15 +18,7 @@ from switchgnn.planner.sending.order import gamr, priority_bfs
 from switchgnn.planner.sending.packets import make_packets
 from switchgnn.planner.sending.rates import WEIGHTS, Rates, exchange_seconds
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
-from tests.planner.helpers import (
-    boundary_of,
-    given,
-    graph_of,
-    graphs,
-    random_graph,
-    split_graphs,
-    tuples,
-)
+from tests.planner import helpers
 
 
 def search(edges, starts, *, by_degree=True):
@@ -63,9 +55,9 @@ def rows(edges, n):
     return neighbours
 
 
-@given(graphs(), st.integers(0, 5), st.booleans())
+@helpers.given(helpers.graphs(), st.integers(0, 5), st.booleans())
 def test_against_the_literal_search(graph, seed, by_degree):
-    edges = list(tuples(*graph.edges()))
+    edges = list(helpers.tuples(*graph.edges()))
     starts = np.random.default_rng(seed).permutation(graph.vertices).tolist()
     expected = literal_search(rows(edges, graph.vertices), starts, by_degree)
     assert search(edges, starts, by_degree=by_degree) == expected
@@ -73,8 +65,8 @@ def test_against_the_literal_search(graph, seed, by_degree):
 
 
 def test_the_start_depends_on_the_seed():
-    ring = graph_of(np.arange(50), (np.arange(50) + 1) % 50, 50)
-    boundary = boundary_of(ring, np.arange(50) % 2)
+    ring = helpers.graph_of(np.arange(50), (np.arange(50) + 1) % 50, 50)
+    boundary = helpers.boundary_of(ring, np.arange(50) % 2)
     block = np.ones(len(boundary), dtype=np.int32)
     first = {int(gamr(boundary, block, seed).source[0]) for seed in range(20)}
     assert len(first) > 5
@@ -82,8 +74,8 @@ def test_the_start_depends_on_the_seed():
 
 def test_degree_counts_neighbours_in_the_block_only():
     """0 has many neighbours, but in block 2 only one; there 3 leads."""
-    graph = graph_of([0, 0, 0, 3, 3, 3], [1, 2, 3, 4, 5, 6], 7)
-    boundary = boundary_of(graph, np.arange(7))
+    graph = helpers.graph_of([0, 0, 0, 3, 3, 3], [1, 2, 3, 4, 5, 6], 7)
+    boundary = helpers.boundary_of(graph, np.arange(7))
     second = (boundary.source >= 3) | (boundary.destination >= 3)
     block = np.where(second, 2, 1).astype(np.int32)
     order = gamr(boundary, block, 0)
@@ -94,7 +86,7 @@ def test_degree_counts_neighbours_in_the_block_only():
 
 def packets_of(boundary, block, multicast):
     """(features, partial sums) as sets, in plain Python."""
-    ends = tuples(boundary.source, boundary.destination, boundary.source_worker, block)
+    ends = helpers.tuples(boundary.source, boundary.destination, boundary.source_worker, block)
     features, partials = set(), set()
     for (u, v, worker, number), raw in zip(ends, multicast, strict=True):
         if raw:
@@ -116,12 +108,14 @@ def least_cost(boundary, block, weight):
 
 
 def first_edges(case, most):
-    boundary = boundary_of(case[0], case[2])
+    boundary = helpers.boundary_of(case[0], case[2])
     kept = {each.name: getattr(boundary, each.name)[:most] for each in fields(boundary)}
     return replace(boundary, **kept)
 
 
-@given(split_graphs(), st.integers(1, 3), st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0, 3.0]))
+@helpers.given(
+    helpers.split_graphs(), st.integers(1, 3), st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0, 3.0])
+)
 def test_no_choice_costs_less(data, blocks, weight):
     boundary = first_edges(data, 9)
     block = (boundary.destination % blocks + 1).astype(np.int32)
@@ -132,7 +126,7 @@ def test_no_choice_costs_less(data, blocks, weight):
     assert cost(boundary, block, multicast.tolist(), weight) == least_cost(boundary, block, weight)
 
 
-@given(split_graphs(), st.integers(1, 4), st.sampled_from([0.0, 0.2, 1.0]))
+@helpers.given(helpers.split_graphs(), st.integers(1, 4), st.sampled_from([0.0, 0.2, 1.0]))
 def test_what_is_sent(data, blocks, weight):
     """Blocks need not be whole destinations; no partial sum is one feature or leaves one out."""
     boundary = first_edges(data, 1000)
@@ -155,7 +149,9 @@ def test_what_is_sent(data, blocks, weight):
 
 @pytest.mark.parametrize("weight", [0.0, 0.3])
 def test_worker_by_worker_is_the_same_as_all_at_once(monkeypatch, weight):
-    boundary = boundary_of(random_graph(60, 500, 2, directed=True), np.arange(60) % 7)
+    boundary = helpers.boundary_of(
+        helpers.random_graph(60, 500, 2, directed=True), np.arange(60) % 7
+    )
     block = (boundary.destination % 3 + 1).astype(np.int32)
     whole = cover_edges(boundary, block, weight)
     assert 0 < np.count_nonzero(whole) < len(whole)
@@ -165,7 +161,7 @@ def test_worker_by_worker_is_the_same_as_all_at_once(monkeypatch, weight):
 
 
 WORKERS, SLOTS = 6, 30
-GRAPH = random_graph(120, 1600, 3)
+GRAPH = helpers.random_graph(120, 1600, 3)
 RATES = [Rates(link, loop, 1.0) for link, loop in ((1e6, 1e7), (1e6, 1e6), (1e6, 1e12), (1e3, 1.0))]
 
 

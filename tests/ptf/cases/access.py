@@ -2,27 +2,13 @@
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf import packets
 from tests.ptf.switchgnn_ptf.bases import ABOVE, LeafTest, RecoveryTest, from_above, sum_from_above
-from tests.ptf.switchgnn_ptf.packets import (
-    PARTIAL,
-    PORTS,
-    RELEASED,
-    STRANGER_PORT,
-    ack_of,
-    done,
-    feature,
-    fetch,
-    random_lanes,
-    recall,
-    relayed,
-    relayed_fetch,
-    sum_to,
-)
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 PAIR = {101: 0, 102: 1}
 OWNER = 3  # the port of the destination's worker
-OTHERS = [port for port in PORTS if port != OWNER]
+OTHERS = [port for port in packets.PORTS if port != OWNER]
 QUIET = {"passes": {}, "completed": {}}
 
 
@@ -32,11 +18,15 @@ class UnknownVerticesAreDropped(RecoveryTest):
     def runTest(self) -> None:
         self.add_sum(900, PAIR)
         self.add_destination(910, worker=2, slot=8, expected=2, senders=[0])
-        self.add_source(PARTIAL, worker=0)
+        self.add_source(packets.PARTIAL, worker=0)
         self.entries.add_fanout(block=1, source=103, slots={0: (7, 2)})
-        recovering = [recall(901, port=3), recall(900, port=3, block=2), fetch(109, 900, port=3)]
-        recovering += [fetch(900, 900, port=3), fetch(101, 901, port=3)]
-        recovering += [fetch(101, 900, port=3, block=2)]
+        recovering = [
+            packets.recall(901, port=3),
+            packets.recall(900, port=3, block=2),
+            packets.fetch(109, 900, port=3),
+        ]
+        recovering += [packets.fetch(900, 900, port=3), packets.fetch(101, 901, port=3)]
+        recovering += [packets.fetch(101, 900, port=3, block=2)]
         features: list[dict[str, int]] = [
             *({"source": 103}, {"source": 103, "round_": 2}),
             *(
@@ -44,8 +34,11 @@ class UnknownVerticesAreDropped(RecoveryTest):
                 {"source": 101, "Dst_id": 901, "Resend": 1},
             ),
             {"source": 101, "Dst_id": 900, "Resend": 1, "block": 2},
-            {"source": PARTIAL + 1, "Dst_id": 910},
-            *({"source": PARTIAL, "Dst_id": 911}, {"source": PARTIAL, "Dst_id": 910, "block": 2}),
+            {"source": packets.PARTIAL + 1, "Dst_id": 910},
+            *(
+                {"source": packets.PARTIAL, "Dst_id": 911},
+                {"source": packets.PARTIAL, "Dst_id": 910, "block": 2},
+            ),
         ]
         number = len(recovering) + len(features)
         with self.counted(Outcome.UNKNOWN_VERTEX, number, passes={}, completed={}):
@@ -83,25 +76,25 @@ class OnlyTheOwnerIsBelieved(RecoveryTest):
         self.add_sum(900, PAIR)
         with self.counted(Outcome.AGGREGATED):
             sent = [self.send_feature(101, worker=0)]
-        lanes = random_lanes(1)
+        lanes = packets.random_lanes(1)
         foreign = [
             (port, packet)
             for port in OTHERS
             for packet in (
-                recall(900, port=port),
-                recall(900, port=port, round_=2),
-                recall(900, port=OWNER),
-                *(fetch(source, 900, port=port) for source in PAIR),
-                fetch(101, 900, port=OWNER),
+                packets.recall(900, port=port),
+                packets.recall(900, port=port, round_=2),
+                packets.recall(900, port=OWNER),
+                *(packets.fetch(source, 900, port=port) for source in PAIR),
+                packets.fetch(101, 900, port=OWNER),
             )
         ]
-        for port in (2, OWNER, STRANGER_PORT):
+        for port in (2, OWNER, packets.STRANGER_PORT):
             foreign += [
-                (port, feature(101, lanes, port=port, Echo=1)),
-                (port, feature(101, lanes, port=1)),
-                (port, feature(101, lanes, port=port, Resend=1, Dst_id=900)),
+                (port, packets.feature(101, lanes, port=port, Echo=1)),
+                (port, packets.feature(101, lanes, port=1)),
+                (port, packets.feature(101, lanes, port=port, Resend=1, Dst_id=900)),
             ]
-        strange = sum(port == STRANGER_PORT for port, _ in foreign)
+        strange = sum(port == packets.STRANGER_PORT for port, _ in foreign)
         outcomes = {Outcome.WRONG_PORT: len(foreign) - strange, Outcome.NO_JOB: strange}
         with self.counted(outcomes, **QUIET):
             for port, packet in foreign:
@@ -119,15 +112,15 @@ class ImpossibleCountIsDropped(RecoveryTest):
     """Nothing, more than the whole sum, and the count that releases a slot are not remembered."""
 
     def runTest(self) -> None:
-        self.add_source(PARTIAL, worker=0)
+        self.add_source(packets.PARTIAL, worker=0)
         self.add_destination(900, worker=2, slot=7, expected=4, senders=[0])
         with self.counted(Outcome.WRONG_COUNT, 3, passes={}):
-            for count in (0, 5, RELEASED):
-                self.send_feature(PARTIAL, worker=0, count=count, Dst_id=900, Echo=1)
+            for count in (0, 5, packets.RELEASED):
+                self.send_feature(packets.PARTIAL, worker=0, count=count, Dst_id=900, Echo=1)
         self.check_missing(900, count=0)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            packet, lanes = self.send_feature(PARTIAL, worker=0, count=4, Dst_id=900)
-            self.expect(3, sum_to(3, 900, lanes, count=4, completed_by=packet))
+            packet, lanes = self.send_feature(packets.PARTIAL, worker=0, count=4, Dst_id=900)
+            self.expect(3, packets.sum_to(3, 900, lanes, count=4, completed_by=packet))
 
 
 class OnlyWhoIsAwaitedSends(RecoveryTest):
@@ -135,32 +128,32 @@ class OnlyWhoIsAwaitedSends(RecoveryTest):
 
     def runTest(self) -> None:
         for worker in (0, 1):
-            self.add_source(PARTIAL + worker, worker=worker)
+            self.add_source(packets.PARTIAL + worker, worker=worker)
         self.add_sum(900, PAIR)
         self.add_destination(901, worker=2, slot=8, expected=2, senders=[1])
         with self.counted(Outcome.WRONG_PORT, 4, passes={}):
             for worker, vertex in ((0, 900), (1, 900), (0, 901)):
-                self.send_feature(PARTIAL + worker, worker=worker, Dst_id=vertex, Echo=1)
+                self.send_feature(packets.PARTIAL + worker, worker=worker, Dst_id=vertex, Echo=1)
             # Of another worker, for one that may.
-            self.send_feature(PARTIAL, worker=1, Dst_id=901)
+            self.send_feature(packets.PARTIAL, worker=1, Dst_id=901)
         for vertex in (900, 901):
             self.check_missing(vertex, count=0)
         with self.counted(Outcome.AGGREGATED, 3, completed={0: 2}):
             self.send_sum(900, PAIR)
-            packet, lanes = self.send_feature(PARTIAL + 1, worker=1, count=2, Dst_id=901)
-            self.expect(3, sum_to(3, 901, lanes, count=2, completed_by=packet))
+            packet, lanes = self.send_feature(packets.PARTIAL + 1, worker=1, count=2, Dst_id=901)
+            self.expect(3, packets.sum_to(3, 901, lanes, count=2, completed_by=packet))
 
 
 class OnceForEachTag(SwitchTest):
     """An id is accepted once, even if it names another destination the second time."""
 
     def runTest(self) -> None:
-        self.add_source(PARTIAL, worker=0)
+        self.add_source(packets.PARTIAL, worker=0)
         for vertex in (900, 901):
             self.add_destination(vertex, worker=2, slot=vertex - 890, expected=2, senders=[0])
         with self.counted({Outcome.AGGREGATED: 1, Outcome.DUPLICATE: 2}, passes={1: 1}):
             for vertex in (900, 900, 901):
-                self.send_feature(PARTIAL, worker=0, Dst_id=vertex)
+                self.send_feature(packets.PARTIAL, worker=0, Dst_id=vertex)
 
 
 class PartOfASumGoesUp(LeafTest):
@@ -174,7 +167,7 @@ class PartOfASumGoesUp(LeafTest):
                 self.send_feature(102, worker=1, Echo=1, Feature_group=3, Level=0),
             ]
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
-            self.expect(2, ack_of(sent[-1][0], accepted=1))
+            self.expect(2, packets.ack_of(sent[-1][0], accepted=1))
 
 
 class PartAndWholeLeaveOnePacket(LeafTest):
@@ -185,10 +178,10 @@ class PartAndWholeLeaveOnePacket(LeafTest):
         self.add_destination(901, worker=1, slot=8, bank=1)
         self.add_source(105, worker=0)
         self.entries.add_fanout(block=1, source=105, slots={0: (9, 1), 1: (8, 1)})
-        self.add_partial(902, slot=9, source=PARTIAL + 1)
+        self.add_partial(902, slot=9, source=packets.PARTIAL + 1)
         with self.counted(Outcome.AGGREGATED, completed={0: 1, 1: 1}):
             sent = [self.send_feature(105, worker=0)]
-            self.expect(ABOVE, self.part(sent, sent[0][0], PARTIAL + 1, vertex=902))
+            self.expect(ABOVE, self.part(sent, sent[0][0], packets.PARTIAL + 1, vertex=902))
             self.expect_sum(901, sent, worker=1)
 
 
@@ -200,10 +193,10 @@ class RecallsAndFetchesGoUp(LeafTest):
         self.entries.add_distant(vertex=901, port=3, above=ABOVE)
         self.entries.add_distant(vertex=902, port=ABOVE, above=ABOVE)
         for asked, up in (
-            (recall(900, port=3), relayed),
-            (recall(901, port=3), relayed),
+            (packets.recall(900, port=3), packets.relayed),
+            (packets.recall(901, port=3), packets.relayed),
             # The source is of another leaf: here it is not known.
-            (fetch(555, 901, port=3), relayed_fetch),
+            (packets.fetch(555, 901, port=3), packets.relayed_fetch),
         ):
             with self.counted(Outcome.PASSED_ON, **QUIET):
                 self.send(3, asked)
@@ -212,7 +205,7 @@ class RecallsAndFetchesGoUp(LeafTest):
                 self.send(1, asked)
         with self.counted(Outcome.RESENT, **QUIET):
             sent, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=902)
-            self.expect(ABOVE, relayed(sent, to=ABOVE))
+            self.expect(ABOVE, packets.relayed(sent, to=ABOVE))
 
 
 class WhatComesDown(LeafTest):
@@ -223,18 +216,18 @@ class WhatComesDown(LeafTest):
     def runTest(self) -> None:
         self.add_part(PAIR)
         self.entries.add_distant(vertex=901, port=2, above=ABOVE)
-        coming = feature(555, random_lanes(3), port=ABOVE, Resend=1, Dst_id=901)
+        coming = packets.feature(555, packets.random_lanes(3), port=ABOVE, Resend=1, Dst_id=901)
         fetched = from_above(Kind.FETCH, 900, Src_id=102)
         # As long as the part here is not complete, the MISSING is all.
         lost = {
             vertex: from_above(Kind.MISSING, vertex, Count=17, Resend=1) for vertex in (900, 901)
         }
         for packet, port, expected, outcome in (
-            (sum_from_above(901), 2, relayed, Outcome.PASSED_ON),
-            (lost[901], 2, relayed, Outcome.PASSED_ON),
-            (lost[900], 3, relayed, Outcome.PASSED_ON),
-            (fetched, 2, relayed_fetch, Outcome.PASSED_ON),
-            (coming, 2, relayed, Outcome.RESENT),
+            (sum_from_above(901), 2, packets.relayed, Outcome.PASSED_ON),
+            (lost[901], 2, packets.relayed, Outcome.PASSED_ON),
+            (lost[900], 3, packets.relayed, Outcome.PASSED_ON),
+            (fetched, 2, packets.relayed_fetch, Outcome.PASSED_ON),
+            (coming, 2, packets.relayed, Outcome.RESENT),
         ):
             with self.counted(outcome, **QUIET):
                 self.send(ABOVE, packet)
@@ -243,8 +236,8 @@ class WhatComesDown(LeafTest):
             self.send(ABOVE, sum_from_above(902))
         with self.counted(Outcome.UNKNOWN_KIND, 3):
             self.send(1, sum_from_above(901))
-            self.send(ABOVE, feature(101, random_lanes(1), port=ABOVE))
-            self.send(ABOVE, done(0, block=1, port=ABOVE))
+            self.send(ABOVE, packets.feature(101, packets.random_lanes(1), port=ABOVE))
+            self.send(ABOVE, packets.done(0, block=1, port=ABOVE))
 
 
 class ReleasesAreCountedForEachWorker(SwitchTest):
@@ -255,8 +248,8 @@ class ReleasesAreCountedForEachWorker(SwitchTest):
         self.add_destination(901, worker=1, slot=8, expected=1)
         before = self.counters().releases
         with self.counted({Outcome.FETCHED: 3, Outcome.WRONG_PORT: 1}, released={0: 3}):
-            self.send(3, fetch(101, 900, port=3), fetch(102, 900, port=3))
-            self.send(2, fetch(101, 901, port=2), fetch(101, 900, port=2))
+            self.send(3, packets.fetch(101, 900, port=3), packets.fetch(102, 900, port=3))
+            self.send(2, packets.fetch(101, 901, port=2), packets.fetch(101, 900, port=2))
             for port in (1, 2, 1):
                 self.receive(port)
         after = self.counters().releases

@@ -4,18 +4,8 @@ from typing import Any
 
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import Kind, Refusal
+from tests.ptf.switchgnn_ptf import packets
 from tests.ptf.switchgnn_ptf.bases import ABOVE, ELSEWHERE, LEAF, BarrierTest, LeafTest, LeavesTest
-from tests.ptf.switchgnn_ptf.packets import (
-    NEXT_ROUND,
-    PLAN,
-    STRANGER_PORT,
-    barrier_answer,
-    done,
-    no_job,
-    port_of,
-    relayed,
-    resigned,
-)
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS
 
 # Bits of a faulty worker; a correct one sets its own bit or none.
@@ -54,11 +44,11 @@ class ForeignBitIsRefused(BarrierTest):
         self.collect(0, block=1)
         with self.counted(Outcome.WRONG_PORT, 3):
             for src_id in (1, 2, 0x10000):
-                self.send(1, done(src_id, block=1, port=1))
+                self.send(1, packets.done(src_id, block=1, port=1))
         with self.counted(Outcome.NO_JOB):
-            foreign = done(2, block=1, port=STRANGER_PORT)
-            self.send(STRANGER_PORT, foreign)
-            self.expect(STRANGER_PORT, no_job(foreign))
+            foreign = packets.done(2, block=1, port=packets.STRANGER_PORT)
+            self.send(packets.STRANGER_PORT, foreign)
+            self.expect(packets.STRANGER_PORT, packets.no_job(foreign))
         self.ask(0, Kind.WAITING, workers=0b001, block=1)
 
 
@@ -68,12 +58,12 @@ class WrongPlanIsToldTheRightOne(BarrierTest):
     def runTest(self) -> None:
         self.open(magnitude=4)
         self.collect(0, block=1, magnitude=4)
-        wrong = {"block": 1, "plan": 0}, {"block": 1, "plan": PLAN + 1}
+        wrong = {"block": 1, "plan": 0}, {"block": 1, "plan": packets.PLAN + 1}
         later = {"block": 0, "round_": 7, "magnitude": 9, "plan": 1}
         with self.counted(Outcome.WRONG_PLAN, 3):
             for fields in (*wrong, later):
                 packet = self.report(1, **fields)
-                answer = barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0)
+                answer = packets.barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0)
                 self.expect(2, answer)
         known = {"magnitude": 4}
         self.ask(0, Kind.WAITING, workers=0b001, answer=known, block=1, magnitude=4)
@@ -84,7 +74,7 @@ class RestartInTheMiddle(BarrierTest):
 
     def runTest(self) -> None:
         self.open(round_=4, following=(3, 0))
-        last = {"block": 3, "round_": 4, "following": NEXT_ROUND}
+        last = {"block": 3, "round_": 4, "following": packets.NEXT_ROUND}
         self.collect(0, 1, **last)
         self.restart()
         self.collect(1, **last)
@@ -116,7 +106,7 @@ class AnotherProcessIsRefused(IncarnationTest):
                 largest=0,
                 round_=0,
             )
-        last = {"block": 1, "incarnation": 5, "following": NEXT_ROUND}
+        last = {"block": 1, "incarnation": 5, "following": packets.NEXT_ROUND}
         self.collect(1, 0, **last)
         self.complete(2, **last)
         self.collect(1, block=0, round_=2, incarnation=6)
@@ -145,7 +135,7 @@ class MagnitudeIsTheLargest(BarrierTest):
     def runTest(self) -> None:
         floats = (0x00800000, 0x7F7FFFFF, 0x3F800000)
         for round_, values in enumerate(((30, 20, 10), floats, (1, 2, 3), (0, 0, 0)), 1):
-            opening = {"block": 0, "round_": round_, "following": NEXT_ROUND}
+            opening = {"block": 0, "round_": round_, "following": packets.NEXT_ROUND}
             self.collect(0, magnitude=values[0], **opening)
             self.collect(1, magnitude=values[1], **opening)
             with self.counted(Outcome.DONE_COLLECTED):
@@ -176,7 +166,7 @@ class MagnitudeEndsWithItsRound(BarrierTest):
     """A large magnitude does not leak into the next round, and a late one not into it either."""
 
     def runTest(self) -> None:
-        self.open(magnitude=50, following=NEXT_ROUND)
+        self.open(magnitude=50, following=packets.NEXT_ROUND)
         self.collect(0, block=0, round_=2, magnitude=3)
         late = {"round_": 2, "magnitude": 3}
         self.ask(1, Kind.ADVANCE, workers=MEMBERS, answer=late, block=0, magnitude=50)
@@ -295,14 +285,14 @@ class WhatIsRefusedIsNoSign(HeartbeatTest):
 
     def runTest(self) -> None:
         with self.counted({Outcome.WRONG_PORT: 1, Outcome.NO_JOB: 1}):
-            self.send(3, done(1, block=0, heartbeat=0b010))
-            foreign = done(1, block=0, heartbeat=0b010, port=STRANGER_PORT)
-            self.send(STRANGER_PORT, foreign)
-            self.expect(STRANGER_PORT, no_job(foreign))
+            self.send(3, packets.done(1, block=0, heartbeat=0b010))
+            foreign = packets.done(1, block=0, heartbeat=0b010, port=packets.STRANGER_PORT)
+            self.send(packets.STRANGER_PORT, foreign)
+            self.expect(packets.STRANGER_PORT, packets.no_job(foreign))
         self.expect_heartbeats(0)
         with self.counted(Outcome.WRONG_PLAN):
-            packet = self.report(1, block=0, plan=PLAN + 1, heartbeat=0b010)
-            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0))
+            packet = self.report(1, block=0, plan=packets.PLAN + 1, heartbeat=0b010)
+            self.expect(2, packets.barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0))
         said = {"block": 0, "incarnation": 7, "heartbeat": 0b010}
         self.check_refusal(Refusal.INCARNATION, said, largest=0, round_=0)
         self.check_refusal(
@@ -318,39 +308,39 @@ class LeafReportsTheHeartbeatsOfItsWorkers(LeafTest):
         self.report_all(block=0)
         for worker in (0, 1):
             with self.counted(Outcome.DONE_COLLECTED):
-                asked = done(worker, block=1, heartbeat=1 << worker)
-                self.send(port_of(worker), asked)
+                asked = packets.done(worker, block=1, heartbeat=1 << worker)
+                self.send(packets.port_of(worker), asked)
         known = {"workers": 0b011 | ELSEWHERE, "heartbeats": 0b011}
         with self.counted(Outcome.DONE_REPEATED):
             self.send(2, asked)
-            self.expect(2, barrier_answer(Kind.WAITING, asked, to=2, **known))
+            self.expect(2, packets.barrier_answer(Kind.WAITING, asked, to=2, **known))
         for worker, heartbeat, heartbeats in (
             (2, 0b100, 0b111),
             (2, 0, 0b011),
             (0, 0, 0b010),
             (1, 0, 0),
         ):
-            busy = done(worker, block=0, heartbeat=heartbeat)
+            busy = packets.done(worker, block=0, heartbeat=heartbeat)
             with self.counted(Outcome.DONE_REPEATED):
-                self.send(port_of(worker), busy)
-                reported = resigned(busy, Src_id=LEAF, Dst_id=0)
+                self.send(packets.port_of(worker), busy)
+                reported = packets.resigned(busy, Src_id=LEAF, Dst_id=0)
                 reported["Barrier"].workers = heartbeats
-                self.expect(ABOVE, relayed(reported, to=ABOVE))
+                self.expect(ABOVE, packets.relayed(reported, to=ABOVE))
 
 
 class SpineKnowsTheHeartbeatsOfWorkers(LeavesTest):
     """A leaf reports those of its own workers only."""
 
     def runTest(self) -> None:
-        waits = done(0, block=1)
+        waits = packets.done(0, block=1)
         with self.counted(Outcome.DONE_COLLECTED):
             self.send(1, waits)
         for said, heartbeats in ((0b1000, 0b1000), (ALL, 0b1100), (0b0100, 0b0100), (0, 0)):
-            busy = done(1, block=0, heartbeat=said)
+            busy = packets.done(1, block=0, heartbeat=said)
             with self.counted(Outcome.DONE_REPEATED):
                 self.send(2, busy)
-                self.expect(2, barrier_answer(Kind.ADVANCE, busy, to=2, workers=0b1111))
+                self.expect(2, packets.barrier_answer(Kind.ADVANCE, busy, to=2, workers=0b1111))
             with self.counted(Outcome.DONE_REPEATED):
                 self.send(1, waits)
                 known = {"workers": 0b0011, "heartbeats": heartbeats}
-                self.expect(1, barrier_answer(Kind.WAITING, waits, to=1, **known))
+                self.expect(1, packets.barrier_answer(Kind.WAITING, waits, to=1, **known))

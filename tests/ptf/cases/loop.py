@@ -3,6 +3,7 @@
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import LOOP_LANES
 from switchgnn.host.wire.header import Kind
+from tests.ptf.switchgnn_ptf import packets
 from tests.ptf.switchgnn_ptf.bases import (
     ABOVE,
     GIVEN_BACK,
@@ -14,19 +15,6 @@ from tests.ptf.switchgnn_ptf.bases import (
     from_above,
 )
 from tests.ptf.switchgnn_ptf.entries import BANKS
-from tests.ptf.switchgnn_ptf.packets import (
-    PARTIAL,
-    RELEASED,
-    ack_of,
-    feature,
-    missing,
-    random_lanes,
-    recall,
-    relayed,
-    resigned,
-    sum_of,
-    sum_to,
-)
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 PAIR = {101: 0, 102: 1}
@@ -44,7 +32,7 @@ class UnroutedSumIsCounted(SwitchTest):
         with self.counted(Outcome.AGGREGATED, passes={1: 3}, **events):
             sent = self.send_feature(101, worker=0, Echo=1)
             self.expect_sum(900, [sent])
-            self.expect(1, ack_of(sent[0], accepted=1))
+            self.expect(1, packets.ack_of(sent[0], accepted=1))
 
 
 class HundredDestinations(SwitchTest):
@@ -80,8 +68,8 @@ class EveryLane(SwitchTest):
         frames: list = []
         for number, vertex in enumerate(vertices):
             self.add_source(vertex, worker=0)
-            lanes = random_lanes(vertex)
-            frames.append(feature(vertex, lanes, port=1))
+            lanes = packets.random_lanes(vertex)
+            frames.append(packets.feature(vertex, lanes, port=1))
             self.stamp(frames[-1])
             for hop in range(3):
                 slots = {hop: (number, 1)}
@@ -90,7 +78,7 @@ class EveryLane(SwitchTest):
                 )
                 self.add_destination(vertex + 1000 * hop, worker=2, slot=number, bank=hop)
                 name = vertex + 1000 * hop
-                expected.append(sum_to(3, name, lanes, count=1, completed_by=frames[-1]))
+                expected.append(packets.sum_to(3, name, lanes, count=1, completed_by=frames[-1]))
         completed = dict.fromkeys(range(3), LOOP_LANES)
         total = 3 * LOOP_LANES
         with self.counted(Outcome.AGGREGATED, LOOP_LANES, passes={1: total}, completed=completed):
@@ -113,21 +101,21 @@ class MissingCountsPartialSums(RecoveryTest):
     """A partial sum counts as many as it holds, up to the largest; the sum again as well."""
 
     def runTest(self) -> None:
-        most = RELEASED - 1
-        self.add_source(PARTIAL, worker=0)
+        most = packets.RELEASED - 1
+        self.add_source(packets.PARTIAL, worker=0)
         self.add_source(102, worker=1)
         self.entries.add_fanout(block=1, source=102, slots={0: (7, most)})
         self.add_destination(900, worker=2, slot=7, expected=most, senders=[0])
         with self.counted(Outcome.AGGREGATED, completed={}):
-            sent = [self.send_feature(PARTIAL, worker=0, Dst_id=900, count=most - 1)]
+            sent = [self.send_feature(packets.PARTIAL, worker=0, Dst_id=900, count=most - 1)]
         self.check_missing(900, count=most - 1)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent.append(self.send_feature(102, worker=1))
-            total = sum_of(lanes for _, lanes in sent)
-            self.expect(3, sum_to(3, 900, total, count=most, completed_by=sent[-1][0]))
+            total = packets.sum_of(lanes for _, lanes in sent)
+            self.expect(3, packets.sum_to(3, 900, total, count=most, completed_by=sent[-1][0]))
         self.check_recalled(900, sent, count=most)
         self.check_fetch(102, 900, owner=1)
-        self.check_missing(900, count=RELEASED, events=GIVEN_BACK)
+        self.check_missing(900, count=packets.RELEASED, events=GIVEN_BACK)
 
 
 class MissingBringsThePartAgain(LeafTest):
@@ -141,13 +129,13 @@ class MissingBringsThePartAgain(LeafTest):
         word = from_above(Kind.MISSING, 900, Count=17)
         with self.counted(Outcome.PASSED_ON, **QUIET):
             self.send(ABOVE, word)
-            self.expect(3, relayed(word, to=3))
+            self.expect(3, packets.relayed(word, to=3))
         word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
         for _ in range(3):
             with self.counted(Outcome.PASSED_ON, passes={}, completed={0: 1}):
                 self.send(ABOVE, word)
                 self.expect(ABOVE, self.part(sent, word))
-                self.expect(3, relayed(word, to=3))
+                self.expect(3, packets.relayed(word, to=3))
 
 
 class RecallFromAboveBringsThePart(LeafTest):
@@ -172,22 +160,22 @@ class RecallOfTheIncomplete(SpineTest, RecoveryTest):
     """The asker gets the count. If it asks for parts, the other leaves are asked."""
 
     def runTest(self) -> None:
-        self.add_source(PARTIAL, worker=0)
-        self.add_source(PARTIAL + 1, worker=1)
+        self.add_source(packets.PARTIAL, worker=0)
+        self.add_source(packets.PARTIAL + 1, worker=1)
         self.add_destination(900, worker=2, slot=7, expected=2, senders=[0, 1])
         with self.counted(Outcome.AGGREGATED, completed={}):
-            sent = [self.send_feature(PARTIAL, worker=0, Dst_id=900)]
-        asked = recall(900, port=3)
+            sent = [self.send_feature(packets.PARTIAL, worker=0, Dst_id=900)]
+        asked = packets.recall(900, port=3)
         with self.counted(Outcome.RECALLED, **QUIET):
             self.send(3, asked)
-            self.expect(3, missing(asked, count=1))
-        asked = recall(900, port=3, Resend=1)
+            self.expect(3, packets.missing(asked, count=1))
+        asked = packets.recall(900, port=3, Resend=1)
         with self.counted(Outcome.RECALLED, **QUIET):
             self.send(3, asked)
-            self.expect(3, missing(asked, count=1))
+            self.expect(3, packets.missing(asked, count=1))
             for port in (1, 2):
-                self.expect(port, relayed(resigned(asked, Count=0), to=port))
+                self.expect(port, packets.relayed(packets.resigned(asked, Count=0), to=port))
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent.append(self.send_feature(PARTIAL + 1, worker=1, Dst_id=900))
+            sent.append(self.send_feature(packets.PARTIAL + 1, worker=1, Dst_id=900))
             self.expect_sum(900, sent)
         self.check_recalled(900, sent)

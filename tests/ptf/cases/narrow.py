@@ -11,6 +11,7 @@ from switchgnn.controller import Outcome
 from switchgnn.host.scapy_host.layers import Fragment, SwitchGNN
 from switchgnn.host.wire.header import BODY_AT, Kind
 from tests.ptf.cases.width import FRAME_BYTES, WIDEST_ANSWER, WidthTest
+from tests.ptf.switchgnn_ptf import packets
 from tests.ptf.switchgnn_ptf.bases import (
     ABOVE,
     FAN_IN,
@@ -18,20 +19,6 @@ from tests.ptf.switchgnn_ptf.bases import (
     RecoveryTest,
     ShelfTest,
     from_above,
-)
-from tests.ptf.switchgnn_ptf.packets import (
-    BITS,
-    PARTIAL,
-    WIDTHS,
-    Lanes,
-    ack_of,
-    feature,
-    random_lanes,
-    reduce_,
-    relayed,
-    resigned,
-    sum_of,
-    sum_to,
 )
 
 PAIR = {101: 0, 102: 1}
@@ -43,16 +30,16 @@ NARROW = {
 }
 
 
-def lanes_of(bits: int, number: int = 32, seed: int = 1) -> Lanes:
+def lanes_of(bits: int, number: int = 32, seed: int = 1) -> packets.Lanes:
     """Return lanes over half the range of some bits, so that the sum of two has them as well."""
     if bits == 0:
         return np.zeros(number, np.int32)
-    lanes = random_lanes(seed, number) >> (33 - bits)
+    lanes = packets.random_lanes(seed, number) >> (33 - bits)
     lanes[:2] = -(2 ** (bits - 2)), 2 ** (bits - 2) - 1
     return lanes
 
 
-def with_one(value: int, at: int, number: int = 32) -> Lanes:
+def with_one(value: int, at: int, number: int = 32) -> packets.Lanes:
     lanes = np.zeros(number, np.int32)
     lanes[at] = value
     return lanes
@@ -76,7 +63,7 @@ class NarrowTest(RecoveryTest, WidthTest):
         super().setUp()
         self.add_sum(900, PAIR)
 
-    def add_up(self, *features: tuple[Lanes, int], **fields: Any) -> None:
+    def add_up(self, *features: tuple[packets.Lanes, int], **fields: Any) -> None:
         """Send features of lanes and bits; the last completes the exact sum."""
         with self.counted(Outcome.AGGREGATED, len(features), completed={0: 1}):
             sent = [
@@ -101,7 +88,7 @@ class WideAndNarrowMeetInOneSlot(NarrowTest):
                     (lanes_of(8 if bits == 32 else bits, lanes, bits + 1), bits)
                     for bits in (first, last)
                 ]
-                packet = feature(101, features[0][0], port=1, bits=first)
+                packet = packets.feature(101, features[0][0], port=1, bits=first)
                 self.assertEqual(len(packet), BODY_AT + body_bytes(lanes, first))
                 self.add_up(*features, round_=round_)
 
@@ -159,7 +146,7 @@ class ASumOfZerosHasNoBody(NarrowTest):
         zeros = lanes_of(0)
         self.add_up((zeros, 0), (zeros, 0), round_=1)
         self.add_up((lanes, 8), (-lanes, 8), round_=2)
-        self.add_up((random_lanes(1), 32), (-random_lanes(1), 32), round_=3)
+        self.add_up((packets.random_lanes(1), 32), (-packets.random_lanes(1), 32), round_=3)
 
 
 class ABodylessFeatureCounts(NarrowTest):
@@ -169,19 +156,21 @@ class ABodylessFeatureCounts(NarrowTest):
         lanes = lanes_of(16)
         with self.counted(Outcome.AGGREGATED, completed={}):
             packet, _ = self.send_lanes(101, lanes_of(0), 0, worker=0, Echo=1)
-            self.expect(1, ack_of(packet, accepted=1))
+            self.expect(1, packets.ack_of(packet, accepted=1))
         with self.counted(Outcome.DUPLICATE, **QUIET):
             self.send(1, packet)
-            self.expect(1, ack_of(packet, accepted=1))
+            self.expect(1, packets.ack_of(packet, accepted=1))
         self.check_missing(900, count=1)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             last = self.send_lanes(102, lanes, 16, worker=1)
             self.expect_sum(900, [(packet, lanes_of(0)), last])
-        self.add_source(PARTIAL, worker=0)
+        self.add_source(packets.PARTIAL, worker=0)
         self.add_destination(901, worker=2, slot=8, expected=5, senders=[0])
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            packet, lanes = self.send_lanes(PARTIAL, lanes_of(0), 0, worker=0, Dst_id=901, count=5)
-            self.expect(3, sum_to(3, 901, lanes, count=5, completed_by=packet))
+            packet, lanes = self.send_lanes(
+                packets.PARTIAL, lanes_of(0), 0, worker=0, Dst_id=901, count=5
+            )
+            self.expect(3, packets.sum_to(3, 901, lanes, count=5, completed_by=packet))
 
 
 class ANarrowFeatureGoesAround(NarrowTest):
@@ -205,7 +194,7 @@ class ANarrowFeatureGoesAround(NarrowTest):
                 ]
                 for number in range(4):
                     self.expect_sum(910 + number, sent)
-                self.expect(2, ack_of(sent[1][0], accepted=1))
+                self.expect(2, packets.ack_of(sent[1][0], accepted=1))
 
 
 class RecallAsks(NarrowTest):
@@ -217,13 +206,13 @@ class RecallAsks(NarrowTest):
                 continue
             self.begin(lanes)
             for round_, bits in enumerate(narrow, 1):
-                tag = {"round_": round_, "Width": WIDTHS[lanes]}
-                for code in BITS.values():
+                tag = {"round_": round_, "Width": packets.WIDTHS[lanes]}
+                for code in packets.BITS.values():
                     self.check_missing(900, count=0, Bits=code, **tag)
                 numbers = [lanes_of(bits, lanes, seed) for seed in (1, 2)]
                 self.add_up(*((each, bits) for each in numbers), round_=round_)
                 sent = [(SwitchGNN(), each) for each in numbers]
-                for code in BITS.values():
+                for code in packets.BITS.values():
                     self.check_recalled(900, sent, Bits=code, **tag)
 
 
@@ -236,18 +225,20 @@ class NoSuchBits(NarrowTest):
         frames: list[Packet | bytes] = []
         for lanes, codes in {8: (1, 2), 16: (2,)}.items():
             # Bytes enough for any body.
-            whole = feature(101, random_lanes(1, 256), port=1)
-            wrong = [resigned(whole, Width=WIDTHS[lanes], Bits=code) for code in codes]
-            bare = feature(101, lanes_of(0, lanes), port=1, bits=0)
-            frames += [*wrong, *(resigned(bare, Bits=code) for code in codes)]
+            whole = packets.feature(101, packets.random_lanes(1, 256), port=1)
+            wrong = [
+                packets.resigned(whole, Width=packets.WIDTHS[lanes], Bits=code) for code in codes
+            ]
+            bare = packets.feature(101, lanes_of(0, lanes), port=1, bits=0)
+            frames += [*wrong, *(packets.resigned(bare, Bits=code) for code in codes)]
         for lanes in FRAME_BYTES:
             for code in (1, 2, 3):
                 for kind in (Kind.REDUCE, Kind.REDUCED):
-                    whole = reduce_(0, 1, random_lanes(1, 256))
-                    fields = {"Width": WIDTHS[lanes], "Kind": int(kind), "Resend": 1}
-                    frames.append(resigned(whole, Bits=code, **fields))
+                    whole = packets.reduce_(0, 1, packets.random_lanes(1, 256))
+                    fields = {"Width": packets.WIDTHS[lanes], "Kind": int(kind), "Resend": 1}
+                    frames.append(packets.resigned(whole, Bits=code, **fields))
         for bits in (8, 16):
-            packet = feature(101, lanes_of(bits), port=1, bits=bits)
+            packet = packets.feature(101, lanes_of(bits), port=1, bits=bits)
             self.stamp(packet)
             whole_bytes = bytes(packet)
             frames += [whole_bytes[:end] for end in (BODY_AT, len(whole_bytes) - 1)]
@@ -277,10 +268,12 @@ class TheTrailerStays(NarrowTest):
             lanes = lanes_of(bits)
             with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
                 self.send_lanes(101, lanes, bits, worker=0, round_=round_)
-                packet = feature(102, lanes, port=2, bits=bits, round_=round_)
+                packet = packets.feature(102, lanes, port=2, bits=bits, round_=round_)
                 self.stamp(packet)
                 self.send(2, bytes(packet) + b"trailer")
-                total = sum_to(3, 900, sum_of([lanes, lanes]), count=2, completed_by=packet)
+                total = packets.sum_to(
+                    3, 900, packets.sum_of([lanes, lanes]), count=2, completed_by=packet
+                )
                 self.expect(3, type(total)(bytes(total) + b"trailer"))
 
 
@@ -297,7 +290,7 @@ class APartGoesUpNarrow(LeafTest):
                     for (source, own), lanes in zip(PAIR.items(), numbers, strict=True)
                 ]
                 self.expect(ABOVE, self.part(sent, sent[-1][0]))
-            for code in BITS.values():
+            for code in packets.BITS.values():
                 fields = {"round_": round_, "Bits": code, "Resend": 1}
                 asked = from_above(Kind.RECALL, 900, **fields)
                 with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
@@ -307,7 +300,7 @@ class APartGoesUpNarrow(LeafTest):
                 with self.counted(Outcome.PASSED_ON, passes={}, completed={0: 1}):
                     self.send(ABOVE, word)
                     self.expect(ABOVE, self.part(sent, word))
-                    self.expect(3, relayed(word, to=3))
+                    self.expect(3, packets.relayed(word, to=3))
 
 
 class TheStrawmanWidensToo(ShelfTest):

@@ -4,14 +4,7 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from switchgnn.controller import Outcome
-from tests.ptf.switchgnn_ptf.packets import (
-    STRANGER_PORT,
-    ack_of,
-    feature,
-    random_lanes,
-    resigned,
-    sum_to,
-)
+from tests.ptf.switchgnn_ptf import packets
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 
@@ -20,8 +13,8 @@ class WorkersChecksumIsNotBelieved(SwitchTest):
 
     def runTest(self) -> None:
         self.add_sum(900, {101: 0})
-        lanes = random_lanes(1)
-        packet = feature(101, lanes, port=1, Echo=1)
+        lanes = packets.random_lanes(1)
+        packet = packets.feature(101, lanes, port=1, Echo=1)
         for length in (0, 45, 46, 46 + 128 - 32, 46 + 128 + 1, 999):
             packet[IP].len = length
             with self.counted(Outcome.MALFORMED, passes={}):
@@ -29,19 +22,21 @@ class WorkersChecksumIsNotBelieved(SwitchTest):
         packet[IP].len, packet[IP].chksum = 46 + 128, 0x0BAD
         with self.counted(Outcome.AGGREGATED):
             self.send(1, packet)
-            self.expect(3, sum_to(3, 900, lanes, count=1, completed_by=packet))
-            self.expect(1, ack_of(packet, accepted=1))
+            self.expect(3, packets.sum_to(3, 900, lanes, count=1, completed_by=packet))
+            self.expect(1, packets.ack_of(packet, accepted=1))
 
 
 class PortWithoutEntryKeepsAddresses(SwitchTest):
     """Without an entry the sender's addresses stay; the rest is done all the same."""
 
     def runTest(self) -> None:
-        self.add_sum(900, {101: 0}, worker=STRANGER_PORT - 1)
-        self.entries.add_result_groups(STRANGER_PORT)
+        self.add_sum(900, {101: 0}, worker=packets.STRANGER_PORT - 1)
+        self.entries.add_result_groups(packets.STRANGER_PORT)
         with self.counted(Outcome.AGGREGATED):
             packet, lanes = self.send_feature(101, worker=0)
-            expected = sum_to(STRANGER_PORT, 900, lanes, count=1, completed_by=packet)
+            expected = packets.sum_to(
+                packets.STRANGER_PORT, 900, lanes, count=1, completed_by=packet
+            )
             for layer in (Ether, IP):
                 expected[layer].src, expected[layer].dst = packet[layer].src, packet[layer].dst
-            self.expect(STRANGER_PORT, resigned(expected))
+            self.expect(packets.STRANGER_PORT, packets.resigned(expected))

@@ -8,29 +8,8 @@ from scapy.packet import Packet
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import result_group
 from switchgnn.host.wire.header import Kind, Refusal
+from tests.ptf.switchgnn_ptf import packets
 from tests.ptf.switchgnn_ptf.entries import BANKS, HOME
-from tests.ptf.switchgnn_ptf.packets import (
-    NETWORK,
-    PARTIAL,
-    PLAN,
-    PORTS,
-    WORKERS,
-    Lanes,
-    barrier_answer,
-    combined,
-    done,
-    fetch,
-    missing,
-    port_of,
-    random_lanes,
-    recall,
-    relayed,
-    relayed_fetch,
-    resigned,
-    station,
-    sum_of,
-    sum_to,
-)
 from tests.ptf.switchgnn_ptf.switch_test import MEMBERS, SwitchTest
 
 _REFUSED = {
@@ -45,8 +24,8 @@ class BarrierTest(SwitchTest):
     """Cases that report DONE."""
 
     def report(self, worker: int, **fields: Any) -> Packet:
-        packet = done(worker, **fields)
-        self.send(port_of(worker), packet)
+        packet = packets.done(worker, **fields)
+        self.send(packets.port_of(worker), packet)
         return packet
 
     def collect(self, *workers: int, **fields: Any) -> None:
@@ -64,9 +43,9 @@ class BarrierTest(SwitchTest):
             self.expect_advance(packet, round_=round_, magnitude=magnitude, largest=largest)
 
     def expect_advance(self, last: Packet, **body: int) -> None:
-        for worker in WORKERS:
-            to = port_of(worker)
-            answer = barrier_answer(Kind.ADVANCE, last, to=to, workers=MEMBERS, **body)
+        for worker in packets.WORKERS:
+            to = packets.port_of(worker)
+            answer = packets.barrier_answer(Kind.ADVANCE, last, to=to, workers=MEMBERS, **body)
             self.expect(to, answer)
 
     def check_refusal(self, refusal: Refusal, said: Mapping[str, Any], **answer: int) -> None:
@@ -74,7 +53,7 @@ class BarrierTest(SwitchTest):
         with self.counted(_REFUSED[refusal]):
             packet = self.report(1, **said)
             body = {"workers": 0, "refusal": refusal, **answer}
-            self.expect(2, barrier_answer(Kind.WAITING, packet, to=2, **body))
+            self.expect(2, packets.barrier_answer(Kind.WAITING, packet, to=2, **body))
 
     def ask(
         self, worker: int, kind: Kind, *, workers: int, answer: Any = None, **fields: Any
@@ -83,8 +62,8 @@ class BarrierTest(SwitchTest):
         with self.counted(Outcome.DONE_REPEATED):
             packet = self.report(worker, **fields)
             body = {"round_": fields.get("round_", 1), **(answer or {})}
-            to = port_of(worker)
-            self.expect(to, barrier_answer(kind, packet, to=to, workers=workers, **body))
+            to = packets.port_of(worker)
+            self.expect(to, packets.barrier_answer(kind, packet, to=to, workers=workers, **body))
 
     def open(self, **fields: Any) -> None:
         self.collect(0, 1, block=0, **fields)
@@ -124,7 +103,7 @@ class RecoveryTest(SwitchTest):
     def check_recalled(
         self,
         vertex: int,
-        sent: list[tuple[Packet, Lanes]],
+        sent: list[tuple[Packet, packets.Lanes]],
         *,
         worker: int = 2,
         bank: int = 0,
@@ -132,39 +111,41 @@ class RecoveryTest(SwitchTest):
         **fields: int,
     ) -> None:
         """Recall a complete sum: it must come again, to the asker alone."""
-        port, total = port_of(worker), combined(sent)
-        packet = recall(vertex, port=port, **fields)
+        port, total = packets.port_of(worker), packets.combined(sent)
+        packet = packets.recall(vertex, port=port, **fields)
         number = len(sent) if count is None else count
         with self.counted(Outcome.RECALLED, passes={}, completed={bank: 1}):
             self.send(port, packet)
-            self.expect(port, sum_to(port, vertex, total, count=number, completed_by=packet))
+            self.expect(
+                port, packets.sum_to(port, vertex, total, count=number, completed_by=packet)
+            )
 
     def check_missing(
         self, vertex: int, *, count: int, worker: int = 2, events: Any = None, **fields: int
     ) -> None:
         """Recall an incomplete sum: the asker alone must get ``count``."""
-        port = port_of(worker)
-        packet = recall(vertex, port=port, **fields)
+        port = packets.port_of(worker)
+        packet = packets.recall(vertex, port=port, **fields)
         with self.counted(Outcome.RECALLED, passes={}, completed={}, **(events or {})):
             self.send(port, packet)
-            self.expect(port, missing(packet, count=count))
+            self.expect(port, packets.missing(packet, count=count))
 
     def check_fetch(
         self, source: int, vertex: int, *, owner: int, events: Any = None, **fields: int
     ) -> None:
         """Let worker 2 fetch a feature: its owner alone gets the request; the slot is released."""
-        port, to = port_of(2), port_of(owner)
-        packet = fetch(source, vertex, port=port, **fields)
+        port, to = packets.port_of(2), packets.port_of(owner)
+        packet = packets.fetch(source, vertex, port=port, **fields)
         happens = {"released": {0: 1}} if events is None else events
         with self.counted(Outcome.FETCHED, passes={}, completed={}, **happens):
             self.send(port, packet)
-            self.expect(to, relayed_fetch(packet, to=to))
+            self.expect(to, packets.relayed_fetch(packet, to=to))
 
     def check_resent(self, vertex: int, *, owner: int, **fields: Any) -> None:
         """Resend the feature of 101: the destination's worker alone gets it; no slot changes."""
         with self.counted(Outcome.RESENT, passes={}, completed={}):
             packet, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=vertex, **fields)
-            self.expect(port_of(owner), relayed(packet, to=port_of(owner)))
+            self.expect(packets.port_of(owner), packets.relayed(packet, to=packets.port_of(owner)))
 
 
 class SumTest(RecoveryTest):
@@ -204,16 +185,16 @@ class LeafTest(SwitchTest):
         self.entries.add("worker", "set_above", port=ABOVE)
         entry = {"above": ABOVE, "number": LEAF, "elsewhere": ELSEWHERE, "leaves": 0}
         self.entries.add("tier", "set_tier", **entry)
-        self.entries.add_rewrite(port=ABOVE, network=NETWORK)
+        self.entries.add_rewrite(port=ABOVE, network=packets.NETWORK)
         self.entries.add_result_groups(ABOVE)
         self.entries.flush()
 
     def report_all(self, **fields: Any) -> Packet:
         """Let all workers report DONE, and expect what the leaf reports; return the last one's."""
-        with self.counted(Outcome.DONE_COLLECTED, len(WORKERS)):
-            for worker in WORKERS:
-                asked = done(worker, **fields)
-                self.send(port_of(worker), asked)
+        with self.counted(Outcome.DONE_COLLECTED, len(packets.WORKERS)):
+            for worker in packets.WORKERS:
+                asked = packets.done(worker, **fields)
+                self.send(packets.port_of(worker), asked)
             self.expect(ABOVE, report(asked))
         return asked
 
@@ -222,8 +203,8 @@ class LeafTest(SwitchTest):
         for source, owner in sources.items():
             self.add_source(source, worker=owner)
             self.entries.add_fanout(block=1, source=source, slots={0: (7, len(sources))})
-        self.add_partial(900, slot=7, source=PARTIAL)
-        port = ABOVE if worker is None else port_of(worker)
+        self.add_partial(900, slot=7, source=packets.PARTIAL)
+        port = ABOVE if worker is None else packets.port_of(worker)
         entry = {"slot": 7, "expected": len(sources)}
         self.entries.add_distant(vertex=900, port=port, above=ABOVE, **entry)
 
@@ -234,17 +215,17 @@ class LeafTest(SwitchTest):
 
     def part(
         self,
-        sent: list[tuple[Packet, Lanes]],
+        sent: list[tuple[Packet, packets.Lanes]],
         by: Packet,
-        name: int = PARTIAL,
+        name: int = packets.PARTIAL,
         *,
         vertex: int = 900,
     ) -> Packet:
         """Return what goes up when ``by`` completes, or recalls, these features' part."""
-        total = sum_of(lanes for _, lanes in sent)
-        packet = sum_to(ABOVE, vertex, total, count=len(sent), completed_by=by)
+        total = packets.sum_of(lanes for _, lanes in sent)
+        packet = packets.sum_to(ABOVE, vertex, total, count=len(sent), completed_by=by)
         fields = {"Level": 1, "Feature_group": 0, "Resend": 0}
-        return resigned(packet, Kind=Kind.FEATURE, Src_id=name, **fields)
+        return packets.resigned(packet, Kind=Kind.FEATURE, Src_id=name, **fields)
 
 
 class SpineTest(SwitchTest):
@@ -260,36 +241,44 @@ class LeavesTest(SwitchTest):
 
     def _lay_network(self) -> None:
         self.entries.admit()
-        for port in PORTS:
+        for port in packets.PORTS:
             self.add_station(port)
         for leaf in (0, 1):
             self.entries.add_worker(port=leaf + 1, worker=leaf, members=0b11 << 2 * leaf)
-            self.entries.add_rewrite(port=leaf + 1, network=NETWORK)
+            self.entries.add_rewrite(port=leaf + 1, network=packets.NETWORK)
         self.entries.add_group(HOME.workers_group, [1, 2])
         self.entries.add("tier", "set_tier", above=0, number=0, elsewhere=0, leaves=1)
-        self.entries.set_session(session=self.session, plan=PLAN, members=0b1111)
+        self.entries.set_session(session=self.session, plan=packets.PLAN, members=0b1111)
 
 
 def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
-    packet = relayed(resigned(asked, Src_id=LEAF, Dst_id=largest), to=ABOVE)
+    packet = packets.relayed(packets.resigned(asked, Src_id=LEAF, Dst_id=largest), to=ABOVE)
     packet["SwitchGNN"].payload.magnitude = magnitude
     return packet
 
 
 def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
-    packet = barrier_answer(kind, asked, to=ABOVE, **body)
-    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
+    packet = packets.barrier_answer(kind, asked, to=ABOVE, **body)
+    packet["Ether"].src, packet["Ether"].dst = (
+        packets.station(ABOVE).mac,
+        packets.NETWORK.switch.mac,
+    )
     return packet
 
 
 def from_above(kind: Kind, vertex: int, **fields: Any) -> Packet:
-    return recall(vertex, port=ABOVE, Kind=kind, **fields)
+    return packets.recall(vertex, port=ABOVE, Kind=kind, **fields)
 
 
 def sum_from_above(vertex: int, **fields: int) -> Packet:
-    asked = recall(vertex, port=ABOVE, Is_Fetch=0)
-    packet = sum_to(ABOVE, vertex, random_lanes(vertex), count=9, completed_by=asked, **fields)
-    packet["Ether"].src, packet["Ether"].dst = station(ABOVE).mac, NETWORK.switch.mac
+    asked = packets.recall(vertex, port=ABOVE, Is_Fetch=0)
+    packet = packets.sum_to(
+        ABOVE, vertex, packets.random_lanes(vertex), count=9, completed_by=asked, **fields
+    )
+    packet["Ether"].src, packet["Ether"].dst = (
+        packets.station(ABOVE).mac,
+        packets.NETWORK.switch.mac,
+    )
     return packet
 
 
@@ -317,7 +306,7 @@ class ShelfTest(RecoveryTest):
         limits = {f"limit{b}": slots // BANKS + (b < slots % BANKS) for b in range(BANKS)}
         self.entries.set("slot_limits", "set_limits", **limits, age=age)
 
-    def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, Lanes]]:
+    def fill(self, *sources: int, **fields: Any) -> list[tuple[Packet, packets.Lanes]]:
         with self.counted(Outcome.AGGREGATED, len(sources), completed={}):
             return [self.feature(source, **fields) for source in sources]
 
@@ -329,30 +318,33 @@ class ShelfTest(RecoveryTest):
                 self.expect_overflow(packet, self.vertex_of(source))
 
     def complete(
-        self, source: int, before: Iterable[tuple[Packet, Lanes]] = (), **fields: Any
+        self, source: int, before: Iterable[tuple[Packet, packets.Lanes]] = (), **fields: Any
     ) -> None:
         """Send the last feature for a destination: the part with those ``before`` must leave."""
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent = [*before, self.feature(source, **fields)]
             self.expect_part(self.vertex_of(source), sent)
 
-    def feature(self, source: int, **fields: Any) -> tuple[Packet, Lanes]:
+    def feature(self, source: int, **fields: Any) -> tuple[Packet, packets.Lanes]:
         owner = self.fan_in[self.vertex_of(source)][source]
         return self.send_feature(source, worker=owner, **fields)
 
-    def expect_part(self, vertex: int, sent: list[tuple[Packet, Lanes]]) -> None:
+    def expect_part(self, vertex: int, sent: list[tuple[Packet, packets.Lanes]]) -> None:
         """Expect the sum of what was sent, with the ids of its sources."""
-        port, total = self.port_of(self.receiver), sum_of(lanes for _, lanes in sent)
+        port, total = self.port_of(self.receiver), packets.sum_of(lanes for _, lanes in sent)
         sources = sum(packet["SwitchGNN"].Src_id for packet, _ in sent)
         last = sent[-1][0]
         self.expect(
-            port, sum_to(port, vertex, total, count=len(sent), completed_by=last, sources=sources)
+            port,
+            packets.sum_to(
+                port, vertex, total, count=len(sent), completed_by=last, sources=sources
+            ),
         )
 
     def expect_overflow(self, packet: Packet, vertex: int) -> None:
         """Expect a feature on its way to the worker that adds it."""
         port = self.port_of(self.receiver)
-        self.expect(port, relayed(resigned(packet, Dst_id=vertex, Echo=0), to=port))
+        self.expect(port, packets.relayed(packets.resigned(packet, Dst_id=vertex, Echo=0), to=port))
 
     def vertex_of(self, source: int) -> int:
         return next(vertex for vertex, sources in self.fan_in.items() if source in sources)

@@ -13,15 +13,7 @@ from switchgnn.base.network import Station, star_network
 from switchgnn.host.scapy_host.layers import BarrierLayer as Barrier
 from switchgnn.host.scapy_host.layers import Fragment, PlacesLayer, SwitchGNN
 from switchgnn.host.scapy_host.layers import WaitingLayer as Waiting
-from switchgnn.host.wire.header import (
-    LANES,
-    NO_PLACE,
-    PLACES,
-    SESSION_MASK,
-    SUM_BUNDLES,
-    Kind,
-    Refusal,
-)
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.narrow import bits_needed, pack_lanes
 
 Lanes = NDArray[np.int32]
@@ -49,7 +41,8 @@ _ECN_CAPABLE = 2
 _TOS_SENT = 0x28 << 2 | _ECN_CAPABLE
 _TOS_OF_CONTROL = 48 << 2 | _ECN_CAPABLE
 EARLY, LATE = (dscp << 2 | _ECN_CAPABLE for dscp in (8, 1))  # bytes with DSCP, of all-reduces
-_TOS = {Kind.FEATURE: _ECN_CAPABLE, Kind.SUM: _ECN_CAPABLE, Kind.REDUCE: EARLY, Kind.REDUCED: EARLY}
+_TOS = {wire.Kind.FEATURE: _ECN_CAPABLE, wire.Kind.SUM: _ECN_CAPABLE}
+_TOS |= {wire.Kind.REDUCE: EARLY, wire.Kind.REDUCED: EARLY}
 _IDENTIFICATION = 0x1234
 
 
@@ -61,7 +54,7 @@ def port_of(worker: int) -> int:
     return NETWORK.neighbours[worker].port
 
 
-def random_lanes(seed: int, number: int = LANES) -> Lanes:
+def random_lanes(seed: int, number: int = wire.LANES) -> Lanes:
     """Return lanes over the whole range of int32, the same for the same seed."""
     rng = np.random.default_rng(seed)
     return rng.integers(-(2**31), 2**31, number, np.int64).astype(np.int32)
@@ -94,7 +87,7 @@ def feature(
 ) -> Packet:
     """Return the FEATURE frame of a source as the worker at ``port`` sends it."""
     switchgnn = SwitchGNN(
-        Kind=Kind.FEATURE,
+        Kind=wire.Kind.FEATURE,
         Bits=BITS[bits],
         Src_id=source,
         Block_id=block,
@@ -113,7 +106,7 @@ def done(
     block: int,
     round_: int = 1,
     fragment: int = 0,
-    lanes: int = LANES,
+    lanes: int = wire.LANES,
     magnitude: int = 0,
     plan: int = PLAN,
     incarnation: int = 0,
@@ -127,7 +120,7 @@ def done(
     next_block, next_fragment = following or (block + 1, 0)
     width = WIDTHS[lanes]
     header = SwitchGNN(
-        Kind=Kind.DONE,
+        Kind=wire.Kind.DONE,
         Src_id=worker,
         Dst_id=incarnation,
         Block_id=block,
@@ -157,7 +150,7 @@ def sum_to(
     last = completed_by[SwitchGNN]
     bits = int(bits_needed(lanes[np.newaxis])[0]) if last.Bits else 32
     ids = {"Src_id": sources, "Dst_id": vertex, "Count": count}
-    fields = {"Kind": int(Kind.SUM), "Bits": BITS[bits], "Echo": 0, "ECN": 0, **header}
+    fields = {"Kind": int(wire.Kind.SUM), "Bits": BITS[bits], "Echo": 0, "ECN": 0, **header}
     switchgnn = _answer(completed_by, **ids, **fields)
     return _from_switch(port, switchgnn) / switchgnn / _fragment(lanes, bits)
 
@@ -174,19 +167,21 @@ def bundle_to(
     width = len(next(iter(rows.values())))
     lanes = np.zeros((of, width), dtype=np.int32)
     lanes[: len(rows)] = list(rows.values())
-    name = SUM_BUNDLES + (port - 1 if worker is None else worker)
+    name = wire.SUM_BUNDLES + (port - 1 if worker is None else worker)
     one = sum_to(port, name, lanes.reshape(-1), count=len(rows), completed_by=completed_by)
     layer = one[SwitchGNN]
     body = layer.payload
     layer.remove_payload()
-    layer.add_payload(PlacesLayer(places=[*rows, *[NO_PLACE] * (PLACES - len(rows))]) / body)
+    layer.add_payload(
+        PlacesLayer(places=[*rows, *[wire.NO_PLACE] * (wire.PLACES - len(rows))]) / body
+    )
     del one[IP].len
     return one
 
 
 def ack_of(packet: Packet, *, accepted: int) -> Packet:
     """Return the ACK for a FEATURE with Echo, after ``accepted`` ones of its group."""
-    fields = {"Kind": int(Kind.ACK), "Is_ACK": 1, "Count": accepted, "Bits": BITS[32]}
+    fields = {"Kind": int(wire.Kind.ACK), "Is_ACK": 1, "Count": accepted, "Bits": BITS[32]}
     answer = _answer(packet, **fields)
     return _from_switch(_sender_port(packet), answer) / answer
 
@@ -194,18 +189,18 @@ def ack_of(packet: Packet, *, accepted: int) -> Packet:
 def recall(
     vertex: int, *, port: int, block: int = 1, fragment: int = 0, round_: int = 1, **header: int
 ) -> Packet:
-    fields = {"Kind": Kind.RECALL, "Is_Fetch": 1, "Dst_id": vertex} | header
+    fields = {"Kind": wire.Kind.RECALL, "Is_Fetch": 1, "Dst_id": vertex} | header
     tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
     return _from_worker(port) / SwitchGNN(**fields, **tag)
 
 
 def missing(asked: Packet, *, count: int) -> Packet:
-    answer = _answer(asked, Kind=int(Kind.MISSING), Count=count)
+    answer = _answer(asked, Kind=int(wire.Kind.MISSING), Count=count)
     return _from_switch(_sender_port(asked), answer) / answer
 
 
 def fetch(source: int, vertex: int, *, port: int, **fields: int) -> Packet:
-    return recall(vertex, port=port, Kind=Kind.FETCH, Src_id=source, **fields)
+    return recall(vertex, port=port, Kind=wire.Kind.FETCH, Src_id=source, **fields)
 
 
 def notice(
@@ -213,7 +208,7 @@ def notice(
 ) -> Packet:
     """Return the NOTICE of a worker, sent from its own port unless told otherwise."""
     tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
-    return _from_sender(worker, port) / SwitchGNN(Kind=Kind.NOTICE, Src_id=worker, **tag)
+    return _from_sender(worker, port) / SwitchGNN(Kind=wire.Kind.NOTICE, Src_id=worker, **tag)
 
 
 def reduce_(
@@ -228,7 +223,7 @@ def reduce_(
 ) -> Packet:
     """Return a worker's contribution to a fragment of an all-reduce."""
     switchgnn = SwitchGNN(
-        Kind=Kind.REDUCE,
+        Kind=wire.Kind.REDUCE,
         Src_id=worker,
         Count=count,
         Width=WIDTHS[len(lanes)],
@@ -244,11 +239,11 @@ def reduced(
 ) -> Packet:
     """Return the sum of a fragment as the worker at port ``to`` must get it."""
     switchgnn = SwitchGNN(
-        Kind=Kind.REDUCED,
+        Kind=wire.Kind.REDUCED,
         Count=count,
         Width=WIDTHS[len(lanes)],
         Feature_group=exponent,
-        Session=session & SESSION_MASK,
+        Session=session & wire.SESSION_MASK,
         **_fragment_number(number),
     )
     return _from_switch(to, switchgnn) / switchgnn / _fragment(lanes)
@@ -259,7 +254,7 @@ def reducing(
 ) -> Packet:
     """Return a worker's question who has contributed to a fragment."""
     tag = _fragment_number(number)
-    switchgnn = SwitchGNN(Kind=Kind.REDUCING, Src_id=worker, Width=WIDTHS[256], **tag)
+    switchgnn = SwitchGNN(Kind=wire.Kind.REDUCING, Src_id=worker, Width=WIDTHS[256], **tag)
     body = Barrier(workers=workers) / Waiting(heartbeats=heartbeat << worker)
     return _from_sender(worker, port) / switchgnn / body
 
@@ -268,7 +263,7 @@ def contributors(
     asked: Packet, *, to: int, workers: int, newest: int, heartbeats: int = 0, **header: int
 ) -> Packet:
     """Return who has contributed to a fragment, as the worker at port ``to`` must get it."""
-    fields = {"Kind": int(Kind.REDUCING), "Count": REDUCE_SLOTS, "Feature_group": 0, **header}
+    fields = {"Kind": int(wire.Kind.REDUCING), "Count": REDUCE_SLOTS, "Feature_group": 0, **header}
     answer = _answer(asked, **fields)
     body = Barrier(
         magnitude=newest >> 32, plan=PLAN, round=newest & 0xFFFFFFFF, workers=workers
@@ -291,7 +286,7 @@ def relayed_fetch(packet: Packet, *, to: int) -> Packet:
 
 
 def barrier_answer(
-    kind: Kind,
+    kind: wire.Kind,
     asked: Packet,
     *,
     to: int,
@@ -300,14 +295,14 @@ def barrier_answer(
     round_: int = 1,
     plan: int = PLAN,
     largest: int = 0,
-    refusal: Refusal = Refusal.NONE,
+    refusal: wire.Refusal = wire.Refusal.NONE,
     heartbeats: int = 0,
 ) -> Packet:
     """Return the ADVANCE or WAITING that the worker at port ``to`` must get."""
     fields = {"Kind": int(kind), "Dst_id": largest, "Count": int(refusal)}
     header = _answer(asked, ECN=0, Echo=0, Feature_group=0, **fields)
     body = Barrier(magnitude=magnitude, plan=plan, round=round_, workers=workers)
-    if kind is Kind.WAITING:
+    if kind is wire.Kind.WAITING:
         body = body / Waiting(heartbeats=heartbeats)
     return _from_switch(to, header) / header / body
 
@@ -315,7 +310,7 @@ def barrier_answer(
 def no_job(asked: Packet) -> Packet:
     """Return the WAITING for a DONE of a port without a job, which has no addresses either."""
     nothing = {"workers": 0, "round_": 0, "plan": 0}
-    answer = barrier_answer(Kind.WAITING, asked, to=_sender_port(asked), **nothing)
+    answer = barrier_answer(wire.Kind.WAITING, asked, to=_sender_port(asked), **nothing)
     for layer in (Ether, IP):
         answer[layer].src, answer[layer].dst = asked[layer].src, asked[layer].dst
     return resigned(answer, Session=0)

@@ -278,12 +278,6 @@ MISTAKES = (
     ),
     *in_file(
         "host/reduce/scale.py",
-        (
-            "scale_without_workers",
-            2,
-            "31 - workers.bit",
-            "31 - (workers - 1).bit",
-            REDUCES,
-        ),
+        ("scale_without_workers", 2, "31 - workers.bit", "31 - (workers - 1).bit", REDUCES),
     ),
 )
