@@ -20,7 +20,7 @@ from switchgnn.jobs.train import (
     predict_transport,
     prepare_training,
 )
-from switchgnn.planner import PlanRequest, boundary_edges, read_assignment
+from switchgnn.planner import Direction, PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.profiles import find_profile
 from switchgnn.training.base.compression import CompressionOptions
