@@ -71,6 +71,7 @@ class HybridTransport(InNetworkExchange):
             backward=schedule.backward,
             framing=Framing.parse(end.mtu),
             clock=end.clock,
+            phases=end.phases,
         )
         super().__init__(
             manifest,
