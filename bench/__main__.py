@@ -31,6 +31,7 @@ from bench.figures import local as fig_local
 from bench.figures import loss as fig_loss
 from bench.figures import machines as fig_machines
 from bench.figures import peers as fig_peers
+from bench.figures import phases as fig_phases
 from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
 from bench.figures import predicted as fig_predicted
@@ -59,6 +60,7 @@ _FIGURES = (
     fig_loss,
     fig_recovery,
     fig_simulated,
+    fig_phases,
     fig_congestion,
     fig_shared_slots,
     fig_local,

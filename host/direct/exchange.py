@@ -26,6 +26,7 @@ from switchgnn.host.direct.framing import Framing, Runs
 from switchgnn.host.direct.outbox import Cargo, Outbox, asking_frames
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link, Traffic
+from switchgnn.planner.sending.phases import Phases, WorkerPhases
 
 # Seconds for which a leaving worker answers those that may have missed its last acknowledgement.
 _LINGER = 2.0
@@ -35,12 +36,16 @@ _LONGEST_WAIT = 1.0
 class Round:
     """One round of one worker; all workers must have the same `mark`, 32 bits.
 
-    It is `complete` when all rows have arrived, here and at the others.
+    It is `complete` when all rows have arrived, here and at the others. Frames leave in `phases`,
+    if there are any.
     """
 
-    def __init__(self, number: int, width: int, mark: int, outgoing: Runs, awaited: Runs) -> None:
+    def __init__(
+        self, number: int, mark: int, outgoing: Runs, awaited: Runs, phases: WorkerPhases | None
+    ) -> None:
         self.number = number
-        self.width = width
+        self.phases = phases
+        self.width = outgoing.width
         self.mark = mark
         self.outgoing = Outgoing(outgoing)
         self.incoming = Incoming(mark, awaited)
@@ -73,7 +78,7 @@ class DirectExchange:
     ) -> None:
         self.counters = DirectCounters()
         self.stopped = False  # whether exchanges must end, see `Transport.stop`
-        self._worker = worker
+        self._worker, self._workers = worker, len(stations)
         self._link = link
         self._pace = pace = framing.paced(pace)
         self._framing = framing
@@ -128,10 +133,20 @@ class DirectExchange:
         """Whether every round that has begun is complete."""
         return all(each.complete for each in self._begun)
 
-    def begin(self, width: int, out_indptr: Int64s, in_indptr: Int64s, mark: int) -> Round:
+    def begin(
+        self,
+        width: int,
+        out_indptr: Int64s,
+        in_indptr: Int64s,
+        *,
+        mark: int,
+        phases: WorkerPhases | None = None,
+    ) -> Round:
         """Begin a round, if `may_begin`; `out_indptr` and `in_indptr`: as in ``DirectSchedule``."""
-        runs = (Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr))
-        begun = Round(self._next_round, width, mark, *runs)
+        outgoing, awaited = (
+            Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr)
+        )
+        begun = Round(self._next_round, mark, outgoing, awaited, phases)
         begun.began_at = self._clock.now()
         self._next_round += 1
         self._begun.append(begun)
@@ -147,7 +162,7 @@ class DirectExchange:
         whole = to.outgoing.give(indices, rows, counts)
         if not len(whole):
             return
-        order = send_order(self._worker, to.outgoing.runs.first, whole)
+        order = send_order(self._worker, to.outgoing.runs.first, whole, to.phases)
         asking = asking_frames(order, self._pace)
         frames = data_frames(
             order,
@@ -206,26 +221,38 @@ class DirectExchange:
         """End a `sleep`."""
         self._handed.put(None)
 
-    def expected_traffic(self, out_indptr: Int64s, in_indptr: Int64s, width: int) -> Traffic:
+    def expected_traffic(
+        self, out_indptr: Int64s, in_indptr: Int64s, width: int, phases: Phases | None = None
+    ) -> Traffic:
         """Count the frames of one round without losses: rows and acknowledgements.
 
-        `out_indptr` and `in_indptr`: as in ``DirectSchedule``.
+        `out_indptr` and `in_indptr`: as in ``DirectSchedule``; `phases`: of the frames.
         """
-        sent, sent_bytes, acks_down = self._frames_and_acks(out_indptr, width)
-        awaited, awaited_bytes, acks_up = self._frames_and_acks(in_indptr, width)
+        sent, sent_bytes = self._frames(out_indptr, width)
+        awaited, awaited_bytes = self._frames(in_indptr, width)
+        acks_down = acks_up = 0
+        for peer in range(len(sent)):
+            acks_down += self._acks(self._worker, peer, int(sent[peer]), phases)
+            acks_up += self._acks(peer, self._worker, int(awaited[peer]), phases)
         return Traffic(
-            frames_up=sent + acks_up,
+            frames_up=int(sent.sum()) + acks_up,
             bytes_up=sent_bytes + acks_up * CONTROL_FRAME_BYTES,
-            frames_down=awaited + acks_down,
+            frames_down=int(awaited.sum()) + acks_down,
             bytes_down=awaited_bytes + acks_down * CONTROL_FRAME_BYTES,
         )
 
-    def _frames_and_acks(self, indptr: Int64s, width: int) -> tuple[int, int, int]:
-        runs = Runs(self._framing, width, indptr)
-        order = send_order(self._worker, runs.first, np.arange(runs.frames))
-        asking = asking_frames(order, self._pace)
-        sent_bytes = int(self._framing.frame_bytes(np.diff(indptr), width).sum())
-        return runs.frames, sent_bytes, int(asking.sum())
+    def _frames(self, indptr: Int64s, width: int) -> tuple[Int64s, int]:
+        rows = np.diff(indptr)
+        sent_bytes = int(self._framing.frame_bytes(rows, width).sum())
+        return self._framing.frames(rows, width), sent_bytes
+
+    def _acks(self, sender: int, receiver: int, frames: int, phases: Phases | None) -> int:
+        """Count the acknowledgements of a pair's frames, whatever is sent to others."""
+        indptr = np.zeros(self._workers + 1, dtype=np.int64)
+        indptr[receiver + 1 :] = frames
+        own = None if phases is None else phases.of_worker(sender)
+        order = send_order(sender, indptr, np.arange(frames), own)
+        return int(asking_frames(order, self._pace).sum())
 
     def close(self) -> None:
         """Take leave of the other workers and wait for theirs, at most two seconds.

@@ -32,6 +32,7 @@ from switchgnn.host.wire.header import (
 )
 from switchgnn.host.wire.native import write_checksums
 from switchgnn.planner.base.arrays import ranges
+from switchgnn.planner.sending.phases import WorkerPhases
 
 # The other protocol number for experiments (RFC 3692).
 PROTOCOL = 254
@@ -139,31 +140,42 @@ _LANE_BYTES = 4
 class FrameOrder:
     """Frames of a round in sending order, by their int64[S] receivers and numbers.
 
-    `run_start`: int64[N + 1], where the runs begin: frames of one group without a gap.
+    `run_start`: int64[N + 1], where the runs begin: frames of one group without a gap. `due`:
+    int64[S], how many frames a link carries in the round before each of them may leave.
     """
 
     peer: Int64s
     number: Int64s
     run_start: Int64s
+    due: Int64s
 
 
-def send_order(worker: int, out_indptr: Int64s, frames: Int64s) -> FrameOrder:
-    """Spread the groups of each receiver evenly over the time of the round.
+def send_order(
+    worker: int, out_indptr: Int64s, frames: Int64s, phases: WorkerPhases | None = None
+) -> FrameOrder:
+    """Send in phases, or spread the groups of each receiver evenly over the time of the round.
 
-    Every receiver then gets its frames at a constant rate from all senders, for any sizes of the
-    pairs, and no queue is filled by all senders at once. Workers begin with different receivers.
-    `out_indptr`: int64[W + 1], the frames for each worker in the whole round. `frames`: int64[S],
-    ascending, which of them leave.
+    Without phases every receiver gets its frames at a constant rate from all senders, for any sizes
+    of the pairs, and no queue is filled by all senders at once. Workers begin with different
+    receivers. `out_indptr`: int64[W + 1], the frames for each worker in the whole round. `frames`:
+    int64[S], ascending, which of them leave. `phases`: of rounds with as many frames for each
+    worker, or in proportion.
     """
     workers = len(out_indptr) - 1
     peer = np.searchsorted(out_indptr, frames, side="right") - 1
     number = frames - out_indptr[peer]
-    turn = _turns(peer, number // GROUP, workers)
-    order = np.lexsort((number, (peer - worker) % workers, turn))
-    peer, number = peer[order], number[order]
+    due = stay = np.zeros_like(frames)
+    if phases is None:
+        turn = _turns(peer, number // GROUP, workers)
+        order = np.lexsort((number, (peer - worker) % workers, turn))
+    else:
+        due, stay = phases.due(peer, number, np.diff(out_indptr)[peer])
+        order = np.lexsort((number, due))
+    peer, number, due, stay = (each[order] for each in (peer, number, due, stay))
     starts = np.ones(len(peer), dtype=np.bool_)
-    starts[1:] = (number[1:] % GROUP == 0) | (np.diff(number) != 1) | (np.diff(peer) != 0)
-    return FrameOrder(peer, number, np.append(np.flatnonzero(starts), len(peer)))
+    starts[1:] = (number[1:] % GROUP == 0) | (np.diff(number) != 1) | (np.diff(stay) != 0)
+    starts[1:] |= np.diff(peer) != 0
+    return FrameOrder(peer, number, np.append(np.flatnonzero(starts), len(peer)), due)
 
 
 def _turns(peer: Int64s, group: Int64s, workers: int) -> Float64s:

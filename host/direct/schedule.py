@@ -88,6 +88,7 @@ class DirectSchedule:
     send: RowSums  # Makes the S outgoing rows from the worker's n rows.
     in_indptr: Int64s  # Int64[W + 1], the same for the rows that worker b sends.
     add: RowSums  # Adds the R incoming rows to the worker's n rows.
+    pairs: Int64s  # Int64[W, W], the rows from worker a to worker b.
     digest: UInt8s  # Uint8[32], SHA-256 of the schedule of all workers.
 
     @property
@@ -108,6 +109,7 @@ class DirectSchedule:
             send=self.add.transposed(),
             in_indptr=self.out_indptr,
             add=self.send.transposed(),
+            pairs=self.pairs.T,
         )
 
 
@@ -236,13 +238,16 @@ def _schedule(
     send_entries = _entries(sent, rows.of_edge, vertices, boundary.source)
     add_entries = _entries(received, rows.of_edge, vertices, boundary.destination)
     count_out, count_in = int(sent.sum()), int(received.sum())
+    pair = rows.sender * workers + rows.receiver
+    pairs = np.bincount(pair, minlength=workers**2).reshape(workers, workers)
     return DirectSchedule(
         worker=worker,
         vertices=vertices,
-        out_indptr=indptr_of(np.bincount(rows.receiver[sent], minlength=workers)),
+        out_indptr=indptr_of(pairs[worker]),
         send=row_sums(*send_entries, len_results=count_out, width=len(vertices)),
-        in_indptr=indptr_of(np.bincount(rows.sender[received], minlength=workers)),
+        in_indptr=indptr_of(pairs[:, worker]),
         add=row_sums(*reversed(add_entries), len_results=len(vertices), width=count_in),
+        pairs=pairs,
         digest=digest,
     )
 
@@ -269,6 +274,8 @@ def _digest(boundary: BoundaryEdges, assignment: Int32s, by_copy: Bools, turn: I
 
 _REMEDY = "write it again"
 _INT64 = ("<i8",)
+# The rows of a pair; sums of more would overflow, and no graph has as many.
+_ROW_BITS = 40
 # n vertices and W workers; s rows are sent and r are received, which add S and A entries.
 _ARRAYS = {
     "worker": ArrayKind(_INT64, (0,), below="W"),
@@ -279,6 +286,7 @@ _ARRAYS = {
     "in_indptr": ArrayKind(_INT64, shape="W+1", cuts="r"),
     "add_indptr": ArrayKind(_INT64, shape="n+1", cuts="A"),
     "add_column": ArrayKind(_INT64, shape="A", below="r"),
+    "pairs": ArrayKind(_INT64, (2,), shape="W,W"),
     "digest": ArrayKind(("|u1",), shape="32"),
 }
 
@@ -299,6 +307,7 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
         "in_indptr": schedule.in_indptr,
         "add_indptr": schedule.add.indptr,
         "add_column": schedule.add.column,
+        "pairs": schedule.pairs,
         "digest": schedule.digest,
     }
     typed = {name: array.astype(_ARRAYS[name].types[0]) for name, array in arrays.items()}
@@ -313,14 +322,18 @@ def read_schedule(path: str | Path) -> DirectSchedule:
     except ArraysError as error:
         raise ScheduleError(f"Cannot read the schedule: {error}") from error
     # Received rows take memory, and each of them is added to something.
-    if int(arrays["in_indptr"][-1]) > len(arrays["add_column"]):
+    received, worker, pairs = int(arrays["in_indptr"][-1]), int(arrays["worker"]), arrays["pairs"]
+    own = ((pairs[worker], "out_indptr"), (pairs[:, worker], "in_indptr"))
+    agree = all(np.array_equal(rows, np.diff(arrays[name])) for rows, name in own)
+    if received > len(arrays["add_column"]) or not agree or np.any(pairs >> _ROW_BITS):
         raise ScheduleError(f"The arrays of {path} do not fit each other: {_REMEDY}.")
     return DirectSchedule(
-        worker=int(arrays["worker"]),
+        worker=worker,
         vertices=arrays["vertices"],
         out_indptr=arrays["out_indptr"],
         send=RowSums(arrays["send_indptr"], arrays["send_column"], len(arrays["vertices"])),
         in_indptr=arrays["in_indptr"],
-        add=RowSums(arrays["add_indptr"], arrays["add_column"], int(arrays["in_indptr"][-1])),
+        add=RowSums(arrays["add_indptr"], arrays["add_column"], received),
+        pairs=pairs,
         digest=arrays["digest"],
     )

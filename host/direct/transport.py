@@ -31,6 +31,7 @@ from switchgnn.host.links.transport import (
 )
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.sending.phases import Phases, shortest_phases
 
 _EXACT = Sampling()
 _USUAL = Framing()
@@ -56,6 +57,7 @@ class DirectTransport(Transport):
         compression: what `aggregate` leaves out of the rows; streams are plain.
         peers: the workers that may exchange rows in either direction by schedules that follow;
             None: there are no others.
+        phases: send in the order of ``shortest_phases``.
 
     Raises:
         DirectError: stations for another number of workers, or sampling with `backward` or
@@ -75,6 +77,7 @@ class DirectTransport(Transport):
         clock: Clock = SYSTEM_CLOCK,
         compression: Compression = NO_COMPRESSION,
         peers: frozenset[int] | None = None,
+        phases: bool = False,
     ) -> None:
         if len(stations) != schedule.workers:
             raise DirectError(
@@ -97,6 +100,7 @@ class DirectTransport(Transport):
         }
         self.vertices, self.worker = len(schedule.vertices), schedule.worker
         self._sampling, self._framing = sampling, framing
+        self._phased, self._phases = phases, dict[tuple[Direction, int], Phases]()
         self._epoch = 0
         self._sides = self._draw()
         self.epsilon, self.savings = 0.0, Savings()
@@ -149,7 +153,8 @@ class DirectTransport(Transport):
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
         """Return the prediction of schedule and sample for one exchange; see ``Transport``."""
         side = self._sides[direction]
-        return self._exchange.expected_traffic(side.out_indptr, side.in_indptr, width)
+        phases = self._phases_of(direction, width)
+        return self._exchange.expected_traffic(side.out_indptr, side.in_indptr, width, phases)
 
     def next_epoch(self) -> None:
         """Draw the sample of the next epoch; the first epoch is 0."""
@@ -169,7 +174,11 @@ class DirectTransport(Transport):
         check_rows(rows, self.vertices, self.worker)
         if self._compressed is not None:
             return self._compressed.aggregate(
-                rows, direction, tensor_id, epsilon=self.epsilon, swap=self._swap
+                rows,
+                direction,
+                tensor_id,
+                epsilon=self.epsilon,
+                swap=partial(self._swap, direction),
             )
         stream = self.begin(rows.shape[1], direction)
         everything = np.arange(self.vertices)
@@ -192,7 +201,9 @@ class DirectTransport(Transport):
         sent = schedule.send.apply(rows) if forward else rows
         ways = (schedule.out_indptr, schedule.in_indptr)[:: 1 if forward else -1]
         once = np.ones(len(sent), dtype=np.int64)
-        found = self._swap(f"copies {direction.value}/{rows.shape[1]}", sent, once, *ways)
+        found = self._swap(
+            direction, f"copies {direction.value}/{rows.shape[1]}", sent, once, *ways
+        )
         return found if forward else schedule.send.transposed().apply(found)
 
     def skip(self, tensor_id: int, vertices: Bools | None) -> None:
@@ -213,7 +224,8 @@ class DirectTransport(Transport):
         side = self._sides[direction]
         # Frames of one fragment carry its number; their mark is that of earlier versions.
         packed = f"/{width}" if self._framing.packed else ""
-        begun = self._begin(f"{direction.value}{packed}", width, side.out_indptr, side.in_indptr)
+        name = f"{direction.value}{packed}"
+        begun = self._begin(direction, name, width, side.out_indptr, side.in_indptr)
         return Stream(self._exchange, begun, side, self._wait_until)
 
     def wait_for(self, stream: Stream, *, until: Callable[[], bool] = lambda: False) -> None:
@@ -264,19 +276,29 @@ class DirectTransport(Transport):
         """Take leave of the other workers; takes two seconds at most."""
         self._exchange.close()
 
-    def _begin(self, name: str, width: int, out_indptr: Int64s, in_indptr: Int64s) -> Round:
+    def _phases_of(self, direction: Direction, width: int) -> Phases | None:
+        """Return those of the frames of a whole exchange; other ones are sent in proportion."""
+        key = direction, width
+        if self._phased and key not in self._phases:
+            frames = self._framing.frames(self._schedules[direction].pairs, width)
+            self._phases[key] = shortest_phases(frames)
+        return self._phases.get(key)
+
+    def _begin(self, direction: Direction, name: str, width: int, *indptrs: Int64s) -> Round:
         self._wait_until(lambda: self._exchange.may_begin)
         mark = zlib.crc32(f"{self._epoch}/{name}".encode(), self._agreement)
-        return self._exchange.begin(width, out_indptr, in_indptr, mark)
+        phases = self._phases_of(direction, width)
+        own = None if phases is None else phases.of_worker(self.worker)
+        return self._exchange.begin(width, *indptrs, mark=mark, phases=own)
 
     def _swap(
-        self, name: str, rows: Float32s, counts: Int64s, out_indptr: Int64s, in_indptr: Int64s
+        self, direction: Direction, name: str, rows: Float32s, counts: Int64s, *indptrs: Int64s
     ) -> Float32s:
-        begun = self._begin(name, rows.shape[1], out_indptr, in_indptr)
+        begun = self._begin(direction, name, rows.shape[1], *indptrs)
         self._exchange.give(begun, np.arange(len(rows)), rows, counts)
         # Complete, and not just here: see ``arrivals`` for how far workers may be ahead.
         self._wait_until(lambda: begun.complete)
-        return begun.incoming.rows(np.arange(int(in_indptr[-1])))
+        return begun.incoming.rows(np.arange(int(indptrs[1][-1])))
 
     def _draw(self) -> dict[Direction, Side]:
         """Return both directions with the epoch's sample; the backward one is its reverse."""
@@ -328,6 +350,7 @@ def open_schedule(
             framing=framing,
             clock=end.clock,
             compression=end.compression,
+            phases=end.phases,
         )
 
 

@@ -69,6 +69,7 @@ class WorkerEnd(LinkConfig):
     sampling: float = 1.0  # The share of rows that is sent.
     seed: int = 0
     mtu: str = "1500"  # Of frames between hosts, as for `Framing.parse` of host/direct.
+    phases: bool = False  # Whether hosts send to each other in phases.
     clock: Clock = SYSTEM_CLOCK  # The clock of the link.
     # An open link to use instead, of which an all-reduce uses the other half.
     shared: Link | None = None

@@ -44,6 +44,7 @@ class TrainTask:
     pace: Pace = field(default_factory=Pace)
     sampling: float = 1.0  # the share of rows that are sent, for `host`
     mtu: str = str(USUAL_MTU)  # as `--mtu`, for frames between hosts
+    phases: bool = False  # whether hosts send to each other in phases
     # what adds up the gradients; the switch for the transport `switch` alone
     reduce: ReduceBy = ReduceBy.GLOO
     # the costs of the paths of blocks and gradients, which then change with observed times
@@ -126,6 +127,7 @@ def _end(task: TrainTask, partition: Partition) -> WorkerEnd:
         sampling=task.sampling,
         seed=seed,
         mtu=task.mtu,
+        phases=task.phases,
         compression=task.training.compression.of_rows(seed),
     )
 

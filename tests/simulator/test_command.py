@@ -142,6 +142,8 @@ def test_leaves_complete_sums_only_when_asked_to():
         ("GRAPH paper --buffer=100", "hold a frame of 188 bytes"),
         ("GRAPH bns-gcn --buffer=1511", "hold a frame of 1512 bytes"),
         ("GRAPH bns-gcn --mtu=49", "choose 50 to 9,202, or fragment"),
+        ("GRAPH paper --phases", "Only hosts alone send in phases"),
+        ("PLAN --phases", "Only hosts alone send in phases"),
         ("GRAPH strawman --buffer=188", "give a larger buffer"),
         ("--plan=nowhere", "nowhere is not a plan"),
         ("PLAN --order=random", "its own strategies"),

@@ -13,6 +13,7 @@ from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner.sending.phases import greedy_phases, shortest_phases
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 
 from .scenes import (
@@ -103,6 +104,33 @@ def test_the_threshold_is_bytes(threshold, marked):
     copies[:3, 3] = 1
     setup = host_setup(copies, ROW, network.pace, PACKED)
     assert run_simulation(setup, network).marked == marked
+
+
+def test_phases_keep_links_busy_and_queues_short():
+    """The busiest worker gets four times as much as the others, which without phases meet there."""
+    copies = np.random.default_rng(0).integers(20, 40, (8, 8))
+    copies[:, 0] *= 4
+    np.fill_diagonal(copies, 0)
+    network = NetworkOptions(bandwidth=10_000, congestion_control=False)
+    usual, phased = (
+        run_simulation(host_setup(copies, ROW, network.pace, PACKED, phases=phases), network)
+        for phases in (None, shortest_phases)
+    )
+    bound = (max(phased.bytes_down) + FULL_BYTES) * 10 * BYTE + 4 * DELAY
+    assert max(phased.finished) < 1.01 * bound
+    assert phased.max_port_queue_bytes < 3 * FULL_BYTES < usual.max_port_queue_bytes / 10
+
+
+def test_a_worker_waits_for_its_phase():
+    """1 sends to 0 and then to 2, as 2 does to 0, so that 0 never gets two frames at once."""
+    copies = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0]])
+    network = NetworkOptions()
+    slot = FULL + ACK // 8
+    for phases, last in ((shortest_phases, 2), (greedy_phases, 3)):
+        setup = host_setup(copies, ROW, network.pace, PACKED, phases=phases)
+        run = run_simulation(setup, network, trace=True)
+        came = [at for at, worker, _ in features_at_switch(run) if worker]
+        assert max(came) == pytest.approx((last - 1) * slot + FULL + DELAY, abs=2 * ACK)
 
 
 @pytest.mark.parametrize("mtu", [None, 50, 576, 1_500, 9_000])

@@ -143,6 +143,7 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
             pace=Pace(window=asked.network.in_flight(), skew=SKEW),
             sampling=over.sampling,
             mtu=over.mtu,
+            phases=over.phases,
         ),
     )
 

@@ -9,7 +9,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
-from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, TRAINING, option
+from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, TRAINING, flag, option
 from switchgnn.commands.shared import options
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.direct.framing import FRAGMENT
@@ -127,6 +127,12 @@ class TransportOptions:
         EXCHANGE,
         f"Pack rows of {_BETWEEN_HOSTS} into IP packets of up to this size; {FRAGMENT}: "
         "a frame of 188 bytes for each fragment of a row.",
+    )
+    phases: bool = flag(
+        EXCHANGE,
+        f"Let {_BETWEEN_HOSTS} send in an order in which each worker gets rows of one other at a "
+        "time.",
+        "--phases",
     )
     bin_memory: int = option(
         EXCHANGE, "BYTES", f"Limit two bins to this size ({G3.name}).", default=1_000_000, min=1

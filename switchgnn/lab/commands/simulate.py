@@ -13,6 +13,7 @@ from switchgnn.base.options import (
     DATA,
     NETWORK,
     PLAN,
+    flag,
     option,
     parse_bytes,
     shared_fields,
@@ -62,7 +63,7 @@ def _frames(report: SimulateReport) -> str:
         return ""
     mtu = report.options.framing.mtu
     each = "a fragment of a row each" if mtu is None else f"rows up to an MTU of {mtu:,}"
-    return f", frames with {each}"
+    return f", frames with {each}" + ", in phases" * report.options.phases
 
 
 def _overlap(report: SimulateReport) -> str:
@@ -240,6 +241,11 @@ class SimulateCommandOptions:
         "Where hosts alone send, pack rows into IP packets of at most this size; fragment: put one "
         "fragment of a row in each frame, as for the switch.",
         default=str(USUAL_MTU),
+    )
+    phases: bool = flag(
+        NETWORK,
+        "Where hosts alone send, let each of them get rows of one other at a time.",
+        "--phases",
     )
     timeout: float | None = option(
         NETWORK,

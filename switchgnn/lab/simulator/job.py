@@ -114,6 +114,7 @@ class SimulateReport:
             "layers": options.layers,
             "features": options.features,
             "mtu": options.framing.told,
+            "phases": options.phases,
             "lanes": subject.lanes,
             "pools": subject.setup.pools,
             "rows": subject.setup.rows,

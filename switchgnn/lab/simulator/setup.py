@@ -26,6 +26,7 @@ from switchgnn.planner.plan.leaf_spine import (
     check_one_switch,
     split_for_leaf_spine,
 )
+from switchgnn.planner.sending.phases import PhaseMaker
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,29 +70,41 @@ class Setup:
         return self.fragments * self.together
 
 
-def host_setup(rows: Int64s, features: int, pace: Pace, framing: Framing) -> Setup:
+def host_setup(
+    rows: Int64s,
+    features: int,
+    pace: Pace,
+    framing: Framing,
+    *,
+    phases: PhaseMaker | None = None,
+) -> Setup:
     """Return one exchange in which hosts send each other rows, in the order of `host`.
 
-    `rows`: int64[W, W], the rows from worker a to worker b; `features`: the numbers in a row.
+    `rows`: int64[W, W], the rows from worker a to worker b; `features`: the numbers in a row;
+    `phases`: makes those in which frames are sent, each no sooner than its time.
     """
     workers, full = len(rows), BODY_AT + framing.payload_bytes
     frames = framing.frames(rows, features)
     last = framing.frame_bytes(rows, features) - (frames - 1) * full
-    receivers, confirms, lengths, sizes = [], [], [], []
+    made = None if phases is None else phases(frames)
+    receivers, confirms, lengths, dues, sizes = [], [], [], [], []
     for worker in range(workers):
         indptr = indptr_of(frames[worker])
-        order = send_order(worker, indptr, np.arange(int(indptr[-1])))
+        own = None if made is None else made.of_worker(worker)
+        order = send_order(worker, indptr, np.arange(int(indptr[-1])), own)
         receivers.append(order.peer.astype(np.uint8))
         confirms.append(_confirmed(order.number, asking_frames(order, pace)))
         ends = order.number + 1 == frames[worker][order.peer]
         length = np.where(ends, last[worker][order.peer], full)
         lengths.append(length.astype(np.uint16))
+        dues.append(order.due.astype(np.uint64))
         sizes.append(len(order.peer))
     arrays = {
         "frame_indptr": indptr_of(np.array(sizes)).astype(np.uint64),
         "frame_to": np.concatenate(receivers),
         "frame_confirms": np.concatenate(confirms),
         "frame_bytes": np.concatenate(lengths),
+        "frame_due": np.concatenate(dues),
         "awaited": frames.sum(axis=0).astype(np.uint64),
     }
     return Setup(workers, True, arrays, data_frame_bytes=full, packed_frame_bytes=full)

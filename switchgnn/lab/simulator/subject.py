@@ -58,6 +58,7 @@ from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN, GraphRecord
 from switchgnn.planner.presets import AUTO, GIVEN
 from switchgnn.planner.sending.between_hosts import fewest_rows
+from switchgnn.planner.sending.phases import shortest_phases
 from switchgnn.profiles import PlanMemory, plan_memory
 from switchgnn.profiles.profile import most_attached
 
@@ -108,6 +109,10 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
         )
     if options.bin_size is not None and options.system != G3:
         raise SimulatorError(f"Only {G3} has bins: leave their size out, or give --system {G3}.")
+    if options.phases and options.system not in (*HOSTS_ALONE, AUTO):
+        raise SimulatorError(
+            f"Only hosts alone send in phases: leave --phases out, or give --system {BNS_GCN}."
+        )
     if options.workers is not None:
         _check_links(options, options.workers)
     if options.plan is not None:
@@ -218,7 +223,9 @@ def _alone(
     found: PairRows,
     options: SimulateOptions,
 ) -> SimulatedSystem:
-    setup = host_setup(found.rows, options.features, options.network.pace, options.framing)
+    phases = shortest_phases if options.phases else None
+    pace, framing = options.network.pace, options.framing
+    setup = host_setup(found.rows, options.features, pace, framing, phases=phases)
     vertices = int(np.bincount(assignment).max())
     return SimulatedSystem(
         system,

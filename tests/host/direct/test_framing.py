@@ -12,11 +12,19 @@ from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.base.errors import FramingError, SilentWorkerError
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules
-from switchgnn.host.direct.frames import Envelopes, Outgoing, data_frames, send_order, unpack
+from switchgnn.host.direct.frames import (
+    GROUP,
+    Envelopes,
+    Outgoing,
+    data_frames,
+    send_order,
+    unpack,
+)
 from switchgnn.host.direct.framing import LEAST_MTU, Framing, Runs
 from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.sending.phases import shortest_phases
 from tests.host.direct.crew import (
     Hub,
     on_hub,
@@ -26,6 +34,24 @@ from tests.host.direct.crew import (
     stations,
     together,
 )
+
+
+def test_frames_leave_in_phases_one_sender_at_a_receiver():
+    frames = np.random.default_rng(3).integers(0, 40, (6, 6))
+    np.fill_diagonal(frames, 0)
+    phases, slots, sent = shortest_phases(frames), set(), np.zeros_like(frames)
+    for worker, row in enumerate(frames):
+        indptr = np.append(0, np.cumsum(row))
+        order = send_order(worker, indptr, np.arange(indptr[-1]), phases.of_worker(worker))
+        assert (np.diff(order.due) > 0).all()
+        assert (np.diff(order.run_start) <= GROUP).all()
+        for at, peer, number in zip(order.due, order.peer, order.number, strict=True):
+            assert number == sent[worker, peer]
+            sent[worker, peer] += 1
+            assert (at, peer) not in slots
+            slots.add((at, peer))
+    assert np.array_equal(sent, frames)
+
 
 mtus = st.one_of(
     st.none(), st.integers(LEAST_MTU, 60), st.integers(LEAST_MTU, 300), st.just(1500), st.just(9000)

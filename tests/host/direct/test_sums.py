@@ -42,7 +42,7 @@ HOSTS = 4
 MAKE = {"host": copy_schedules, "host-partial": partial_schedules}
 
 
-@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(("directed", "phases"), [(False, False), (True, False), (True, True)])
 @pytest.mark.parametrize(
     ("method", "workers", "width", "mtu"),
     [
@@ -54,11 +54,11 @@ MAKE = {"host": copy_schedules, "host-partial": partial_schedules}
         ("host-partial", 8, 10, 50),
     ],
 )
-def test_sums_and_frames(method, workers, width, mtu, directed):
+def test_sums_and_frames(method, workers, width, mtu, directed, phases):
     graph, assignment = random_case(120, 600, workers, seed=workers + width, directed=directed)
     schedules = MAKE[method](graph, assignment, workers)
     hub = Hub(workers)
-    transports = on_hub(schedules, hub=hub, framing=Framing(mtu))
+    transports = on_hub(schedules, hub=hub, framing=Framing(mtu), phases=phases)
     calls = [
         (features_for(graph, width, seed), direction, False)
         for seed in (1, 2)

@@ -45,20 +45,24 @@ class Peer : public Host {
     /// to: the receiver of each frame, in sending order.
     /// confirms: how many frames its ACK confirms; 0 where none is asked for.
     /// bytes: of the frame.
+    /// due: before how many frames it does not leave, each of which takes the time of `slot`.
     /// arrived: by all hosts.
     Peer(uint32_t worker, const PaceOptions& pace, std::span<const uint8_t> to,
-         std::span<const uint8_t> confirms, std::span<const uint16_t> bytes, uint64_t awaited,
-         Arrived& arrived)
+         std::span<const uint8_t> confirms, std::span<const uint16_t> bytes,
+         std::span<const uint64_t> due, Picoseconds slot, uint64_t awaited, Arrived& arrived)
         : Host(worker, pace),
           to_(to),
           confirms_(confirms),
           bytes_(bytes),
+          due_(due),
+          slot_(slot),
           awaited_(awaited),
           marked_(256),
           arrived_(arrived) {}
 
     void Start(Picoseconds now) override {
-        SendSome(now);
+        began_ = now;
+        SendDue(now);
         FinishIfThrough(now);
     }
 
@@ -85,7 +89,7 @@ class Peer : public Host {
         if (pace_.losses && packet.echo) Await(packet.group, packet.count, now);
     }
 
-    uint64_t Sendable() const override { return to_.size() - sent_; }
+    uint64_t Sendable() const override { return ripe_ - sent_; }
     uint64_t InFlight() const override { return sent_ - confirmed_; }
 
   private:
@@ -97,6 +101,14 @@ class Peer : public Host {
         Picoseconds asked_at;
         int attempts;
     };
+
+    /// Send what is due, and go on when the next frame is.
+    void SendDue(Picoseconds now) {
+        const auto at = [this] { return began_ + static_cast<Picoseconds>(due_[ripe_]) * slot_; };
+        while (ripe_ < due_.size() && at() <= now) ++ripe_;
+        if (ripe_ < due_.size()) pause_.SetTo(at());
+        SendSome(now);
+    }
 
     void TakeFrame(const Packet& packet, Picoseconds now) {
         marked_[packet.worker] = marked_[packet.worker] || packet.ecn;
@@ -212,6 +224,12 @@ class Peer : public Host {
     std::span<const uint8_t> to_;
     std::span<const uint8_t> confirms_;
     std::span<const uint16_t> bytes_;
+    std::span<const uint64_t> due_;
+    Picoseconds slot_;
+    Picoseconds began_ = 0;
+    // Frames that are due.
+    uint64_t ripe_ = 0;
+    Timer pause_{[this](Picoseconds now) { SendDue(now); }};
     uint64_t awaited_;
     uint64_t sent_ = 0;
     uint64_t confirmed_ = 0;

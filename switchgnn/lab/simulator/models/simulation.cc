@@ -112,10 +112,18 @@ class Simulation {
         const bool longer = options_.packed_frame_bytes != FrameBytes(Kind::FEATURE);
         const PaceOptions pace =
             longer ? PaceInFrames(options_.pace, options_.packed_frame_bytes) : options_.pace;
+        // A full frame, and its share of the acknowledgement that the link carries for another one.
+        const auto time_of = [this](uint32_t bytes) {
+            return options_.up.TimeOf(bytes + options_.up.overhead_bytes);
+        };
+        const Picoseconds slot =
+            time_of(options_.packed_frame_bytes) + time_of(FrameBytes(Kind::ACK)) / pace.group;
         return std::make_unique<Peer>(
             worker, pace, arrays_.Get<uint8_t>("frame_to").subspan(first, count),
             arrays_.Get<uint8_t>("frame_confirms").subspan(first, count),
             arrays_.Get<uint16_t>("frame_bytes").subspan(first, count),
+            arrays_.Get<uint64_t>("frame_due").subspan(first, count),
+            slot,
             arrays_.Get<uint64_t>("awaited")[worker], *arrived_);
     }
 
