@@ -4,6 +4,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+import sys
+from functools import partial
+from switchgnn.host.direct.kinds import read_binned_schedule
+from switchgnn.host.innetwork.exchange import InNetworkExchange
 
 import torch
 import torch.distributed as dist
@@ -26,6 +30,7 @@ from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.partition import Partition, read_partition
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
 from switchgnn.training.exchange.machine import local_processes, opened
+from switchgnn.training.exchange.standby import Meeting, Standby
 from switchgnn.training.trainer import EpochReport, Training, train_as_worker
 
 # The link of a worker before it has one, and of one without a network.
@@ -70,6 +75,9 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         stack.enter_context(_group(task, partition.workers))
         ranks = range(partition.workers)
         machine = stack.enter_context(local_processes(partition, ranks, task.pace))
+        meeting = None
+        if task.pace.silence and machine is None and partition.workers > 1:
+            meeting = Meeting.of_all(partition.worker, partition.workers, task.pace)
         pace_gloo(config.link)
         end, reducer = _end(task, partition), None
         if task.reduce.bits and end.workers > 1 and not task.seat:
@@ -78,9 +86,18 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         kind = transport_kind(task.transport)
         transport = stack.enter_context(opened(kind.open, end, partition, machine))
 
+        standby = None
+        if meeting is not None and isinstance(transport, InNetworkExchange):
+            schedule = partial(
+                read_binned_schedule, task.partitions / f"standby-{task.worker}.safetensors"
+            )
+            standby = Standby(transport, meeting, schedule)
+
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
             events.write("epoch", **asdict(report), traffic=traffic, **transport.report)
+            if standby is not None:
+                print(task.worker, report.epoch, standby.changes, file=sys.stderr)
 
         @contextmanager
         def seen(view: WorkerView) -> Iterator[None]:
@@ -94,8 +111,11 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             reducer=reducer,
             binned=kind.binned,
             machine=machine,
+            standby=standby,
         )
         traffic = transport.traffic._asdict()
+        if standby is not None:
+            standby.close()
         transport.close()
     events.write("finished", traffic=traffic, **ledger.to_dict(), vertices=len(partition.vertices))
 

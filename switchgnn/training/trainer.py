@@ -29,6 +29,7 @@ from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
 from switchgnn.training.exchange.machine import Machine
+from switchgnn.training.exchange.standby import Standby
 from switchgnn.training.exchange.sums import Ledger
 from switchgnn.training.layers.bins import (
     BinOptions,
@@ -279,11 +280,12 @@ def train_as_worker(
     reducer: Reducer | None = None,
     binned: bool = False,
     machine: Machine | None = None,
+    standby: Standby | None = None,
 ) -> Ledger:
     """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
 
     ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
-    ``machine``: as for ``GradientSums``.
+    ``machine``, ``standby``: as for ``GradientSums``.
     """
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
@@ -295,7 +297,8 @@ def train_as_worker(
         with sums_over(
             transport, binned=binned, bins=training.bins, keep=training.compression.keep
         ) as remote:
-            sums = GradientSums(first, remote.attending, reducer, machine, steps)
+            remote.standby = standby
+            sums = GradientSums(first, remote.attending, reducer, machine, steps, standby)
             distribute_over(
                 *(model, partition, remote),
                 seed=training.options.seed,
@@ -313,6 +316,8 @@ def train_as_worker(
                     transport.next_epoch()
                 for report in trainer.run():
                     transport.next_epoch()
+                    if standby is not None:
+                        standby.next_epoch()
                     on_epoch(report)
         return remote.ledger
 
