@@ -363,6 +363,7 @@ def _workers(
         # Links also carry gradients, in packets of the usual size.
         mtu=max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0),
         scheduled=prepared.scheduled,
+        survive=job.task.pace.silence > 0,
         shows_slots=job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan,
     )
 
