@@ -27,8 +27,9 @@ from switchgnn.host.direct.kinds import (
 )
 from switchgnn.host.direct.schedule import EdgeChoice
 from switchgnn.host.direct.transport import open_direct
-from switchgnn.host.hybrid import open_in_network, open_switch, write_left_schedules
 from switchgnn.host.links.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
+from switchgnn.host.paths.edges import write_edges
+from switchgnn.host.paths.transport import open_in_network, open_switch
 from switchgnn.host.strawman import StrawmanExchange
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner import Direction, Graph, Plan
@@ -78,8 +79,8 @@ def open_local(end: WorkerEnd) -> Iterator[LocalTransport]:
 Opener = Callable[[WorkerEnd], AbstractContextManager[Transport]]
 # Called with the graph, the worker of each vertex as int32[V], and one file per worker.
 ScheduleWriter = Callable[[Graph, Int32s, Sequence[Path]], None]
-# Called with the graph, a plan that leaves destinations to the hosts, and one file per worker.
-LeftWriter = Callable[[Graph, Plan, Sequence[Path]], None]
+# Called with the graph, its plan, and one file per worker.
+EdgeWriter = Callable[[Graph, Plan, Sequence[Path]], None]
 
 
 class FixedStrategies(TypedDict, total=False):
@@ -115,9 +116,9 @@ class TransportKind:
     partition: str | None = None  # The default partition; None: as for `--strategy`.
     # Writes the rows that workers send each other; None if the plan is enough.
     write_schedules: ScheduleWriter | None = None
-    # Writes the rows that workers send each other for the destinations that a plan leaves to the
-    # hosts; None if no plan leaves any.
-    write_left: LeftWriter | None = None
+    # Writes the edges between workers, along which hosts send rows for the destinations that a plan
+    # leaves to them, and on other paths; None: the switch makes all sums.
+    write_edges: EdgeWriter | None = None
     # Chooses the edges that copies serve; reports of others predict its traffic. None: they do not.
     by_copy: EdgeChoice | None = None
     samples: bool = False  # Whether a share of the rows may be sent instead of all.
@@ -143,12 +144,17 @@ class TransportKind:
         """Whether workers send rows to each other, which the switch only forwards."""
         return self.write_schedules is not None
 
-    def write(self, graph: Graph, plan: Plan, paths: Sequence[Path]) -> bool:
-        """Write the rows that workers send each other, to a file each; return whether any are."""
+    def write(
+        self, graph: Graph, plan: Plan, paths: Sequence[Path], *, adapts: bool = False
+    ) -> bool:
+        """Write what workers need to send each other rows, to a file each; return whether any do.
+
+        `adapts`: sums may be left to the hosts later; see ``PathsTransport``.
+        """
         if self.write_schedules is not None:
             self.write_schedules(graph, plan.assignment, paths)
-        elif self.write_left is not None and plan.leaves_any:
-            self.write_left(graph, plan, paths)
+        elif self.write_edges is not None and (adapts or plan.leaves_any):
+            self.write_edges(graph, plan, paths)
         else:
             return False
         return True
@@ -163,7 +169,7 @@ SWITCH = TransportKind(
     help="the switch multicasts and adds up",
     open=open_switch,
     program=SwitchProgram.SWITCHGNN,
-    write_left=write_left_schedules,
+    write_edges=write_edges,
     compresses=True,
 )
 SWITCH_PAPER = replace(
@@ -173,7 +179,7 @@ SWITCH_PAPER = replace(
     colour="C5",
     help="the same with the paper's plan, whatever --strategy says, to compare with",
     strategies=_PARTITION_ONLY,
-    write_left=None,
+    write_edges=None,
 )
 HOST = TransportKind(
     name="host",

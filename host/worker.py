@@ -19,11 +19,11 @@ from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import fragments_of
-from switchgnn.host.hybrid import open_in_network, open_switch
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedSums
 from switchgnn.host.links.transport import LinkConfig, WorkerEnd
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
+from switchgnn.host.paths.transport import open_in_network, open_switch
 from switchgnn.planner import Direction, Manifest, read_manifest
 
 

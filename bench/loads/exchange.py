@@ -9,8 +9,8 @@ import numpy as np
 from bench.testbeds.testbed import Testbed
 from switchgnn.base.arrays import pack_arrays
 from switchgnn.host.base.pace import Pace
-from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.links.transport import LinkConfig
+from switchgnn.host.paths.edges import write_edges
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
 from switchgnn.jobs.workers import (
@@ -66,7 +66,7 @@ def _exchange(
     files = [testbed.folder / f"schedule-{worker}.safetensors" for worker in workers]
     left = testbed.served.graph is not None
     if testbed.served.graph is not None:
-        write_left_schedules(testbed.served.graph, testbed.served.plan, files)
+        write_edges(testbed.served.graph, testbed.served.plan, files)
     links = [
         LinkConfig(
             worker=worker,

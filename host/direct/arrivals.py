@@ -7,7 +7,7 @@ a round before the one before the last is complete, so none is ever more than tw
 ahead of a worker that it sends to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import Structure, addressof
 from dataclasses import dataclass, fields
 
@@ -63,6 +63,9 @@ class Incoming:
         self._first: list[int] = runs.first[:-1].tolist()
         self._begin: list[int] = runs.begin.tolist()
         self._left = runs.frames
+        # The workers that owe rows and were not heard, and when the last of the others was.
+        self._unheard = {peer for peer, size in enumerate(self.frames) if size}
+        self.joined_at = float("-inf")
         _, frames_of_row = runs.frames_of_rows(np.arange(runs.rows))
         self.arrays = RowArrays(
             first=runs.first[:-1].astype(np.uint32),
@@ -89,6 +92,12 @@ class Incoming:
             for peer, (first, size) in enumerate(zip(self._first, self.frames, strict=True))
             if not self.arrays.seen[first : first + size].all()
         }
+
+    def hear(self, peers: Iterable[int], now: float) -> None:
+        """Note that these workers are in the round."""
+        if self._unheard and not self._unheard.isdisjoint(peers):
+            self._unheard.difference_update(peers)
+            self.joined_at = now
 
     def arrived(self, rows: Int64s) -> bool:
         """Return whether these rows are here, counted through all workers."""
@@ -207,6 +216,7 @@ class Arrivals:
         self._rounds[round_number] = incoming
         early = self._early.pop(round_number, {})
         self._early_bytes.pop(round_number, None)
+        incoming.hear({peer for peer, _ in early}, float("-inf"))
         for (peer, number), (frame_mark, body) in early.items():
             self._stage(incoming, peer, number, frame_mark, body)
         if self._native is not None:
@@ -228,7 +238,9 @@ class Arrivals:
             if fast_path.taken:
                 self._rounds[number].took(fast_path.taken)
                 self._counters.data_received += fast_path.taken
-                heard.update(dict.fromkeys(np.flatnonzero(fast_path.heard).tolist(), now))
+                those = np.flatnonzero(fast_path.heard).tolist()
+                heard.update(dict.fromkeys(those, now))
+                self._rounds[number].hear(those, now)
                 fast_path.heard[:] = 0
         return left
 

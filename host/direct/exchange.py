@@ -1,5 +1,6 @@
 """One worker's exchange with the others, round after round."""
 
+import math
 import queue
 from collections.abc import Callable
 
@@ -38,13 +39,29 @@ class Round:
     It is `complete` when all rows have arrived, here and at the others.
     """
 
-    def __init__(self, number: int, width: int, mark: int, outgoing: Runs, awaited: Runs) -> None:
+    def __init__(
+        self,
+        number: int,
+        width: int,
+        mark: int,
+        outgoing: Runs,
+        awaited: Runs,
+        *,
+        began_at: float = 0.0,
+    ) -> None:
         self.number = number
         self.width = width
         self.mark = mark
         self.outgoing = Outgoing(outgoing)
         self.incoming = Incoming(mark, awaited)
         self.complete = False
+        # When this worker began it, and when all rows were here.
+        self.began_at, self.arrived_at = began_at, math.inf
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from when all workers that owe rows were in the round until all were here."""
+        return max(0.0, self.arrived_at - max(self.began_at, self.incoming.joined_at))
 
 
 class DirectExchange:
@@ -127,7 +144,7 @@ class DirectExchange:
     def begin(self, width: int, out_indptr: Int64s, in_indptr: Int64s, mark: int) -> Round:
         """Begin a round, if `may_begin`; `out_indptr` and `in_indptr`: as in ``DirectSchedule``."""
         runs = (Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr))
-        begun = Round(self._next_round, width, mark, *runs)
+        begun = Round(self._next_round, width, mark, *runs, began_at=self._clock.now())
         self._next_round += 1
         self._begun.append(begun)
         self._handed.put(begun)
@@ -170,7 +187,7 @@ class DirectExchange:
             self._accept(self._handed.get())
         now = self._clock.now()
         # A round without any rows is complete immediately.
-        news = self._close_rounds()
+        news = self._close_rounds(now)
         self._more = more = self._outbox.send_some(now) or news
         batch = self._link.receive_batch(0.0 if more else min(longest, self._wait(now)))
         now = self._clock.now()
@@ -179,7 +196,7 @@ class DirectExchange:
             news |= len(left) < batch.count - batch.first
             for index in left:
                 news |= self._take(batch.frame(index), now)
-        news |= self._close_rounds()
+        news |= self._close_rounds(now)
         # Without more rows from this worker the others may have done all they can.
         idle = self._outbox.idle and all(each.incoming.done for each in self._rounds.values())
         if news or idle:
@@ -258,7 +275,10 @@ class DirectExchange:
             self._outbox.open_round(order.number, order.mark, frames.tolist())
             self._arrivals.open_round(order.number, order.incoming)
 
-    def _close_rounds(self) -> bool:
+    def _close_rounds(self, now: float) -> bool:
+        for each in self._rounds.values():
+            if each.incoming.done:
+                each.arrived_at = min(each.arrived_at, now)
         complete = [
             number
             for number, each in self._rounds.items()
@@ -283,6 +303,8 @@ class DirectExchange:
             return self._take_farewell(packet)
         if packet.kind is Kind.ACK:
             return self._outbox.take_ack(packet, now)
+        if packet.round in self._rounds:
+            self._rounds[packet.round].incoming.hear((packet.sender,), now)
         return self._arrivals.take(packet)
 
     def _take_farewell(self, packet: Packet) -> bool:

@@ -153,12 +153,30 @@ def cut_schedules(
     `by_copy`: bool[E], whether a copy of the source serves the edge. `turn`: int64[V], when the row
     of a vertex is ready; a pair's rows are sent in the order in which their last source is ready.
     """
-    rows = _rows(boundary, by_copy, turn)
+    rows = _rows(boundary, by_copy, turn[boundary.source])
     digest = _digest(boundary, assignment, by_copy, turn)
+    each = (np.flatnonzero(assignment == worker).astype(np.int64) for worker in range(workers))
     return tuple(
-        _schedule(worker, workers, assignment, boundary, rows=rows, digest=digest)
-        for worker in range(workers)
+        _schedule(worker, workers, vertices, boundary, rows=rows, digest=digest)
+        for worker, vertices in enumerate(each)
     )
+
+
+def cut_schedule(
+    worker: int,
+    vertices: Int64s,
+    own: BoundaryEdges,
+    *,
+    workers: int,
+    by_copy: Bools,
+    digest: UInt8s,
+) -> DirectSchedule:
+    """Cut one worker's schedule from its own edges, those with an end here; see `cut_schedules`.
+
+    Workers with the same edges between them, chosen alike, number the rows of these alike.
+    """
+    rows = _rows(own, by_copy, np.zeros(len(own), dtype=np.int64))
+    return _schedule(worker, workers, vertices, own, rows=rows, digest=digest)
 
 
 def rows_per_pair(schedules: tuple[DirectSchedule, ...]) -> Int64s:
@@ -190,14 +208,14 @@ def count_rows(boundary: BoundaryEdges, workers: int, choose: EdgeChoice) -> Pai
     return PairRows(rows, sums)
 
 
-def _rows(boundary: BoundaryEdges, by_copy: Bools, turn: Int64s) -> _RowIds:
+def _rows(boundary: BoundaryEdges, by_copy: Bools, turn_of_edge: Int64s) -> _RowIds:
     vertex = np.where(by_copy, boundary.source, boundary.destination).astype(np.int64)
     pair = boundary.source_worker.astype(np.int64) * MOST_WORKERS + boundary.destination_worker
     key = (pair << 33) | (~by_copy).astype(np.int64) << 32 | vertex
     unique, of_edge = np.unique(key, return_inverse=True)
     of_edge = of_edge.reshape(-1)
     ready = np.full(len(unique), np.iinfo(np.int64).min)
-    np.maximum.at(ready, of_edge, turn[boundary.source])
+    np.maximum.at(ready, of_edge, turn_of_edge)
     order = np.lexsort((ready, unique >> 33))
     index = np.empty_like(order)
     index[order] = np.arange(len(order))
@@ -208,13 +226,12 @@ def _rows(boundary: BoundaryEdges, by_copy: Bools, turn: Int64s) -> _RowIds:
 def _schedule(
     worker: int,
     workers: int,
-    assignment: Int32s,
+    vertices: Int64s,
     boundary: BoundaryEdges,
     *,
     rows: _RowIds,
     digest: UInt8s,
 ) -> DirectSchedule:
-    vertices = np.flatnonzero(assignment == worker).astype(np.int64)
     sent, received = rows.sender == worker, rows.receiver == worker
     send_entries = _entries(sent, rows.of_edge, vertices, boundary.source)
     add_entries = _entries(received, rows.of_edge, vertices, boundary.destination)

@@ -73,6 +73,11 @@ class Stream:
         """Whether all rows have arrived, here and at the other workers."""
         return self._round.complete
 
+    @property
+    def seconds(self) -> float:
+        """See ``Round``."""
+        return self._round.seconds
+
     def feed(self, indices: Int64s, rows: Float32s) -> None:
         """Feed rows, float32[K, F], for distinct indices, int64[K], and send what is complete.
 

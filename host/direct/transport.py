@@ -54,6 +54,8 @@ class DirectTransport(Transport):
         framing: the content of a frame.
         clock: the clock of the link.
         compression: what `aggregate` leaves out of the rows; streams are plain.
+        peers: the workers that may exchange rows in either direction by schedules that follow;
+            None: there are no others.
 
     Raises:
         DirectError: stations for another number of workers, or sampling with `backward` or
@@ -72,6 +74,7 @@ class DirectTransport(Transport):
         framing: Framing = _USUAL,
         clock: Clock = SYSTEM_CLOCK,
         compression: Compression = NO_COMPRESSION,
+        peers: frozenset[int] | None = None,
     ) -> None:
         if len(stations) != schedule.workers:
             raise DirectError(
@@ -107,13 +110,14 @@ class DirectTransport(Transport):
         if framing.packed:
             self._agreement = zlib.crc32(f"mtu {framing.mtu}".encode(), self._agreement)
         self.compress(compression)
-        peers, one_way = _peers(self._schedules.values())
+        # By later schedules any pair may exchange one way only.
+        both, one_way = _peers(self._schedules.values()) if peers is None else (peers, peers)
         self._exchange = DirectExchange(
             schedule.worker,
             stations,
             link,
             pace=pace or Pace(),
-            peers=peers,
+            peers=both,
             one_way=one_way,
             session=self._agreement,
             framing=framing,
@@ -127,6 +131,15 @@ class DirectTransport(Transport):
         if compression.active:
             self._compressed = CompressedRows(compression, self.worker, self._sides, self.savings)
             self._agreement = zlib.crc32(repr(compression).encode(), self._agreement)
+
+    def reschedule(self, forward: DirectSchedule, backward: DirectSchedule) -> None:
+        """Exchange by other schedules from the next round on, as all workers must.
+
+        Their rounds have another mark, so no worker takes rows of another schedule.
+        """
+        self._schedules = {Direction.FORWARD: forward, Direction.BACKWARD: backward}
+        self._sides = self._draw()
+        self._agreement = zlib.crc32(forward.digest.tobytes(), self._agreement)
 
     @property
     def traffic(self) -> Traffic:
@@ -203,6 +216,10 @@ class DirectTransport(Transport):
         begun = self._begin(f"{direction.value}{packed}", width, side.out_indptr, side.in_indptr)
         return Stream(self._exchange, begun, side, self._wait_until)
 
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        """Exchange until a condition holds, which is looked at once a second at least."""
+        self._wait_until(ready)
+
     def wait_for(self, stream: Stream) -> None:
         """Wait until a round is complete, here and at the workers that send to this one."""
         self._wait_until(lambda: stream.complete)
@@ -217,13 +234,13 @@ class DirectTransport(Transport):
         self._exchange.step(0.0)
         return self._exchange.pause if self._exchange.under_way else float("inf")
 
-    def attend(self, until: Callable[[], bool]) -> None:
+    def attend(self, until: Callable[[], bool], glance: float = _GLANCE) -> None:
         """Answer other workers' questions about completed rounds, until ``until()`` holds.
 
-        The last acknowledgement of a round may be lost; workers that wait for it ask again.
+        It is looked at every `glance` seconds. The last acknowledgement of a round may be lost; workers that wait for it ask again.
         """
         while not until():
-            self._exchange.step(_GLANCE)
+            self._exchange.step(glance)
 
     def stop(self) -> None:
         """End an exchange in another thread; see ``Transport.stop``."""

@@ -100,7 +100,8 @@ class InNetworkExchange(transport.Transport):
         notifier = Notifier(endpoint, manifest, self._schedules)
         inbox = Inbox(endpoint, self._responder, notifier)
         self._nothing = empty_schedule(addresses, session)
-        barrier = Barrier(
+        self._layout = RoundLayout(manifest)
+        self._barrier = barrier = Barrier(
             endpoint, workers=manifest.workers, pools=manifest.pools, plan_id=manifest.number
         )
         self._units = UnitExchange(
@@ -126,7 +127,7 @@ class InNetworkExchange(transport.Transport):
         self._cached = compression.cache
         bits, fan_in = compression.bits, self._manifest.max_fan_in
         rounding = Rounding(compression, self._part.worker)
-        layout, step_error = RoundLayout(self._manifest), rounding.step_error
+        layout, step_error = self._layout, rounding.step_error
         self._parts = RoundParts(
             endpoint=self._endpoint,
             responder=self._responder,
@@ -142,6 +143,14 @@ class InNetworkExchange(transport.Transport):
         self._endpoint.narrow, self._endpoint.per_sum = compression.active, compression.cache
         self._caches: dict[Tensor, RowCache] = {}
         self._skipped = SkipMasks()
+
+    def leave_out(self, blocks: Mapping[Direction, frozenset[int]]) -> None:
+        """Sum without some blocks from the next exchange on, as all workers must.
+
+        The foreseen round has other blocks; all workers drop it, as a mispredicted one.
+        """
+        self._layout.left_out = blocks
+        self._parts.upcoming.take()
 
     def skip(self, tensor_id: int, vertices: Bools | None) -> None:
         """Take rows of a tensor as unchanged; see ``Transport.skip``."""
@@ -292,5 +301,6 @@ class InNetworkExchange(transport.Transport):
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
+        blocks = self._layout.blocks(ExchangeKind(direction, width))
         group_size = self._endpoint.pace.group_size
-        return transport.expected_traffic(self._manifest, self._part, direction, width, group_size)
+        return transport.expected_traffic(self._manifest, self._part, blocks, width, group_size)

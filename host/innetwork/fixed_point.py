@@ -85,7 +85,7 @@ class FixedSums:
     """Sums as the switch computed them, int32[n, F], at a scale.
 
     There is one row per vertex of the worker; 0 without remote neighbours. `of_hosts`: float32[n,
-    F], the sums of a plan that leaves some to the hosts, each 0 where the other has the sum.
+    F], the sums that hosts have made, which are added; None: the switch has made all.
     """
 
     values: Int32s
@@ -94,6 +94,8 @@ class FixedSums:
 
     def decode(self) -> Float32s:
         """Return the sums as float32[n, F]."""
+        if self.of_hosts is not None and self.fixed_point.magnitude == 0.0:
+            return self.of_hosts
         sums = self.fixed_point.decode(self.values)
         return sums if self.of_hosts is None else sums + self.of_hosts
 

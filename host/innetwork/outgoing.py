@@ -141,7 +141,7 @@ def changed_rows(
     values: Int32s,
     cache: RowCache,
     schedules: Sequence[BlockSchedule],
-    blocks: range,
+    blocks: Sequence[int],
     words: Sequence[int],
     *,
     epsilon: float,

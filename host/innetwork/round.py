@@ -1,12 +1,13 @@
 """One round of an exchange: rows of this worker become frames, and sums of frames its sums."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.host.base.compression import Savings
+from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork.barrier import Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.fixed_point import (
@@ -31,14 +32,15 @@ from switchgnn.host.innetwork.outgoing import (
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire import header
-from switchgnn.planner import Manifest
+from switchgnn.planner import Direction, Manifest
 
 
 class RoundLayout:
-    """The fragments and units of a plan's rounds."""
+    """The fragments and units of a plan's rounds; `left_out`: blocks whose sums others make."""
 
     def __init__(self, manifest: Manifest) -> None:
         self.rows, self.pools = manifest.rows, manifest.pools
+        self.left_out: Mapping[Direction, frozenset[int]] = {}
         self._manifest = manifest
 
     def words(self, kind: ExchangeKind) -> tuple[int, ...]:
@@ -47,9 +49,13 @@ class RoundLayout:
             kind.width, self._manifest.lanes, self.rows, operation=kind.operation
         )
 
-    def blocks(self, kind: ExchangeKind) -> range:
-        """Return the numbers of the blocks of an exchange."""
-        return self._manifest.direction(kind.direction).block_numbers
+    def blocks(self, kind: ExchangeKind) -> Sequence[int]:
+        """Return the numbers of the blocks of an exchange; others than sums have all blocks."""
+        numbers = self._manifest.direction(kind.direction).block_numbers
+        out = self.left_out.get(kind.direction)
+        if not out or kind.operation is not Operation.SUM:
+            return numbers
+        return [block for block in numbers if block not in out]
 
     def units(self, kind: ExchangeKind) -> list[Following]:
         """Return the units of an exchange, in order.
@@ -59,7 +65,8 @@ class RoundLayout:
         """
         blocks, words = self.blocks(kind), self.words(kind)
         units = [(block, word) for word in words for block in blocks]
-        units += [(blocks.stop, 0)] * (self.pools - len(units))
+        behind = self._manifest.direction(kind.direction).block_numbers.stop
+        units += [(behind, 0)] * (self.pools - len(units))
         return [
             Following(block, header.in_pool(word, index % self.pools))
             for index, (block, word) in enumerate(units)

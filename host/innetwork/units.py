@@ -92,6 +92,8 @@ class UnitExchange:
         self._newest = Unit(0, 0, 0)
         self._open = self._void = False
         self.watch = SilenceWatch(endpoint.pace, endpoint.round_trip)
+        # Seconds so far in which all workers were in a round, and this one was not done with it.
+        self.seconds = self._opened_at = 0.0
 
     def run(self, current: SumRound, magnitude: int) -> bool:
         """Exchange a round; return False if it was void.
@@ -113,6 +115,7 @@ class UnitExchange:
             self._drive(current)
         finally:
             self._endpoint.stall.stop()
+        self.seconds += self._clock.now() - self._opened_at
         return not self._void
 
     def _drive(self, current: SumRound) -> None:
@@ -165,7 +168,7 @@ class UnitExchange:
         return bool(self._begun < len(current.units) or self._in_flight or self._barrier.pending)
 
     def _opened(self, current: SumRound) -> None:
-        self._open = True
+        self._open, self._opened_at = True, self._clock.now()
         if current.opened(self._barrier.agreed()):
             # The time until all workers were in the round is no part of the units'.
             for unit in self._in_flight:

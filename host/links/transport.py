@@ -1,6 +1,6 @@
 """One interface for every way to get the sums over remote neighbours."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -219,9 +219,9 @@ def traffic_since(start: Traffic, now: Traffic) -> Traffic:
 
 
 def expected_traffic(
-    manifest: Manifest, part: WorkerPart, direction: Direction, width: int, group_size: int
+    manifest: Manifest, part: WorkerPart, blocks: Sequence[int], width: int, group_size: int
 ) -> Traffic:
-    """Count the frames of one exchange over the switch, from the plan alone.
+    """Count the frames of one exchange of some blocks over the switch, from the plan alone.
 
     Up: features, partial sums and one DONE per barrier. Down: sums, one ACK per group of features
     and one ADVANCE per barrier. There is a barrier for the opening of each pool and one after each
@@ -229,11 +229,10 @@ def expected_traffic(
     bundles of sums, as each switch has its own.
     """
     rows, pools = manifest.rows, manifest.pools
-    blocks = manifest.direction(direction).block_numbers
     widths = fragment_lanes(width, manifest.lanes, rows)
     fragments = len(widths)
     up, down = (sum(size(each, rows) for each in widths) for size in (frame_bytes, sum_frame_bytes))
-    inside = slice(blocks.start - 1, blocks.stop - 1)
+    inside = np.asarray(blocks, dtype=np.int64) - 1
     sent = np.diff(part.send_indptr)[inside]
     features = int(sent.sum())
     acks = fragments * int((-(-sent // group_size)).sum())

@@ -21,8 +21,8 @@ from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.host_baseline import Exchanges, HostTraffic, host_traffic
-from switchgnn.host.hybrid import write_left_schedules
 from switchgnn.host.links.transport import LinkConfig
+from switchgnn.host.paths.edges import write_edges
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.host.wire.header import LANES, WIDEST
 from switchgnn.host.wire.native import hosts_run_as
@@ -340,7 +340,7 @@ def _prepare(options: RunOptions, target: Target, work: runner.Workspace) -> Pre
     write_plan(plan, work.folder / "plan")
     if plan.leaves_any:
         paths = [runner.schedule_file_of(work.folder, worker) for worker in range(options.workers)]
-        write_left_schedules(graph, plan, paths)
+        write_edges(graph, plan, paths)
     return PreparedRun(
         program,
         graph,

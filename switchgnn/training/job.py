@@ -48,7 +48,7 @@ from switchgnn.training.data.partition import (
 from switchgnn.training.data.weights import told_cost
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
-FORMAT, VERSION = "switchgnn-job", 7
+FORMAT, VERSION = "switchgnn-job", 8
 _MOST_BYTES = 1 << 20
 _INPUTS = ("x", "edge_index")
 _LABELS = ("y", "train_mask", "val_mask", "test_mask")

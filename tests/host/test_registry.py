@@ -1,23 +1,20 @@
 """What workers are given, and what is checked before they send anything."""
 
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path as FilePath
 
 import numpy as np
 import pytest
 
 from switchgnn.base.tasks import TaskError, task_from_json, task_to_json
-from switchgnn.host import InNetworkExchange, LinkError, Pace, hybrid
-from switchgnn.host.base.errors import TransportError
+from switchgnn.host import InNetworkExchange, LinkError, Pace
+from switchgnn.host.base.errors import ScheduleError, TransportError
 from switchgnn.host.base.operations import Operation
-from switchgnn.host.hybrid import (
-    HybridTransport,
-    left_schedules,
-    open_in_network,
-    open_switch,
-    write_left_schedules,
-)
 from switchgnn.host.links.transport import LinkConfig, WorkerEnd
+from switchgnn.host.paths import transport
+from switchgnn.host.paths.base import Path, one_path
+from switchgnn.host.paths.edges import host_edges, write_edges
+from switchgnn.host.paths.transport import PathsTransport, open_in_network, open_switch
 from switchgnn.host.registry import AUTO, DEFAULT, OF_JOBS, TRANSPORTS, transport_kind
 from switchgnn.host.worker import WorkerTask
 from switchgnn.planner import Direction, build_plan, write_plan
@@ -79,13 +76,13 @@ TASK = WorkerTask(
         link="udp:127.0.0.1:1:127.0.0.1:2",
         addresses=ADDRESSES,
         stations=stations(2),
-        plan=Path("plan"),
+        plan=FilePath("plan"),
         session=3,
         faults="loss=0.1",
     ),
-    features=Path("features.npy"),
+    features=FilePath("features.npy"),
     rounds=3,
-    output=Path("sums.safetensors"),
+    output=FilePath("sums.safetensors"),
     rounds_per_file=2,
     pace=Pace(window=5, timeout=7),
 )
@@ -116,9 +113,7 @@ def plan(graph):
 @pytest.fixture
 def end(graph, plan, tmp_path):
     write_plan(plan, tmp_path / "plan")
-    write_left_schedules(
-        graph, plan, [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)]
-    )
+    write_edges(graph, plan, [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)])
     here, there = free_udp_addresses(2)
     own = {"plan": tmp_path / "plan", "schedule": tmp_path / "0.safetensors"}
     return WorkerEnd(**{**ENDS, **own, "link": f"udp:{here}:{there}"})
@@ -130,7 +125,7 @@ def test_a_link_must_take_the_widest_frames_of_the_plan(
 ):
     write_plan(plan_of(graph, None, lanes=lanes), tmp_path / "plan")
     asked = []
-    monkeypatch.setattr(hybrid, "check_packets_fit", lambda *what: asked.append(what))
+    monkeypatch.setattr(transport, "check_packets_fit", lambda *what: asked.append(what))
     end = WorkerEnd(**{**ENDS, "plan": tmp_path / "plan"})
     with pytest.raises(LinkError), open_in_network(end):
         pass
@@ -139,7 +134,7 @@ def test_a_link_must_take_the_widest_frames_of_the_plan(
 
 def test_both_parts_are_opened_where_something_is_left(end):
     with open_switch(end) as opened:
-        assert type(opened) is HybridTransport
+        assert type(opened) is PathsTransport
         assert sum(opened.expected_traffic(8, Direction.BACKWARD)) > 0
 
 
@@ -158,18 +153,18 @@ def test_nothing_is_added_where_nothing_is_left(end, graph, tmp_path, monkeypatc
 def test_a_schedule_of_another_plan_is_refused(end, graph, plan, tmp_path):
     other = plan_of(graph, np.arange(graph.vertices) % 3 == 0)
     paths = [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)]
-    write_left_schedules(graph, other, paths)
-    with pytest.raises(TransportError, match="does not make the forward sums"), open_switch(end):
+    write_edges(graph, other, paths)
+    with pytest.raises(ScheduleError, match="not those of worker 0"), open_switch(end):
         pass
-    write_left_schedules(graph, plan, paths[::-1])
-    with pytest.raises(TransportError, match="worker 0 does not make"), open_switch(end):
+    write_edges(graph, plan, paths[::-1])
+    with pytest.raises(ScheduleError, match="not those of worker 0"), open_switch(end):
         pass
 
 
 @pytest.mark.parametrize(("mtu", "longest"), [("1500", 1500), ("100", 174)])
 def test_a_link_must_take_the_longest_frames_of_both(end, monkeypatch, mtu, longest):
     asked = []
-    monkeypatch.setattr(hybrid, "check_packets_fit", lambda *what: asked.append(what))
+    monkeypatch.setattr(transport, "check_packets_fit", lambda *what: asked.append(what))
     nobody = replace(end, link="eth:nobody", mtu=mtu)
     with pytest.raises(LinkError), open_switch(nobody):
         pass
@@ -178,11 +173,9 @@ def test_a_link_must_take_the_longest_frames_of_both(end, monkeypatch, mtu, long
 
 
 def test_workers_of_other_schedules_do_not_take_each_others_rows(graph, plan):
-    left = {direction: plan.left(direction) for direction in Direction}
-    assignment = plan.assignment
-    same = left_schedules(graph, assignment, WORKERS, left)
-    left[Direction.BACKWARD] = ~left[Direction.BACKWARD]
-    other = left_schedules(graph, assignment, WORKERS, left)
-    assert len({each.forward.digest.tobytes() for each in same}) == 1
-    assert same[0].forward.digest.tobytes() == same[0].backward.digest.tobytes()
-    assert same[0].forward.digest.tobytes() != other[0].forward.digest.tobytes()
+    same, other = (host_edges(graph, each) for each in (plan, plan_of(graph, None)))
+    paths = one_path(plan.manifest, Path.HOST)
+    made = [each.schedule(paths).forward.digest.tobytes() for each in (*same, other[0])]
+    made.append(same[0].schedule(one_path(plan.manifest, Path.SWITCH)).forward.digest.tobytes())
+    assert len(set(made[:WORKERS])) == 1
+    assert len(set(made)) == 3

@@ -15,6 +15,7 @@ import pytest
 
 from switchgnn.host.base.pace import Pace
 from switchgnn.planner.plan.files import write_plan
+from tests.host.direct.crew import BOTH
 from tests.host.hybrid import crew as hybrid
 from tests.recovery.conftest import BEDS, FEW_FAULTS, control, made_bed, restarting
 from tests.support.fabrics import NO_FAULTS, Team, bed
@@ -65,9 +66,7 @@ def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path):
         own_bed.install()
         control(stack, own_bed)
         on_block = stack.enter_context(restarting(0, own_bed.restart))
-        calls = [
-            (hybrid.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in hybrid.BOTH
-        ]
+        calls = [(hybrid.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in BOTH]
         transports = stack.enter_context(hybrid.crew(own_bed, on_block=on_block))
         found = hybrid.run(own_bed, transports, calls)
         assert hybrid.wrong(own_bed, calls, found) == 0

@@ -6,7 +6,8 @@ from math import ceil
 import numpy as np
 import pytest
 
-from switchgnn.host.hybrid import left_schedules
+from switchgnn.host.paths.base import Path, one_path
+from switchgnn.host.paths.edges import host_edges
 from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import NetworkOptions
@@ -146,8 +147,8 @@ def expected_counts(plan, schedules, width, mtu):
 
 @pytest.mark.parametrize(("width", "mtu"), [(32, 1_500), (128, 576), (128, 9_000)])
 def test_links_carry_both_parts_once(plan, graph, folders, width, mtu):
-    left = {direction: plan.left(direction) for direction in Direction}
-    schedules = left_schedules(graph, plan.assignment, WORKERS, left)
+    over_switch = one_path(plan.manifest, Path.SWITCH)
+    schedules = [each.schedule(over_switch) for each in host_edges(graph, plan)]
     up, down = expected_counts(plan, schedules, width, mtu)
     told = as_json("--plan", folders / "half", "--features", width, "--mtu", mtu)
     for name, counts in (("up", up), ("down", down)):

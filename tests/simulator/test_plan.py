@@ -39,14 +39,14 @@ def plan(request, graph):
 def test_what_is_sent_is_what_was_predicted(plan, fragments):
     run = run_simulation(plan_setup(plan, fragments), NetworkOptions(), opening=True)
     said = plan.manifest.direction(Direction.FORWARD)
-    prediction = said.prediction
+    prediction, blocks = said.prediction, said.block_numbers
     assert run.features_up == tuple(fragments * n for n in prediction.packets_up)
     assert run.sums_down == tuple(fragments * n for n in prediction.packets_down)
     assert run.contributions == fragments * prediction.contributions
     assert run.passes >= fragments * prediction.passes
     group = NetworkOptions().pace.group_size
     expected = [
-        expected_traffic(plan.manifest, part, Direction.FORWARD, 32 * fragments, group)
+        expected_traffic(plan.manifest, part, blocks, 32 * fragments, group)
         for part in plan.workers
     ]
     assert run.frames_up == tuple(each.frames_up for each in expected)

@@ -226,10 +226,11 @@ def test_a_round_may_be_over_before_the_one_before_it():
     parts = SimpleNamespace(done=over.__contains__, close_round=lambda _: None)
     exchange = object.__new__(DirectExchange)
     here = SimpleNamespace(done=True)
-    exchange._rounds = {each: SimpleNamespace(complete=False, incoming=here) for each in (4, 5)}
+    whole = {"complete": False, "incoming": here, "arrived_at": 0.0}
+    exchange._rounds = {each: SimpleNamespace(**whole) for each in (4, 5)}
     exchange._finished = exchange._newest = 3
     exchange._outbox = exchange._arrivals = parts
     for number, finished in ((5, 3), (4, 5)):
         over.add(number)
-        assert exchange._close_rounds()
+        assert exchange._close_rounds(0.0)
         assert exchange._finished == finished

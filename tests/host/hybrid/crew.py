@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
-from switchgnn.host.hybrid import HybridTransport, left_schedules
 from switchgnn.host.links.faults import Faults, FaultyLink
 from switchgnn.host.links.transport import WorkerEnd
+from switchgnn.host.paths.edges import host_edges
+from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.host.wire.header import PROTOCOL
 from switchgnn.planner.build import build_resolved
-from tests.host.direct.crew import BOTH, remote_edges, stations, together
+from tests.host.direct.crew import remote_edges, stations, together
 from tests.support.fabrics import PATIENT
 from tests.support.speed import pace_here
 
@@ -21,12 +22,11 @@ from tests.support.speed import pace_here
 def crew(bed, *, faults="", pace=PATIENT, mtu="1500", on_block=None):
     """A transport for each worker of the bed's plan; `on_block` is called with each block done."""
     plan = bed.plan
-    left = {direction: plan.left(direction) for direction in BOTH}
-    schedules = left_schedules(bed.graph, plan.assignment, bed.workers, left)
+    edges = host_edges(bed.graph, plan)
     parsed = Faults.parse(faults)
     with ExitStack() as stack:
         made = []
-        for part, schedule in zip(plan.workers, schedules, strict=True):
+        for part, own in zip(plan.workers, edges, strict=True):
             link = stack.enter_context(bed.link(part.worker, PROTOCOL, DIRECT_PROTOCOL))
             if faults:
                 link = FaultyLink(link, parsed, part.worker)
@@ -43,7 +43,7 @@ def crew(bed, *, faults="", pace=PATIENT, mtu="1500", on_block=None):
                 mtu=mtu,
             )
             options = {"on_block": on_block}
-            made.append(HybridTransport(end, plan.manifest, part, schedule, link, **options))
+            made.append(PathsTransport(end, plan.manifest, part, own, link, **options))
         yield made
 
 

@@ -6,8 +6,8 @@ import pytest
 from switchgnn.host import HostError, Pace
 from switchgnn.host.base.operations import Operation
 from switchgnn.topologies import Target
-from tests.host.direct.crew import together
-from tests.host.hybrid.crew import BOTH, crew, expected, run, whole_numbers, wrong
+from tests.host.direct.crew import BOTH, together
+from tests.host.hybrid.crew import crew, expected, run, whole_numbers, wrong
 from tests.support.fabrics import bed
 
 WORKERS = 3

@@ -1,0 +1,1 @@
+"""Exchanges whose sums come over the switch or between hosts, a choice that may change."""
