@@ -51,9 +51,7 @@ class SilenceWatch:
         """Interrupt the next wait at the first answer, or after a short silence."""
         self._probing = True
 
-    def look(
-        self, now: float, *, heard: bool, progress: bool, ask: Callable[[], object]
-    ) -> None:
+    def look(self, now: float, *, heard: bool, progress: bool, ask: Callable[[], object]) -> None:
         """Note whether the switch has answered since the last look.
 
         `progress`: whether the worker has got on. `ask`: asks once more. SwitchSilentError: the

@@ -237,7 +237,8 @@ class DirectTransport(Transport):
     def attend(self, until: Callable[[], bool], glance: float = _GLANCE) -> None:
         """Answer other workers' questions about completed rounds, until ``until()`` holds.
 
-        It is looked at every `glance` seconds. The last acknowledgement of a round may be lost; workers that wait for it ask again.
+        The last acknowledgement of a round may be lost; workers that wait for it ask again.
+        `glance`: the most seconds between two looks at ``until``.
         """
         while not until():
             self._exchange.step(glance)

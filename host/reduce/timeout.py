@@ -18,8 +18,8 @@ class SumTimeout:
         self._link, self._worker, self._workers = link, worker, workers
         self._seconds = seconds
         self._signs = SignsOfLife(workers)
-        # `progress_at`: when the last sum came, or when there was none to wait for; `heard_at`: when
-        # the switch answered last.
+        # `progress_at`: when the last sum came, or when there was none to wait for. `heard_at`: the
+        # last answer of the switch.
         self.heard_at = self.progress_at = self._others_missing_at = now
         self._looked_at = now
         self.patient = False  # whether nobody waits for the sums

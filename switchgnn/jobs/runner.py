@@ -494,8 +494,7 @@ def _kept_installed(on: _InstalledPlan, desired: DesiredStates) -> Iterator[None
     def look() -> None:
         clients = [client_of(each, deadline=WATCH_DEADLINE) for each in network.in_order]
         shares = [
-            replace(share, switch=client)
-            for share, client in zip(on.shares, clients, strict=True)
+            replace(share, switch=client) for share, client in zip(on.shares, clients, strict=True)
         ]
         try:
             watch(shares, desired, JobRequest(network.job), on_event=note, stop=over)

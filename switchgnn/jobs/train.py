@@ -136,7 +136,8 @@ def prepare_training(
     workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
     write_partitions(data, workers, folder / "partitions", job.per_machine)
     paths = [runner.schedule_file_of(folder, worker) for worker in range(job.workers)]
-    scheduled = job.transport.write(data.exchanged(plan.assignment)[0], plan, paths)
+    graph, adapts = data.exchanged(plan.assignment)[0], job.task.pace.silence > 0
+    scheduled = job.transport.write(graph, plan, paths, adapts=adapts)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return PreparedTraining(strategies, plan, scheduled, parts)
 

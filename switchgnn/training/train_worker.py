@@ -4,10 +4,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-import sys
-from functools import partial
-from switchgnn.host.direct.kinds import read_binned_schedule
-from switchgnn.host.innetwork.exchange import InNetworkExchange
 
 import torch
 import torch.distributed as dist
@@ -20,6 +16,7 @@ from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.links.transport import LinkConfig, WorkerEnd
 from switchgnn.host.metrics import WorkerView, serving_metrics, telling_metrics
+from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.host.reduce.connection import reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.registry import transport_kind
@@ -87,17 +84,13 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         transport = stack.enter_context(opened(kind.open, end, partition, machine))
 
         standby = None
-        if meeting is not None and isinstance(transport, InNetworkExchange):
-            schedule = partial(
-                read_binned_schedule, task.partitions / f"standby-{task.worker}.safetensors"
-            )
-            standby = Standby(transport, meeting, schedule)
+        if meeting is not None and isinstance(transport, PathsTransport):
+            standby = Standby(transport, meeting)
 
         def tell(report: EpochReport) -> None:
             traffic = transport.traffic._asdict()
-            events.write("epoch", **asdict(report), traffic=traffic, **transport.report)
-            if standby is not None:
-                print(task.worker, report.epoch, standby.changes, file=sys.stderr)
+            more = {} if standby is None else {"changes": standby.take_changes()}
+            events.write("epoch", **asdict(report), traffic=traffic, **transport.report, **more)
 
         @contextmanager
         def seen(view: WorkerView) -> Iterator[None]:

@@ -30,7 +30,7 @@ from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
 from switchgnn.training.exchange.machine import Machine
 from switchgnn.training.exchange.standby import Standby
-from switchgnn.training.exchange.sums import Ledger
+from switchgnn.training.exchange.sums import Ledger, RemoteSum
 from switchgnn.training.layers.bins import (
     BinOptions,
     RemoteSums,
@@ -297,8 +297,11 @@ def train_as_worker(
         with sums_over(
             transport, binned=binned, bins=training.bins, keep=training.compression.keep
         ) as remote:
-            remote.standby = standby
-            sums = GradientSums(first, remote.attending, reducer, machine, steps, standby)
+            if isinstance(remote, RemoteSum):
+                remote.standby = standby
+            sums = GradientSums(
+                *(first, remote.attending, reducer, machine, steps), standby=standby
+            )
             distribute_over(
                 *(model, partition, remote),
                 seed=training.options.seed,

@@ -126,6 +126,7 @@ class GradientSums:
         reducer: Reducer | None = None,
         machine: Machine | None = None,
         steps: SharedSteps | None = None,
+        *,
         standby: Standby | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far

@@ -24,16 +24,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch.distributed.distributed_c10d import Store, _get_default_store
+from torch.distributed.distributed_c10d import PrefixStore, Store, _get_default_store
 
 from switchgnn.base.array_types import Float32s
 from switchgnn.host.base.errors import TransportError, named_workers
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
-from switchgnn.host.base.silence import SilenceWatch, SwitchSilentError
-from switchgnn.host.direct.kinds import BinnedSchedule
-from switchgnn.host.direct.schedule import DirectSchedule
-from switchgnn.host.innetwork.exchange import InNetworkExchange
+from switchgnn.host.base.silence import SwitchSilentError
+from switchgnn.host.paths.base import BlockPaths, Path
+from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.planner.base.direction import Direction
 from switchgnn.training.base.errors import LostWorkerError, collective
@@ -57,7 +56,7 @@ class _Made:
     number: int
     values: Float32s  # its input; not changed
     direction: Direction | None
-    tensor_id: int
+    paths: BlockPaths
     result: Float32s | None = None  # of an all-reduce
     begun: bool = False  # over the switch
 
@@ -73,14 +72,14 @@ class Meeting:
         self._seconds = seconds
         # PyTorch declares few of its methods.
         self.group: Any = dist.ProcessGroupGloo(
-            dist.PrefixStore("group", store), worker, workers, timedelta(seconds=seconds)
+            PrefixStore("group", store), worker, workers, timedelta(seconds=seconds)
         )
         self._number = 0  # of meetings so far; each is of all workers
 
     @classmethod
     def of_all(cls, worker: int, workers: int, pace: Pace) -> "Meeting":
         """Return that of the process group, all of whose workers call this."""
-        store = dist.PrefixStore("standby", _get_default_store())
+        store = PrefixStore("standby", _get_default_store())
         return cls(store, worker, workers, pace.timeout + pace.skew)
 
     def called(self, seconds: float = 0.0) -> bool:
@@ -119,33 +118,28 @@ class Meeting:
 
 
 class Standby:
-    """The operations of a worker over the switch, and through Gloo while that is silent.
+    """The operations of a worker over the switch, and through Gloo while that is silent."""
 
-    `schedule`: returns the rows that hosts send each other.
-    """
-
-    def __init__(
-        self,
-        exchange: InNetworkExchange,
-        meeting: Meeting,
-        schedule: Callable[[], BinnedSchedule],
-    ) -> None:
+    def __init__(self, exchange: PathsTransport, meeting: Meeting) -> None:
         self.down = False  # whether operations go through Gloo
-        self.changes: list[dict[str, Any]] = []  # when and why that has changed
         self._exchange, self._meeting, self._group = exchange, meeting, meeting.group
-        self._schedule = schedule
-        self._schedules: BinnedSchedule | None = None
         self._reducer: Reducer | None = None
-        self._watch: SilenceWatch = exchange.watch
+        self._watch = exchange.watch
         self._watch.alarmed = meeting.called
+        self._paths = exchange.paths
+        self._changes: list[dict[str, Any]] = []
         self._next, self._epoch = 0, 1
         self._current: _Made | None = None
-        # Those that another worker may not have completed.
-        self._kept: deque[_Made] = deque(maxlen=2)
+        # Those that another worker may not have completed, and the number of the first one of this
+        # epoch.
+        self._kept: list[_Made] = []
+        self._first_of_epoch = 0
         # Those to complete over the switch before its return, up to a number; the first one may be
         # begun.
         self._owed: deque[_Made] = deque()
         self._last_owed = -1
+        # Since when the switch answers, or when it was asked last.
+        self._answered, self._asked_at = False, 0.0
         self._positions: list[Position] = []  # where all were when the switch became silent
         self._vote: tuple[dist.Work, torch.Tensor] | None = None
 
@@ -158,15 +152,17 @@ class Standby:
     ) -> Float32s:
         """Add up the rows of remote neighbours; see ``Transport.aggregate``."""
         operation.refuse("An exchange without the switch")
-        made = _Made(self._next, rows.copy(), direction, tensor_id)
-        return self._make(made, lambda: self._exchange.aggregate(rows, direction, tensor_id))
+        made = _Made(self._next, rows.copy(), direction, self._paths)
+        over_switch = Path.SWITCH in self._paths[direction]
+        return self._make(
+            made, lambda: self._exchange.aggregate(rows, direction, tensor_id), barrier=over_switch
+        )
 
     def reduce(self, values: Float32s, reducer: Reducer) -> Float32s:
         """Return the sums of float32[N] over all workers."""
         self._reducer = reducer
-        made = _Made(self._next, values.copy(), None, 0)
-        made.result = self._make(made, partial(self._reduced, reducer, made.values))
-        return made.result
+        made = _Made(self._next, values.copy(), None, self._paths)
+        return self._make(made, partial(self._reduced, reducer, made.values), barrier=True)
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Serve workers to which the switch is silent; see ``Transport.attend``."""
@@ -180,32 +176,51 @@ class Standby:
     def next_epoch(self) -> None:
         """Return to the switch if it has answered all workers; ask it again if it has not."""
         self._epoch += 1
+        # In between all workers have added up gradients.
+        self._kept = [each for each in self._kept if each.number >= self._first_of_epoch]
+        self._first_of_epoch = self._next
         if not self.down:
             return
         if self._vote is not None and self._counted(self._vote):
             self._return()
         if self.down:
-            answers = torch.tensor([self._answers()], dtype=torch.int32)
+            self._answered = self._answered or self._answers()
+            answers = torch.tensor([self._answered], dtype=torch.int32)
             self._vote = self._group.allreduce([answers], dist.ReduceOp.MIN), answers
+
+    def set_paths(self, paths: BlockPaths) -> None:
+        """Take other paths from the next exchange over the switch on; see ``PathsTransport``."""
+        self._paths = paths
+        if not self._owed:
+            self._exchange.set_paths(paths)
+
+    def take_changes(self) -> list[dict[str, Any]]:
+        """Return when and why the switch was left or taken again since the last call."""
+        taken, self._changes = self._changes, []
+        return taken
 
     def close(self) -> None:
         """Wait for the last vote, which other workers may still count."""
         if self._vote is not None:
             self._counted(self._vote)
 
-    def _make(self, made: _Made, over_switch: Callable[[], Float32s]) -> Float32s:
+    def _make(self, made: _Made, over_switch: Callable[[], Float32s], *, barrier: bool) -> Float32s:
+        """Make an operation; `barrier`: over the switch, it ends only when all have begun it."""
         self._current = made
         result = None
         if not self.down:
             try:
                 made.begun = True
                 result = over_switch()
+                if barrier:
+                    self._kept.clear()
             except SwitchSilentError:
                 self._fall_back()
         if result is None:
             result = self._over_gloo(made)
             if made.number <= self._last_owed and not made.begun:
                 self._owed.append(made)
+        made.result = result if made.direction is None else None
         self._kept.append(made)
         self._current, self._next = None, self._next + 1
         return result
@@ -230,10 +245,10 @@ class Standby:
         current = self._current
         own = Position(self._next, current is not None and current.begun)
         self._positions = self._meeting.hold(own, lambda: self._exchange.stopped)
-        self.down, self._vote = True, None
+        self.down, self._vote, self._answered = True, None, False
         if self._reducer is not None:
             self._reducer.timeout.patient = True
-        self.changes.append(self._change(f"switch silent for {self._watch.seconds:.2g} s"))
+        self._note(f"switch silent for {self._watch.seconds:.2g} s")
         if current is not None and current.begun:
             self._owed.append(current)
         begun = [each.number for each in self._positions if each.begun]
@@ -245,11 +260,9 @@ class Standby:
     def _over_gloo(self, made: _Made) -> Float32s:
         with collective():
             if made.direction is not None:
-                return self._swapped(made.values, self._scheduled(made.direction))
+                return self._swapped(made.values, made.direction)
             ahead = [
-                worker
-                for worker, each in enumerate(self._positions)
-                if each.number > made.number
+                worker for worker, each in enumerate(self._positions) if each.number > made.number
             ]
             # Weights stay the same everywhere only if all take the same sums.
             total = torch.from_numpy((made.values if made.result is None else made.result).copy())
@@ -261,18 +274,14 @@ class Standby:
                 self._group.allreduce([total], dist.ReduceOp.SUM).wait()
             return total.numpy()
 
-    def _swapped(self, rows: Float32s, schedule: DirectSchedule) -> Float32s:
+    def _swapped(self, rows: Float32s, direction: Direction) -> Float32s:
+        both = self._exchange.standby()
+        schedule = both.forward if direction is Direction.FORWARD else both.backward
         sent = torch.from_numpy(np.ascontiguousarray(schedule.send.apply(rows)))
         received = torch.empty((int(schedule.in_indptr[-1]), rows.shape[1]))
         sizes = (np.diff(each).tolist() for each in (schedule.in_indptr, schedule.out_indptr))
         self._group.alltoall_base(received, sent, *sizes).wait()
         return schedule.add.apply(received.numpy())
-
-    def _scheduled(self, direction: Direction) -> DirectSchedule:
-        if self._schedules is None:
-            self._schedules = self._schedule()
-        both = self._schedules
-        return both.forward if direction is Direction.FORWARD else both.backward
 
     def _answers(self) -> bool:
         """Return whether the switch answers about what this worker has begun, if anything."""
@@ -282,7 +291,11 @@ class Standby:
         if first.direction is None:
             assert self._reducer is not None  # noqa: S101 - it has begun the all-reduce
             return time.monotonic() - self._reducer.timeout.heard_at < _LONG
+        # An answer takes a moment, and silence a longer one.
+        if time.monotonic() < self._asked_at + _LONG:
+            return False
         self._watch.probe()
+        self._asked_at = time.monotonic()
         try:
             self._exchange.resume()
         except SwitchSilentError:
@@ -305,19 +318,23 @@ class Standby:
             made = self._owed[0]
             try:
                 if made.direction is not None:
-                    again = made.begun
-                    made.begun = True
-                    if again:
-                        self._exchange.resume()
-                    else:
-                        self._exchange.aggregate(made.values, made.direction, made.tensor_id)
+                    self._again(made, made.direction)
                 elif self._reducer is not None and not made.begun:
                     self._reducer.submit(made.values)
             except SwitchSilentError:
                 self._fall_back()
                 return
             self._owed.popleft()
-        self.changes.append(self._change("switch answers again"))
+        self._exchange.set_paths(self._paths)
+        self._note("switch answers again")
 
-    def _change(self, why: str) -> dict[str, Any]:
-        return {"epoch": self._epoch, "why": why}
+    def _again(self, made: _Made, direction: Direction) -> None:
+        if made.begun:
+            self._exchange.resume()
+        else:
+            self._exchange.set_paths(made.paths)
+            made.begun = True
+            self._exchange.aggregate(made.values, direction)
+
+    def _note(self, why: str) -> None:
+        self._changes.append({"epoch": self._epoch, "why": why})
