@@ -123,6 +123,7 @@ class Standby:
     def __init__(self, exchange: PathsTransport, meeting: Meeting) -> None:
         self.down = False  # whether operations go through Gloo
         self._exchange, self._meeting, self._group = exchange, meeting, meeting.group
+        self._schedule = exchange.standby()  # now, as it takes a while
         self._reducer: Reducer | None = None
         self._watch = exchange.watch
         self._watch.alarmed = meeting.called
@@ -275,7 +276,7 @@ class Standby:
             return total.numpy()
 
     def _swapped(self, rows: Float32s, direction: Direction) -> Float32s:
-        both = self._exchange.standby()
+        both = self._schedule
         schedule = both.forward if direction is Direction.FORWARD else both.backward
         sent = torch.from_numpy(np.ascontiguousarray(schedule.send.apply(rows)))
         received = torch.empty((int(schedule.in_indptr[-1]), rows.shape[1]))
