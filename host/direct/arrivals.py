@@ -63,8 +63,8 @@ class Incoming:
         self._first: list[int] = runs.first[:-1].tolist()
         self._begin: list[int] = runs.begin.tolist()
         self._left = runs.frames
-        # The workers that owe rows and were not heard, and when the last of the others was.
-        self._unheard = {peer for peer, size in enumerate(self.frames) if size}
+        # The workers that were not heard, and when the last of the others was.
+        self.unheard = set(np.flatnonzero(self.frames).tolist())
         self.joined_at = float("-inf")
         _, frames_of_row = runs.frames_of_rows(np.arange(runs.rows))
         self.arrays = RowArrays(
@@ -95,8 +95,8 @@ class Incoming:
 
     def hear(self, peers: Iterable[int], now: float) -> None:
         """Note that these workers are in the round."""
-        if self._unheard and not self._unheard.isdisjoint(peers):
-            self._unheard.difference_update(peers)
+        if self.unheard and not self.unheard.isdisjoint(peers):
+            self.unheard.difference_update(peers)
             self.joined_at = now
 
     def arrived(self, rows: Int64s) -> bool:

@@ -1,6 +1,5 @@
 """One worker's exchange with the others, round after round."""
 
-import math
 import queue
 from collections.abc import Callable
 
@@ -39,29 +38,17 @@ class Round:
     It is `complete` when all rows have arrived, here and at the others.
     """
 
-    def __init__(
-        self,
-        number: int,
-        width: int,
-        mark: int,
-        outgoing: Runs,
-        awaited: Runs,
-        *,
-        began_at: float = 0.0,
-    ) -> None:
+    def __init__(self, number: int, width: int, mark: int, outgoing: Runs, awaited: Runs) -> None:
         self.number = number
         self.width = width
         self.mark = mark
         self.outgoing = Outgoing(outgoing)
         self.incoming = Incoming(mark, awaited)
         self.complete = False
-        # When this worker began it, and when all rows were here.
-        self.began_at, self.arrived_at = began_at, math.inf
-
-    @property
-    def seconds(self) -> float:
-        """Seconds from when all workers that owe rows were in the round until all were here."""
-        return max(0.0, self.arrived_at - max(self.began_at, self.incoming.joined_at))
+        self.began_at = 0.0
+        # Workers that owe rows show by these that they are in the round, others by answers.
+        self.incoming.unheard |= set(np.flatnonzero(np.diff(outgoing.first)).tolist())
+        self.seconds = 0.0  # From when all were in the round until it was complete.
 
 
 class DirectExchange:
@@ -144,7 +131,8 @@ class DirectExchange:
     def begin(self, width: int, out_indptr: Int64s, in_indptr: Int64s, mark: int) -> Round:
         """Begin a round, if `may_begin`; `out_indptr` and `in_indptr`: as in ``DirectSchedule``."""
         runs = (Runs(self._framing, width, indptr) for indptr in (out_indptr, in_indptr))
-        begun = Round(self._next_round, width, mark, *runs, began_at=self._clock.now())
+        begun = Round(self._next_round, width, mark, *runs)
+        begun.began_at = self._clock.now()
         self._next_round += 1
         self._begun.append(begun)
         self._handed.put(begun)
@@ -276,9 +264,6 @@ class DirectExchange:
             self._arrivals.open_round(order.number, order.incoming)
 
     def _close_rounds(self, now: float) -> bool:
-        for each in self._rounds.values():
-            if each.incoming.done:
-                each.arrived_at = min(each.arrived_at, now)
         complete = [
             number
             for number, each in self._rounds.items()
@@ -290,6 +275,7 @@ class DirectExchange:
             closed = self._rounds.pop(number)
             self._newest = max(self._newest, number)
             self._finished = min(self._rounds, default=self._newest + 1) - 1
+            closed.seconds = max(0.0, now - max(closed.began_at, closed.incoming.joined_at))
             closed.complete = True
         return bool(complete)
 
@@ -301,10 +287,10 @@ class DirectExchange:
         self._heard[packet.sender] = now
         if packet.kind is Kind.DONE:
             return self._take_farewell(packet)
-        if packet.kind is Kind.ACK:
-            return self._outbox.take_ack(packet, now)
         if packet.round in self._rounds:
             self._rounds[packet.round].incoming.hear((packet.sender,), now)
+        if packet.kind is Kind.ACK:
+            return self._outbox.take_ack(packet, now)
         return self._arrivals.take(packet)
 
     def _take_farewell(self, packet: Packet) -> bool:

@@ -216,13 +216,12 @@ class DirectTransport(Transport):
         begun = self._begin(f"{direction.value}{packed}", width, side.out_indptr, side.in_indptr)
         return Stream(self._exchange, begun, side, self._wait_until)
 
-    def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Exchange until a condition holds, which is looked at once a second at least."""
-        self._wait_until(ready)
+    def wait_for(self, stream: Stream, *, until: Callable[[], bool] = lambda: False) -> None:
+        """Wait until a round is complete, here and at the workers that send to this one.
 
-    def wait_for(self, stream: Stream) -> None:
-        """Wait until a round is complete, here and at the workers that send to this one."""
-        self._wait_until(lambda: stream.complete)
+        `until` ends the wait earlier; it is called at least once a second.
+        """
+        self._wait_until(lambda: stream.complete or until())
 
     def tend(self, *, arrived: bool) -> float:
         """Send and receive a little without waiting; ``arrived``: whether a frame is here.

@@ -1,8 +1,8 @@
 """The edges between workers, by block, and the rows that hosts send along some of them.
 
 Each worker has a file with its own edges, from which it makes its schedule for any paths. The two
-workers of a pair have the same edges, so both choose and number the same rows: a minimum cover of
-a bipartite graph by König's theorem does not depend on the matching that it is found with.
+workers of a pair have the same edges, so both choose and number the same rows: the minimum cover
+of König's theorem does not depend on the matching that it is found with.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s
+from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt8s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.full_disk import writing
 from switchgnn.host.base.errors import ScheduleError
@@ -27,8 +27,6 @@ from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.planner.plan.plan import Plan, WorkerPart
 from switchgnn.planner.sending.between_hosts import fewest_rows
 
-# The block of edges whose destination the plan leaves to the hosts; its path is HOST_PARTIAL.
-_LEFT = 0
 _CODES = {path: code for code, path in enumerate(Path)}
 
 
@@ -44,18 +42,16 @@ class PathSchedule(BinnedSchedule):
 
 @dataclass(frozen=True, eq=False)
 class HostEdges:
-    """The E edges with one end at a worker, and the block that each is summed in.
-
-    `blocks`: for each direction of the plan int32[E], the block of the edge among those of the
-    direction, from 1; 0 if the plan leaves its destination to the hosts.
-    """
+    """The E edges with one end at a worker, and the block that each is summed in."""
 
     worker: int
     workers: int
     vertices: Int64s  # Int64[n], the ids of its vertices, ascending.
     edges: BoundaryEdges  # Sorted by source, then destination.
+    # Int32[E] for each direction of the plan, in the order of `edges.towards`: the block among
+    # those of the direction, from 1; 0 if the plan leaves the destination to the hosts.
     blocks: Mapping[Direction, Int32s]
-    digest: UInt8s  # Uint8[32], SHA-256 of the edges and blocks of all workers.
+    digest: UInt8s  # Uint8[32], that of the plan.
 
     @property
     def peers(self) -> frozenset[int]:
@@ -64,7 +60,10 @@ class HostEdges:
         return frozenset(ends.tolist()) - {self.worker}
 
     def schedule(self, paths: BlockPaths) -> PathSchedule:
-        """Return the rows of this worker along the edges that are not summed by the switch."""
+        """Return the rows of this worker along the edges that are not summed by the switch.
+
+        The path of what a plan leaves to the hosts is HOST_PARTIAL.
+        """
         sha = hashlib.sha256(self.digest.tobytes())
         for direction, own in sorted(paths.items()):
             sha.update(f"/{direction.value}".encode() + bytes(_CODES[path] for path in own))
@@ -79,100 +78,75 @@ class HostEdges:
     def _cut(
         self, direction: Direction, paths: Sequence[Path], digest: UInt8s
     ) -> tuple[DirectSchedule, float]:
-        edges, block = self.towards(direction)
         codes = np.array([_CODES[path] for path in (Path.HOST_PARTIAL, *paths)])
-        path = codes[block]
+        # Of a direction that the plan lacks, no sums are made.
+        path = codes[self.blocks[direction]] if direction in self.blocks else codes[:0]
         chosen = np.flatnonzero(path != _CODES[Path.SWITCH])
-        edges, whole = edges.take(chosen), path[chosen] == _CODES[Path.HOST]
+        edges = self.edges.towards(direction).take(chosen)
         copy = pair_keys(edges.source, edges.destination_worker, self.workers)
-        copies = np.unique(copy[whole])
+        copies = np.unique(copy[path[chosen] == _CODES[Path.HOST]])
         # A copy also serves the other edges to its worker.
         by_copy: Bools = np.isin(copy, copies)
         rest = np.flatnonzero(~by_copy)
         by_copy[rest] = fewest_rows(edges.take(rest))
         made = cut_schedule(
-            *(self.worker, self.vertices, edges),
+            self.worker,
+            self.vertices,
+            edges,
             workers=self.workers,
             by_copy=by_copy,
             digest=digest,
         )
         return made, len(copies) / max(1, len(made.send) + made.add.width)
 
-    def towards(self, direction: Direction) -> tuple[BoundaryEdges, Int32s]:
-        """Return the edges that a direction sums along, and the blocks of them."""
-        block = self.blocks.get(direction)
-        if block is None:
-            return self.edges.take(np.zeros(0, dtype=np.int64)), np.zeros(0, dtype=np.int32)
-        if direction is Direction.FORWARD:
-            return self.edges, block
-        return self.edges.transposed(), block[_turned(self.edges)]
-
 
 def host_edges(graph: Graph, plan: Plan) -> tuple[HostEdges, ...]:
     """Give each worker its edges, with the blocks of a plan for that graph."""
     workers = plan.manifest.workers
     check_workers(graph, plan.assignment, workers)
-    edges = boundary_edges(graph, plan.assignment)
-    blocks = {each: _blocks(edges, plan, each) for each in map(Direction, plan.manifest.directions)}
-    sha = hashlib.sha256(b"switchgnn-host-edges 1\n")
-    for array in (plan.assignment, edges.source, edges.destination, *blocks.values()):
-        sha.update(np.ascontiguousarray(array, dtype="<i4").data)
-    digest = np.frombuffer(sha.digest(), dtype=np.uint8)
+    boundary = boundary_edges(graph, plan.assignment)
+    ways = {each: boundary.towards(each) for each in map(Direction, plan.manifest.directions)}
+    blocks = {each: _blocks(edges, plan, each) for each, edges in ways.items()}
+    digest = _digest(plan.manifest)
     made = []
     for part in plan.workers:
-        here = (edges.source_worker == part.worker) | (edges.destination_worker == part.worker)
-        own = np.flatnonzero(here)
-        those = {each: block[own] for each, block in blocks.items()}
-        made.append(HostEdges(part.worker, workers, part.vertices, edges.take(own), those, digest))
+        own = {each: blocks[each][_at(part.worker, edges)] for each, edges in ways.items()}
+        here = boundary.take(np.flatnonzero(_at(part.worker, boundary)))
+        made.append(HostEdges(part.worker, workers, part.vertices, here, own, digest))
     return tuple(made)
 
 
+def _at(worker: int, edges: BoundaryEdges) -> Bools:
+    here: Bools = (edges.source_worker == worker) | (edges.destination_worker == worker)
+    return here
+
+
+def _digest(manifest: Manifest) -> UInt8s:
+    return np.frombuffer(bytes.fromhex(manifest.digest), dtype=np.uint8)
+
+
 def _blocks(edges: BoundaryEdges, plan: Plan, direction: Direction) -> Int32s:
-    """Return int32[E], the block in which a direction sums each edge."""
-    turned, size = edges.towards(direction), len(plan.assignment)
-    keys = pair_keys(turned.source, turned.destination, size)
-    found: Int32s = np.zeros(len(edges), dtype=np.int32)
+    """Return int32[E], the block in which a direction sums each of its edges, from 1."""
+    size, found = len(plan.assignment), np.zeros(len(edges), dtype=np.int32)
+    keys = pair_keys(edges.source, edges.destination, size)
+    numbers = plan.manifest.direction(direction).block_numbers
     for part in plan.workers:
-        block, source, destination = _summed(part, plan.manifest, direction)
-        found[np.searchsorted(keys, pair_keys(source, destination, size))] = block
-    if direction is Direction.FORWARD:
-        return found
-    in_order: Int32s = np.empty_like(found)
-    in_order[_turned(edges)] = found
-    return in_order
-
-
-def _summed(
-    part: WorkerPart, manifest: Manifest, direction: Direction
-) -> tuple[Int64s, Integers, Integers]:
-    """Return block (from 1), source and destination of each edge that the switch sums."""
-    numbers = manifest.direction(direction).block_numbers
-    sums = part.receive_indptr[numbers.start - 1 : numbers.stop]
-    inside = slice(sums[0], sums[-1])
-    edges = part.neighbour_indptr[inside.start : inside.stop + 1]
-    sizes = np.diff(edges)
-    block = np.repeat(np.arange(1, len(sums)), np.diff(sums))
-    source = part.neighbour_vertex[edges[0] : edges[-1]]
-    return np.repeat(block, sizes), source, np.repeat(part.receive_vertex[inside], sizes)
-
-
-def _turned(edges: BoundaryEdges) -> Int64s:
-    """Return the order in which `BoundaryEdges.transposed` has edges sorted by source."""
-    order: Int64s = np.argsort(edges.destination, kind="stable")
-    return order
+        for index, block in enumerate(numbers, 1):
+            sums = slice(part.receive_indptr[block - 1], part.receive_indptr[block])
+            bounds = part.neighbour_indptr[sums.start : sums.stop + 1]
+            source = part.neighbour_vertex[bounds[0] : bounds[-1]]
+            destination = np.repeat(part.receive_vertex[sums], np.diff(bounds))
+            found[np.searchsorted(keys, pair_keys(source, destination, size))] = index
+    return found
 
 
 _REMEDY = "write it again"
-# n of V vertices, E edges, W workers; F and B: the blocks of a direction, and one for what is left.
+# E edges; V vertices and W workers of the plan.
 _ARRAYS = {
-    "worker": ArrayKind(("<i8",), (0,), below="W"),
-    "vertices": ArrayKind(("<i8",), shape="n", ascending=True),
     "source": ArrayKind(("<i4",), shape="E", below="V"),
     "destination": ArrayKind(("<i4",), shape="E", below="V"),
     "source_worker": ArrayKind(("|u1",), shape="E", below="W"),
     "destination_worker": ArrayKind(("|u1",), shape="E", below="W"),
-    "forward": ArrayKind(("<i4",), shape="E", below="F", optional=True),
-    "backward": ArrayKind(("<i4",), shape="E", below="B", optional=True),
     "digest": ArrayKind(("|u1",), shape="32"),
 }
 
@@ -180,74 +154,29 @@ _ARRAYS = {
 def write_edges(graph: Graph, plan: Plan, paths: Sequence[FilePath]) -> None:
     """Write the edges of each worker to a file; ScheduleError: one cannot be written."""
     for made, path in zip(host_edges(graph, plan), paths, strict=True):
-        arrays = {
-            "worker": np.array(made.worker),
-            "vertices": made.vertices,
-            **vars(made.edges),
-            **{direction.value: block for direction, block in made.blocks.items()},
-            "digest": made.digest,
-        }
-        typed = {name: array.astype(_ARRAYS[name].types[0]) for name, array in arrays.items()}
+        blocks = {direction.value: block for direction, block in made.blocks.items()}
+        arrays = pack_arrays({**vars(made.edges), **blocks, "digest": made.digest})
         with writing(path, refuse=ScheduleError):
-            path.write_bytes(pack_arrays(typed))
+            path.write_bytes(arrays)
 
 
 def read_edges(path: FilePath, manifest: Manifest, part: WorkerPart) -> HostEdges:
     """Read a worker's edges; ScheduleError: no such file, or not those of its part of the plan."""
-    sizes = {"W": manifest.workers, "V": manifest.graph.vertices}
-    sizes |= {
-        each.value[0].upper(): 1 + len(manifest.direction(each).block_numbers)
-        for each in map(Direction, manifest.directions)
-    }
+    sizes = {name: 1 + len(each.block_numbers) for name, each in manifest.directions.items()}
+    kinds = _ARRAYS | {name: ArrayKind(("<i4",), shape="E", below=name) for name in sizes}
+    known = {**sizes, "W": manifest.workers, "V": manifest.graph.vertices}
     try:
-        arrays = read_arrays(path, _ARRAYS, remedy=_REMEDY, sizes={"F": 1, "B": 1, **sizes})
+        arrays = read_arrays(path, kinds, remedy=_REMEDY, sizes=known)
     except ArraysError as error:
         raise ScheduleError(f"Cannot read the edges: {error}") from error
-    ends = (arrays[name] for name in ("source", "destination"))
-    workers = (arrays[name] for name in ("source_worker", "destination_worker"))
-    found = HostEdges(
-        worker=int(arrays["worker"]),
-        workers=manifest.workers,
-        vertices=arrays["vertices"],
-        edges=BoundaryEdges(*ends, *workers),
-        blocks={each: arrays[each.value] for each in Direction if each.value in arrays},
-        digest=arrays["digest"],
-    )
-    if not _fit(found, manifest, part):
+    blocks = {Direction(name): arrays.pop(name) for name in sizes}
+    digest, edges = arrays.pop("digest"), BoundaryEdges(**arrays)
+    ends = np.stack([edges.source, edges.destination])
+    here = np.stack([edges.source_worker, edges.destination_worker]) == part.worker
+    # Exactly one end of each is a vertex of this worker.
+    fits = np.array_equal(np.isin(ends, part.vertices), here) and np.all(here[0] != here[1])
+    if not fits or not np.array_equal(digest, _digest(manifest)):
         raise ScheduleError(
             f"The edges in {path} are not those of worker {part.worker} in its plan: {_REMEDY}."
         )
-    return found
-
-
-def _fit(found: HostEdges, manifest: Manifest, part: WorkerPart) -> bool:
-    edges = found.edges
-    mine = np.stack(
-        [each == part.worker for each in (edges.source_worker, edges.destination_worker)]
-    )
-    ends = np.stack([edges.source, edges.destination])
-    if (found.worker, {each.value for each in found.blocks}) != (
-        part.worker,
-        set(manifest.directions),
-    ):
-        return False
-    if not np.array_equal(found.vertices, part.vertices) or np.any(mine.sum(axis=0) != 1):
-        return False
-    # Exactly the ends here are vertices of this worker.
-    if not np.array_equal(np.isin(ends, part.vertices), mine):
-        return False
-    return all(_sums_fit(found, manifest, part, each) for each in found.blocks)
-
-
-def _sums_fit(found: HostEdges, manifest: Manifest, part: WorkerPart, direction: Direction) -> bool:
-    edges, block = found.towards(direction)
-    into = edges.destination_worker == part.worker
-    left = np.unique(edges.destination[into & (block == _LEFT)])
-    here = np.flatnonzero(into & (block != _LEFT))
-    own = np.stack([block[here], edges.destination[here], edges.source[here]]).astype(np.int64)
-    of_plan, source, destination = _summed(part, manifest, direction)
-    planned = np.stack([of_plan, destination, source]).astype(np.int64)
-    # The plan's are sorted in this order.
-    return np.array_equal(own[:, np.lexsort(own[::-1])], planned) and np.array_equal(
-        left, part.vertices[part.left(direction)]
-    )
+    return HostEdges(part.worker, manifest.workers, part.vertices, edges, blocks, digest)

@@ -27,7 +27,6 @@ from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.links.split import kinds_from, split_link
 from switchgnn.host.links.transport import (
-    NO_TRAFFIC,
     WorkerEnd,
     add_traffic,
     check_packets_fit,
@@ -65,9 +64,8 @@ class PathsTransport(InNetworkExchange):
         **listeners: Any,  # noqa: ANN401
     ) -> None:
         first, second = split_link(link, kinds_from(0, DIRECT_PROTOCOL), _KEPT_AT_MOST, end.clock)
-        self._schedule_of = lru_cache(_SCHEDULES_KEPT)(
-            lambda items: edges.schedule(dict(items))  # a mapping has no hash
-        )
+        # A mapping has no hash.
+        self._schedule_of = lru_cache(_SCHEDULES_KEPT)(lambda items: edges.schedule(dict(items)))
         self._clock = end.clock
         self._paths = one_path(manifest, Path.SWITCH)
         self._schedule = self._find_schedule(self._paths)
@@ -160,8 +158,10 @@ class PathsTransport(InNetworkExchange):
             return super().aggregate_fixed(features, direction, tensor_id, operation)
         self._manifest.direction(direction)  # refuses one that the plan does not have
         check_rows(features, self._hosts.vertices, self._hosts.worker)
-        width, over_hosts = features.shape[1], self._uses_hosts(direction)
-        self._stream = self._feed_hosts(features, direction) if over_hosts else None
+        width, self._stream = features.shape[1], None
+        if self._uses_hosts(direction):
+            self._stream = self._hosts.begin(width, direction)
+            self._stream.feed(np.arange(len(features)), features)
         if self._uses_switch(direction):
             before = self._units.seconds
             fixed = super().aggregate_fixed(features, direction, tensor_id)
@@ -183,9 +183,9 @@ class PathsTransport(InNetworkExchange):
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what plan and present paths predict for one exchange."""
         hosts = self._hosts.expected_traffic(width, direction)
-        over_switch = self._uses_switch(direction)
-        switch = super().expected_traffic(width, direction) if over_switch else NO_TRAFFIC
-        return add_traffic(switch, hosts)
+        if not self._uses_switch(direction):
+            return hosts
+        return add_traffic(super().expected_traffic(width, direction), hosts)
 
     def attend(self, until: Callable[[], bool]) -> None:
         """Answer other hosts that may have missed the last acknowledgements."""
@@ -210,7 +210,7 @@ class PathsTransport(InNetworkExchange):
         self._hosts.close()
 
     def _uses_switch(self, direction: Direction) -> bool:
-        return Path.SWITCH in self._paths[direction]
+        return Path.SWITCH in self._paths.get(direction, ())
 
     def _uses_hosts(self, direction: Direction) -> bool:
         others = (path is not Path.SWITCH for path in self._paths[direction])
@@ -219,11 +219,6 @@ class PathsTransport(InNetworkExchange):
     def _find_schedule(self, paths: BlockPaths) -> PathSchedule:
         found: PathSchedule = self._schedule_of(tuple(sorted(paths.items())))
         return found
-
-    def _feed_hosts(self, features: Float32s, direction: Direction) -> Stream:
-        stream = self._hosts.begin(features.shape[1], direction)
-        stream.feed(np.arange(len(features)), features)
-        return stream
 
     def _sums_of_hosts(self, stream: Stream, direction: Direction, width: int) -> Float32s:
         self._wait_for(stream)
@@ -243,26 +238,24 @@ class PathsTransport(InNetworkExchange):
 
         If the switch restarts before they have passed it, it needs the `done` of this worker again.
         """
-        interval = self._endpoint.pace.heartbeat_interval
-        repeat_at = self._clock.now() + interval
+        asked_at = self._clock.now()
         hosts, both = self._hosts.traffic.frames_down, self.traffic.frames_down
-        self.watch.begin(self._clock.now())
+        self.watch.begin(asked_at)
 
         def over() -> bool:
-            nonlocal repeat_at, hosts, both
-            now = self._clock.now()
-            if not stream.complete and now >= repeat_at:
+            nonlocal asked_at, hosts, both
+            if stream.complete:
+                return True
+            if (now := self._clock.now()) - asked_at >= self._endpoint.pace.heartbeat_interval:
                 self._barrier.repeat_last()
-                repeat_at = now + interval
+                asked_at = now
             before = hosts, both
             hosts, both = self._hosts.traffic.frames_down, self.traffic.frames_down
-            if not stream.complete:
-                heard, progress = both > before[1], hosts > before[0]
-                ask = self._barrier.repeat_last
-                self.watch.look(now, heard=heard, progress=progress, ask=ask)
-            return stream.complete
+            heard, progress = both > before[1], hosts > before[0]
+            self.watch.look(now, heard=heard, progress=progress, ask=self._barrier.repeat_last)
+            return False
 
-        self._hosts.wait_until(lambda: True)
+        self._hosts.wait_until(lambda: True)  # their timeout begins here
         self._hosts.attend(over, self.watch.longest_wait)
 
     def _note(self, direction: Direction, width: int, path: Path, seconds: float) -> None:

@@ -11,7 +11,7 @@ from switchgnn.host import InNetworkExchange, LinkError, Pace
 from switchgnn.host.base.errors import ScheduleError, TransportError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.links.transport import LinkConfig, WorkerEnd
-from switchgnn.host.paths import transport
+from switchgnn.host.paths import edges, transport
 from switchgnn.host.paths.base import Path, one_path
 from switchgnn.host.paths.edges import host_edges, write_edges
 from switchgnn.host.paths.transport import PathsTransport, open_in_network, open_switch
@@ -150,13 +150,16 @@ def test_nothing_is_added_where_nothing_is_left(end, graph, tmp_path, monkeypatc
     assert asked == [(253,)]
 
 
-def test_a_schedule_of_another_plan_is_refused(end, graph, plan, tmp_path):
+def test_edges_of_another_plan_or_worker_are_refused(end, graph, plan, tmp_path, monkeypatch):
     other = plan_of(graph, np.arange(graph.vertices) % 3 == 0)
     paths = [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)]
     write_edges(graph, other, paths)
     with pytest.raises(ScheduleError, match="not those of worker 0"), open_switch(end):
         pass
-    write_edges(graph, plan, paths[::-1])
+    own = host_edges(graph, plan)[0]
+    nobody = replace(own.edges, source=own.edges.source[::-1])
+    monkeypatch.setattr(edges, "host_edges", lambda *_: [replace(own, edges=nobody)])
+    write_edges(graph, plan, paths[:1])
     with pytest.raises(ScheduleError, match="not those of worker 0"), open_switch(end):
         pass
 

@@ -225,8 +225,8 @@ def test_a_round_may_be_over_before_the_one_before_it():
     over = set()
     parts = SimpleNamespace(done=over.__contains__, close_round=lambda _: None)
     exchange = object.__new__(DirectExchange)
-    here = SimpleNamespace(done=True)
-    whole = {"complete": False, "incoming": here, "arrived_at": 0.0}
+    here = SimpleNamespace(done=True, joined_at=0.0)
+    whole = {"complete": False, "incoming": here, "began_at": 0.0}
     exchange._rounds = {each: SimpleNamespace(**whole) for each in (4, 5)}
     exchange._finished = exchange._newest = 3
     exchange._outbox = exchange._arrivals = parts
