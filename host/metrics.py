@@ -29,6 +29,8 @@ _DESCRIBED = {
     "barrier_seconds_total": ("Time spent waiting at barriers.",),
     "exchange_seconds_total": ("Time in which sums were exchanged.",),
     "waiting_seconds_total": ("Part of it in which nothing else was done.",),
+    "path_share": ("Share of the plan's blocks that take a path.", "kind"),
+    "path_changes_total": ("Changes of paths.",),
     **{
         f"{each.name}_total": (f"The worker's counter: {each.name.replace('_', ' ')}.",)
         for each in fields(InNetworkCounters)
@@ -47,12 +49,13 @@ class WorkerView:
     """The observable state of a worker.
 
     `seconds`: returns the seconds of exchanges, and those of them without computation; None if they
-    are not measured.
+    are not measured. `paths`: returns the metrics of paths; None if these do not change.
     """
 
     worker: int
     transport: Transport
     seconds: Callable[[], tuple[float, float]] | None = None
+    paths: Callable[[], dict[str, float]] | None = None
 
     def values(self) -> dict[str, float]:
         """Return the current values."""
@@ -77,6 +80,8 @@ class WorkerView:
             }
         if self.seconds is not None:
             found["exchange_seconds_total"], found["waiting_seconds_total"] = self.seconds()
+        if self.paths is not None:
+            found |= self.paths()
         return found
 
     def collect(self) -> Iterable[Metric]:

@@ -175,7 +175,8 @@ class PathsTransport(InNetworkExchange):
 
     def resume(self) -> None:
         """Complete both parts; see ``InNetworkExchange.resume``."""
-        self._hosts.wait_until(lambda: True)  # as the timeout of the hosts has passed
+        if self._stream is not None:
+            self._begin_timeout(self._stream)
         super().resume()
         if self._stream is not None:
             self._wait_for(self._stream)
@@ -255,8 +256,11 @@ class PathsTransport(InNetworkExchange):
             self.watch.look(now, heard=heard, progress=progress, ask=self._barrier.repeat_last)
             return False
 
-        self._hosts.wait_until(lambda: True)  # their timeout begins here
+        self._begin_timeout(stream)
         self._hosts.attend(over, self.watch.longest_wait)
+
+    def _begin_timeout(self, stream: Stream) -> None:
+        self._hosts.wait_for(stream, until=lambda: True)
 
     def _note(self, direction: Direction, width: int, path: Path, seconds: float) -> None:
         key = direction, width, path

@@ -194,7 +194,8 @@ class RunObserver:
         if event["event"] == METRICS_EVENT:
             self._board.worker(worker, event["values"])
         elif event["event"] == "epoch" and worker == 0:
-            self._board.epoch(event["epoch"], event["loss"])
+            changes = event.get("changes") or [{"words": ""}]
+            self._board.epoch(event["epoch"], event["loss"], changes[-1]["words"])
 
     def done(self, words: str, *, right: bool = True) -> None:
         """Show the end of the run, which may be kept for long."""
@@ -244,7 +245,8 @@ class Workers(Generic[Result]):
     # whether each worker has a file with the rows that it sends to other hosts
     scheduled: bool = False
     shows_slots: bool = True  # whether the slots of the switches follow from the plan
-    survive: bool = False  # whether they go on while the switch is silent
+    # whether they go on while the switch is silent, if the network of the fabric does
+    survive: bool = False
     # bytes of the largest packet that links take, where they have interfaces
     mtu: int = ETHERNET_MTU
 
@@ -448,17 +450,18 @@ def _exchanged(
         try:
             return on.counters()
         except ControllerError:
-            if not workers.survive:
+            if not survive:
                 raise
             return before
 
+    survive = workers.survive and not fabric.workers_have_hosts
     shown = (workers.transport, fabric, slots)
     with BackgroundTraffic(fabric, job.background) as background:
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
         with ExitStack() as stack:
-            if workers.survive and job.on is None:
+            if survive and job.on is None:
                 desired = DesiredStates(workers.program, job.ecn_threshold, job.queue)
                 stack.enter_context(_kept_installed(on, desired))
             stack.enter_context(observer.over(*shown))

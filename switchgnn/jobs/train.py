@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ from switchgnn.planner.base.lanes import BANK_LANES
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
-from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, switch_adds_up_faster
+from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, reduce_seconds
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import find_profile
@@ -61,6 +62,7 @@ from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.partition import split_machines, write_partitions
 from switchgnn.training.data.weights import told_cost
+from switchgnn.training.exchange.adaptation import BY_GLOO, BY_SWITCH, PathForecast, are_close
 from switchgnn.training.exchange.gradients import TCP_PAYLOAD
 from switchgnn.training.layers.models import build_model, exchanged_widths
 from switchgnn.training.layers.pyg_layers import templates_removed
@@ -68,6 +70,8 @@ from switchgnn.training.train_worker import TrainTask
 
 # The longest time in seconds between workers. The command itself notices dead or stuck processes.
 SKEW = 180.0
+# Seconds without an answer of the switch after which workers go on without it.
+_SILENCE = 0.5
 _WITHOUT_MIXED = " With --cache or --bits no plan leaves some destinations to the hosts."
 # ResolvedStrategies, and a plan that was made with them.
 Planned = tuple[ResolvedStrategies, Plan]
@@ -136,8 +140,8 @@ def prepare_training(
     workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
     write_partitions(data, workers, folder / "partitions", job.per_machine)
     paths = [runner.schedule_file_of(folder, worker) for worker in range(job.workers)]
-    graph, adapts = data.exchanged(plan.assignment)[0], job.task.pace.silence > 0
-    scheduled = job.transport.write(graph, plan, paths, adapts=adapts)
+    adapts = job.task.adapt is not None
+    scheduled = job.transport.write(data.exchanged(plan.assignment)[0], plan, paths, adapts=adapts)
     parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
     return PreparedTraining(strategies, plan, scheduled, parts)
 
@@ -222,6 +226,8 @@ class TransportPrediction:
     chosen: TransportKind  # the fastest transport
     why: str  # one sentence for the user
     planned: Planned | None = None  # its plan and strategies; None between hosts alone
+    # those with which paths may change: a plan that serves all destinations, unless it is mixed
+    whole: Planned | None = None
 
 
 def predict_transport(
@@ -251,7 +257,27 @@ def predict_transport(
     chosen = SWITCH if made.chosen == forecast.MIXED else transport_kind(made.chosen)
     planned = (strategies, made.plan) if chosen.in_switch else None
     why = f"{made.why}{_WITHOUT_MIXED if whole else ''}"
-    return TransportPrediction(made.seconds, chosen, why, planned)
+    kept = (strategies, made.plan if made.chosen == forecast.MIXED else made.whole)
+    return TransportPrediction(made.seconds, chosen, why, planned, kept)
+
+
+def predict_paths(
+    job: TrainJob,
+    data: Dataset,
+    plan: Plan,
+    first: str,
+    measured: MeasuredCosts | None = None,
+    *,
+    keep_reduce: bool = False,
+) -> PathForecast:
+    """Predict each path of a plan's blocks, and of the all-reduce unless that is to be kept."""
+    boundary = boundary_edges(data.exchanged(plan.assignment)[0], plan.assignment)
+    expected = _expected(job, data, job.choose_fabric().target, measured)
+    reduce = {} if keep_reduce else _reduce_seconds(job, data)
+    if not are_close(*reduce.values()):
+        reduce = {}
+    ordered = dict(sorted(reduce.items(), key=itemgetter(1)))
+    return PathForecast(tuple(expected.of_paths(plan, boundary)), first, ordered)
 
 
 def bmv2_note(job: TrainJob, data: Dataset, plan: Plan) -> str:
@@ -283,6 +309,11 @@ def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
     """Choose what adds up the gradients faster, the switch or Gloo's ring."""
     if not job.transport.in_switch:
         return ReduceBy.GLOO
+    seconds = _reduce_seconds(job, data)
+    return ReduceBy.SWITCH if seconds[BY_SWITCH] < seconds[BY_GLOO] else ReduceBy.GLOO
+
+
+def _reduce_seconds(job: TrainJob, data: Dataset) -> dict[str, float]:
     with templates_removed():
         model = build_model(job.task.training.model, data.features.shape[1], data.classes)
     numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
@@ -290,8 +321,8 @@ def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
     frames = frames_of_floats(
         numbers, job.workers, reduce_slots(Layout.from_text(job.program.p4info))
     )
-    faster = switch_adds_up_faster(numbers, frames, TCP_PAYLOAD, job.workers, network)
-    return ReduceBy.SWITCH if faster else ReduceBy.GLOO
+    switch, ring = reduce_seconds(numbers, frames, TCP_PAYLOAD, job.workers, network)
+    return {BY_SWITCH: switch, BY_GLOO: ring}
 
 
 _LOG = logging.getLogger(__name__)
@@ -352,10 +383,14 @@ def _workers(
     def train(fabric: Fabric, links: list[LinkConfig]) -> list[dict[str, Any]]:
         work.step("training")
         tasks = [task(link, seat) for link in links for seat in range(job.per_machine)]
+        if workers.survive and not fabric.workers_have_hosts:
+            # Gloo's connections pass no switch.
+            pace = replace(job.task.pace, silence=_SILENCE)
+            tasks = [replace(each, pace=pace) for each in tasks]
         hear = _heard_by(recorder, work.observer, job.per_machine)
         return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
 
-    return runner.Workers(
+    workers = runner.Workers(
         program=job.program,
         parts=prepared.parts,
         transport=job.task.transport,
@@ -364,9 +399,10 @@ def _workers(
         # Links also carry gradients, in packets of the usual size.
         mtu=max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0),
         scheduled=prepared.scheduled,
-        survive=job.task.pace.silence > 0,
+        survive=job.task.adapt is not None and job.per_machine == 1,
         shows_slots=job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan,
     )
+    return workers
 
 
 def _heard_by(

@@ -1,5 +1,6 @@
 """The report of a training, for users and programs."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from switchgnn.base.array_types import Float64s
 from switchgnn.host.wire.link import Traffic
 from switchgnn.jobs.report import Report
+from switchgnn.planner import Direction
 
 # Epochs in which a model with a wide input may try several orders of its steps.
 _TRIED = 5
@@ -73,6 +75,23 @@ class TrainReport(Report):
     rows: int | None = None
     skipped_rows: int | None = None
     epsilon: float | None = None  # of the cache, in the last epoch; None without a cache
+    # of runs of epochs `first` to `last`: by direction the paths of runs of blocks, each as
+    # [path, blocks], and `reduce`, that of the all-reduce; None if paths do not change
+    paths: list[dict[str, Any]] | None = None
+    # changes of paths from an `epoch` on: the `blocks` by direction as runs [first, last], none for
+    # the all-reduce, `from`, `to`, the seconds in an epoch that decided (`observed` and `predicted`
+    # over the path before, `expected` over the other), and all of it in `words`; None as before
+    changes: list[dict[str, Any]] | None = None
+
+    @property
+    def path_shares(self) -> dict[str, float]:
+        """Return the share of each path in the blocks of all epochs."""
+        counts: Counter[str] = Counter()
+        for run in self.paths or ():
+            for direction in Direction:
+                for path, blocks in run.get(direction.value, ()):
+                    counts[path] += blocks * (run["last"] - run["first"] + 1)
+        return {path: count / counts.total() for path, count in counts.most_common() if count}
 
     @property
     def workers_text(self) -> str:
@@ -158,6 +177,8 @@ class Recorder:
             rows=self._total("rows"),
             skipped_rows=self._total("skipped_rows"),
             epsilon=first[-1].get("epsilon") if first else None,
+            paths=(paths := _paths(first)),
+            changes=paths and [change for event in first for change in event["changes"]],
         )
 
     def _split(self) -> dict[str, float]:
@@ -175,6 +196,18 @@ class Recorder:
     def _each(self, name: str) -> Float64s:
         values = [[float(event[name]) for event in events] for events in self._epochs]
         return np.array(values, dtype=np.float64)
+
+
+def _paths(events: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    runs: list[dict[str, Any]] = []
+    for event in events:
+        if (paths := event.get("paths")) is None:
+            return None
+        if runs and paths == {name: runs[-1][name] for name in paths}:
+            runs[-1]["last"] = event["epoch"]
+        else:
+            runs.append({"first": event["epoch"], "last": event["epoch"], **paths})
+    return runs or None
 
 
 def _up_and_down(traffic: dict[str, int]) -> dict[str, int]:

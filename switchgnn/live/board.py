@@ -68,6 +68,7 @@ class Board:
         self._clock = clock
         self._began = clock.now()
         self._document = _Document(title, epochs)
+        self._change = ""  # of a training's paths, the last one
         self._changed = threading.Condition()
         # Pages by their last poll, until they have the outcome.
         self._pages: dict[str, float] = {}
@@ -94,7 +95,7 @@ class Board:
             document.where, document.job = where, job
             document.workers = [Shown(f"w{n}", served) for n, served in enumerate(workers)]
             document.switches = [Shown(name) for name in switches]
-            document.losses = []
+            document.losses, self._change = [], ""
             document.finished = False
 
     def worker(self, number: int, values: Values) -> None:
@@ -111,12 +112,15 @@ class Board:
         if number < len(shown):
             shown[number].at, shown[number].values = self._now(), values
 
-    def epoch(self, epoch: int, loss: float) -> None:
-        """Add a finished epoch of a training."""
+    def epoch(self, epoch: int, loss: float, change: str = "") -> None:
+        """Add a finished epoch of a training, and what has changed in it, in words."""
         with self._changed:
+            self._change = change or self._change
             self._document.losses.append((epoch, loss))
             del self._document.losses[:-MOST_LOSSES]
             self._document.step = f"training: {epoch} of {self._document.epochs} epochs done"
+            if self._change:
+                self._document.step += f"; {self._change}"
 
     def finish(self) -> None:
         """Record that all workers have finished."""

@@ -25,6 +25,7 @@ from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.training.base.errors import collective
 from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.partition import Partition, read_partition
+from switchgnn.training.exchange.adaptation import Adaptation, PathForecast
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
 from switchgnn.training.exchange.machine import local_processes, opened
 from switchgnn.training.exchange.standby import Meeting, Standby
@@ -46,6 +47,8 @@ class TrainTask:
     mtu: str = str(USUAL_MTU)  # as `--mtu`, for frames between hosts
     # what adds up the gradients; the switch for the transport `switch` alone
     reduce: ReduceBy = ReduceBy.GLOO
+    # the costs of the paths of blocks and gradients, which then change with observed times
+    adapt: PathForecast | None = None
     config: LinkConfig = NO_LINK  # has what the transport needs
     partitions: Path = Path()  # the folder of all partitions
     meeting: Path | None = None  # the file in which the workers meet; None for a single one
@@ -77,20 +80,26 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             meeting = Meeting.of_all(partition.worker, partition.workers, task.pace)
         pace_gloo(config.link)
         end, reducer = _end(task, partition), None
-        if task.reduce.bits and end.workers > 1 and not task.seat:
+        either = task.adapt is not None and task.adapt.reduce
+        bits = ReduceBy.SWITCH.bits if either else task.reduce.bits
+        if bits and end.workers > 1 and not task.seat:
             leaders = None if machine is None else machine.leaders
-            end, reducer = stack.enter_context(switch_sums(end, task.reduce.bits, leaders))
+            end, reducer = stack.enter_context(switch_sums(end, bits, leaders))
         kind = transport_kind(task.transport)
         transport = stack.enter_context(opened(kind.open, end, partition, machine))
-
-        standby = None
-        if meeting is not None and isinstance(transport, PathsTransport):
-            standby = Standby(transport, meeting)
+        adaptation = standby = None
+        if task.adapt is not None and isinstance(transport, PathsTransport):
+            standby = None if meeting is None else Standby(transport, meeting)
+            adaptation = Adaptation(
+                *(transport, task.adapt, partition.worker, partition.workers),
+                set_paths=(standby or transport).set_paths,
+            )
 
         def tell(report: EpochReport) -> None:
-            traffic = transport.traffic._asdict()
-            more = {} if standby is None else {"changes": standby.take_changes()}
-            events.write("epoch", **asdict(report), traffic=traffic, **transport.report, **more)
+            traffic, told = transport.traffic._asdict(), asdict(report)
+            if standby is not None:
+                told["changes"] = [*told["changes"], *standby.take_changes()]
+            events.write("epoch", **told, traffic=traffic, **transport.report)
 
         @contextmanager
         def seen(view: WorkerView) -> Iterator[None]:
@@ -104,6 +113,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             reducer=reducer,
             binned=kind.binned,
             machine=machine,
+            adaptation=adaptation,
             standby=standby,
         )
         traffic = transport.traffic._asdict()

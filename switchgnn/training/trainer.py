@@ -4,8 +4,8 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,7 @@ from switchgnn.training.base.options import (
 from switchgnn.training.base.steps import SharedSteps
 from switchgnn.training.checkpoint import Checkpoint, TrainingProgress, what_is_trained
 from switchgnn.training.data.partition import Partition
+from switchgnn.training.exchange.adaptation import Adaptation
 from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
 from switchgnn.training.exchange.machine import Machine
@@ -70,6 +71,9 @@ class EpochReport:
     skipped_rows: int | None = None
     # of the exchanges so far, both ways, if nothing were left out or lost; None if nothing is
     bytes_without: int | None = None
+    # the paths of this epoch and what changes from the next one on, see `Adaptation`
+    paths: dict[str, Any] | None = None
+    changes: list[dict[str, Any]] | None = None
 
 
 @contextmanager
@@ -102,8 +106,10 @@ class Trainer:
         *,
         sums: GradientSums | None = None,
         compression: CompressionOptions | None = None,
+        adaptation: Adaptation | None = None,
     ) -> None:
         self.model = model
+        self._adaptation = adaptation
         self._partition = partition
         self._remote = remote
         self._options = options
@@ -180,6 +186,7 @@ class Trainer:
         epsilon = self._cache.epsilon if self._cache is not None else None
         if self._cache is not None and self._cache.skipped is not None:
             self._cache.skipped.begin_epoch(epoch)
+        paths = None if self._adaptation is None else self._adaptation.paths
         started = time.perf_counter()
         loss = self._step(epoch)
         seconds = time.perf_counter() - started
@@ -202,6 +209,8 @@ class Trainer:
             rows=None if saved is None else saved.rows,
             skipped_rows=None if saved is None else saved.skipped,
             bytes_without=None if plain is None else plain.bytes_up + plain.bytes_down,
+            paths=paths,
+            changes=None if self._adaptation is None else self._adaptation.changes,
         )
 
     def _step(self, epoch: int) -> float:
@@ -219,10 +228,14 @@ class Trainer:
         if following is not None:
             hits = self._right(outputs.detach())[self._masks[0]].sum()
             shares = torch.cat([shares, hits.reshape(1) / self._partition.total_train])
-        total, *accuracy = self._sums.add_with_gradients(self.model, shares)
+        if self._adaptation is not None:
+            shares = torch.cat([shares, self._adaptation.votes().to(shares)])
+        total, *others = self._sums.add_with_gradients(self.model, shares)
         self._optimizer.step()
+        if self._adaptation is not None:
+            self._adaptation.decide(epoch, others)
         if following is not None:
-            following.note(*accuracy)
+            following.note(*others)
         if columns is not None:
             columns.scoring = False
             replaced = columns.choose(columns.take(), self._sums)
@@ -280,12 +293,14 @@ def train_as_worker(
     reducer: Reducer | None = None,
     binned: bool = False,
     machine: Machine | None = None,
+    adaptation: Adaptation | None = None,
     standby: Standby | None = None,
 ) -> Ledger:
     """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
 
     ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
-    ``machine``, ``standby``: as for ``GradientSums``.
+    ``machine``, ``standby``: as for ``GradientSums``. ``adaptation``: chooses the paths, without
+    compression.
     """
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
@@ -302,6 +317,8 @@ def train_as_worker(
             sums = GradientSums(
                 *(first, remote.attending, reducer, machine, steps), standby=standby
             )
+            if adaptation is not None:
+                adaptation.attach(sums)
             distribute_over(
                 *(model, partition, remote),
                 seed=training.options.seed,
@@ -313,8 +330,10 @@ def train_as_worker(
                 *(model, partition, remote, training.options),
                 sums=sums,
                 compression=training.compression,
+                adaptation=adaptation,
             )
-            with seen(view_of(partition.worker, transport, remote)):
+            paths = None if adaptation is None else adaptation.metrics
+            with seen(replace(view_of(partition.worker, transport, remote), paths=paths)):
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
                 for report in trainer.run():

@@ -16,10 +16,11 @@ from switchgnn.jobs.train import (
     TrainJob,
     bmv2_note,
     plan_of,
+    predict_paths,
     predict_transport,
     prepare_training,
 )
-from switchgnn.planner import PlanRequest, boundary_edges, read_assignment
+from switchgnn.planner import Direction, PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.profiles import find_profile
 from switchgnn.training.base.compression import CompressionOptions
@@ -98,6 +99,24 @@ def test_no_exchange_is_predicted_to_beat_its_fullest_link(dense):
     copies = boundary_edges(dense.graph, plan.assignment).host_copies()[1]
     most = max((copies == worker).sum() for worker in range(WORKERS))
     assert found.seconds[HOST.name] > most * 4 * numbers * 8 / (SLOW * 1e6)
+
+
+@pytest.mark.parametrize("settings", [{"bandwidth": 2.0}, {"slots": 3_000, "lanes": 64}])
+def test_the_paths_of_all_blocks_take_what_is_predicted_for_their_transports(dense, settings):
+    job = job_of(**settings)
+    found = predicted(job, dense)
+    paths = predict_paths(job, dense, found.whole[1], found.chosen.name)
+    for path in (SWITCH.name, HOST.name, HOST_PARTIAL.name):
+        assert paths.seconds(path) == pytest.approx(found.seconds[path]), path
+    blocks = {
+        each.value: len(found.whole[1].manifest.direction(each).block_numbers) for each in Direction
+    }
+    for cost in paths.exchanges:
+        assert (len(cost.shares), cost.rest) == (blocks[cost.direction.value], 0.0)
+        assert sum(cost.shares) == pytest.approx(1.0)
+        assert all(0 < width.toll <= width.seconds for width in cost.widths)
+    assert list(paths.reduce.values()) == sorted(paths.reduce.values())
+    assert paths.is_open
 
 
 def test_what_bmv2_takes_is_said_beforehand(dense):

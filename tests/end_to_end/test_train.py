@@ -56,6 +56,21 @@ def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
     assert all(np.isfinite(report["losses"]))
 
 
+def test_with_paths_that_change_it_trains_like_one_process():
+    losses, _, _ = plainly()
+    named = ("--data", "karate", "--workers", 4, "--slots", 8, *over("switch"), "--adapt")
+    (report,) = finished(train(EMBEDDED, *named))
+    assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
+    epochs = [epoch for run in report["paths"] for epoch in range(run["first"], run["last"] + 1)]
+    assert epochs == list(range(1, EPOCHS + 1))
+    counts = {sum(blocks for _, blocks in run["forward"]) for run in report["paths"]}
+    assert len(counts) == 1
+    assert counts.pop() > 1
+    # Each change is one of the paths of the epoch from which on it counts.
+    firsts = {run["first"] for run in report["paths"][1:]}
+    assert {change["epoch"] for change in report["changes"]} >= firsts
+
+
 @pytest.mark.parametrize("combination", BOTH_ENDS)
 def test_every_transport_trains_like_one_process(combination):
     transports = TRANSPORTS[:2] if "bmv2" in combination else TRANSPORTS

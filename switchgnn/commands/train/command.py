@@ -34,7 +34,8 @@ from switchgnn.training.data.load import NEED_PYTORCH, check_name
 from switchgnn.training.data.partition import machines_of
 
 if TYPE_CHECKING:
-    from switchgnn.jobs.train import TrainJob
+    from switchgnn.jobs.train import Planned, TrainJob
+    from switchgnn.planner.costs.machine import MeasuredCosts
     from switchgnn.training.data.dataset import Dataset
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -80,6 +81,8 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
             "auto takes host: layers need the rows of neighbours, not only sums.",
             err=True,
         )
+        if asked.over.adapt:
+            raise SwitchGNNError("--adapt needs several paths: these layers have one, host.")
         chosen = [HOST if each is AUTO else each for each in chosen]
     reports: list[TrainReport] = []
     epochs = asked.training.epochs
@@ -180,7 +183,7 @@ def _train_over(
     forkserver: Forkserver,
     observer: RunObserver,
 ) -> TrainReport:
-    from switchgnn.jobs.train import predicted_reduce, run_training  # noqa: PLC0415
+    from switchgnn.jobs.train import plan_of, predicted_reduce, run_training  # noqa: PLC0415
 
     name, output, auto = transport.name, asked.output, transport is AUTO
     job = replace(job, task=replace(job.task, transport=SWITCH.name if auto else name))
@@ -201,7 +204,11 @@ def _train_over(
             listeners.append(stack.enter_context(TrainEvents(asked.tensorboard, name)).epoch)
         if auto:
             job, predicted = _decided(asked, job, data, shown, forkserver)
-            shown.takes(job.task.transport)
+        elif asked.over.adapt:
+            planned = plan_of(job, data, lambda what: shown.step(what, 0, 0))
+            job = _adapting(asked, job, data, planned, name)
+        taken = job.task.adapt.first if job.task.adapt else job.task.transport
+        shown.takes(taken)
         named = asked.over.reduce if job.transport.in_switch else None
         by = named or predicted_reduce(job, data)
         job = replace(job, task=replace(job.task, reduce=by))
@@ -222,7 +229,26 @@ def _train_over(
             note=shown.note,
         )
     saving = asked.training.compression.named or None
-    return replace(report, predicted_seconds=predicted, compression=saving)
+    return replace(report, transport=taken, predicted_seconds=predicted, compression=saving)
+
+
+def _adapting(
+    asked: TrainCommandOptions,
+    job: "TrainJob",
+    data: "Dataset",
+    planned: "Planned",
+    first: str,
+    measured: "MeasuredCosts | None" = None,
+) -> "TrainJob":
+    """Return a job whose paths change with observed times, if it is asked for or worth it."""
+    from switchgnn.jobs.train import predict_paths  # noqa: PLC0415
+
+    over = replace(job, task=replace(job.task, transport=SWITCH.name), planned=planned)
+    kept = asked.over.reduce is not None
+    paths = predict_paths(over, data, planned[1], first, measured, keep_reduce=kept)
+    if not (asked.over.adapt or paths.is_open):
+        return job
+    return replace(over, task=replace(over.task, adapt=paths))
 
 
 def _decided(
@@ -234,21 +260,27 @@ def _decided(
 ) -> tuple["TrainJob", dict[str, float]]:
     """Return the job over the transport that `auto` chooses, and the predicted seconds."""
     from switchgnn.jobs.measured import measured_here  # noqa: PLC0415
-    from switchgnn.jobs.train import predict_transport  # noqa: PLC0415
+    from switchgnn.jobs.train import plan_of, predict_transport  # noqa: PLC0415
 
     if asked.strategies.strategy is None:
         job = replace(job, request=replace(job.request, preset=PLAN_AUTO))
-    if switch_only := asked.strategies.switch_only():
-        shown.note(f"auto takes switch: only the switch uses {switch_only}.")
-        return job, {}
 
     def tell(what: str) -> None:
         shown.step(what, 0, 0)
 
-    found = predict_transport(job, data, tell, measured_here(job, forkserver, tell))
+    if switch_only := asked.strategies.switch_only():
+        shown.note(f"auto takes switch: only the switch uses {switch_only}.")
+        if asked.over.adapt:
+            job = _adapting(asked, job, data, plan_of(job, data, tell), SWITCH.name)
+        return job, {}
+    measured = measured_here(job, forkserver, tell)
+    found = predict_transport(job, data, tell, measured)
     shown.note(found.why)
     task = replace(job.task, transport=found.chosen.name)
-    return replace(job, task=task, planned=found.planned), dict(found.seconds)
+    job = replace(job, task=task, planned=found.planned)
+    if found.whole is not None and asked.over.adapt is not False and not asked.one_path([AUTO]):
+        job = _adapting(asked, job, data, found.whole, found.chosen.name, measured)
+    return job, dict(found.seconds)
 
 
 def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Recordings]) -> None:
@@ -280,6 +312,7 @@ def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Record
             say(captured_line(kept.files))
     for line in (
         display.kept_line(reports),
+        *display.path_lines(reports),
         *display.saving_lines(reports),
         display.closing_line(reports),
         *display.verdict_lines(reports),

@@ -22,6 +22,8 @@ from switchgnn.jobs.train_report import TrainReport
 
 # Smaller differences of losses are due to rounding in another order of addition.
 _AGREE = 1e-4
+# Changes of paths that are listed at the end.
+_MOST_CHANGES = 8
 
 
 class Epochs(Live):
@@ -198,6 +200,22 @@ def kept_line(reports: Sequence[TrainReport]) -> str | None:
         f"Sums of the unchanged features were exchanged once and used again {Amount(passes):time}; "
         "--no-precompute exchanges them each time."
     )
+
+
+def path_lines(reports: Sequence[TrainReport]) -> list[str]:
+    """Return the shares of the paths, and their last changes, where these may change."""
+    lines = []
+    for report in reports:
+        if report.paths is None or report.changes is None:
+            continue
+        shares = ", ".join(f"{path} {share:.0%}" for path, share in report.path_shares.items())
+        reduce = report.paths[-1].get("reduce")
+        by = f" Gradients were added up by {reduce} at the end." if reduce else ""
+        lines.append(f"Paths of {report.transport}: {shares} of the blocks.{by}")
+        lines += [f"  {change['words']}" for change in report.changes[-_MOST_CHANGES:]]
+        if (before := len(report.changes) - _MOST_CHANGES) > 0:
+            lines.append(f"  {Amount(before):change} before are in the output of --json.")
+    return lines
 
 
 def saving_lines(reports: Sequence[TrainReport]) -> list[str]:

@@ -146,6 +146,15 @@ class TransportOptions:
         shown="the one predicted to be faster",
     )
 
+    adapt: bool | None = option(
+        EXCHANGE,
+        None,
+        f"Change the paths of blocks and gradients between switch and hosts with observed times "
+        f"({AUTO.name}, {SWITCH.name}).",
+        "--adapt/--no-adapt",
+        shown=f"on for {AUTO.name} where two paths are predicted to take about the same",
+    )
+
     def chosen(self) -> list[TransportKind]:
         """Return the transports in their order."""
         chosen = [_KINDS[name] for name in self.transport or [DEFAULT.name]]
@@ -209,6 +218,8 @@ class TrainCommandOptions:
                 "--checkpoint is for one --transport: each would go on from the last."
             )
         self._check_compression(chosen)
+        if self.over.adapt and (words := self.one_path(chosen)):
+            raise SwitchGNNError(f"--adapt needs several paths: {words}, so leave it out.")
         if self.training.device is not DeviceName.CPU and any(each.binned for each in chosen):
             raise SwitchGNNError(
                 f"--transport {G3.name} computes its bins on the CPU: leave --device out."
@@ -217,6 +228,18 @@ class TrainCommandOptions:
             raise SwitchGNNError(
                 "--pcap keeps the packets of links, and --transport local has none."
             )
+
+    def one_path(self, chosen: list[TransportKind]) -> str:
+        """Return why exchanges have one path, in words; empty: they may have several."""
+        alone = [each.name for each in chosen if each not in (AUTO, SWITCH)]
+        reasons = {
+            f"--transport {', '.join(alone)} has one": alone,
+            "one worker has none": self.workers == 1,
+            "leaves and spines have one": self.network.leaf_spine(self.workers),
+            "with several workers per machine there is one": self.workers_per_machine > 1,
+            "with compression there is one": self.training.compression.active,
+        }
+        return next((words for words, holds in reasons.items() if holds), "")
 
     def _check_compression(self, chosen: list[TransportKind]) -> None:
         self.training.check_dropout()

@@ -284,7 +284,7 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
     for name, choose in _SENT_BY.items():
         rows = _between_hosts(plan, graph, choose).rows
         seconds[name] = predicted.of_hosts({Direction.FORWARD: rows})
-    return AutoPlan(plan, seconds, min(seconds, key=seconds.__getitem__))
+    return AutoPlan(plan, plan, seconds, min(seconds, key=seconds.__getitem__))
 
 
 def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> SimulatedSystem:

@@ -36,6 +36,11 @@ function sumOf(values, begin, end = "") {
   return sum(values, Object.keys(values).filter((name) => name.startsWith(begin) && name.endsWith(end)));
 }
 
+function paths(values) {
+  const taken = Object.keys(values).filter((name) => name.startsWith("path_share/") && values[name] > 0);
+  return taken.map((name) => `${name.split("/")[1].replaceAll("_", "-")} ${percent(values[name])}`).join(", ") || "–";
+}
+
 function remember(told, known) {
   return told.map(({ at, values }, index) => {
     const last = known[index] ?? { at: null, values: {} };
@@ -80,6 +85,7 @@ const WORKERS = [
   counter("fetches", "features of others that were asked for", "fetches_total"),
   counter("resent", "features sent again", "features_resent_total"),
   ["lost", ({ values }) => count(sum(values, LOST)), ({ report }) => LOST.some((name) => rate(report, name) > 0), "frames that --faults lost on the worker's link"],
+  ["paths", ({ values }) => paths(values), null, "share of the plan's blocks by path"],
 ];
 
 function workerRow(worker, index, shown) {

@@ -219,6 +219,7 @@ class AutoPlan:
     """The plan with the least predicted time."""
 
     plan: Plan  # leaves all destinations to the hosts where these are quicker alone
+    whole: Plan  # leaves nothing to the hosts
     # predicted, by the names of `costs/forecast.py`; plans that do not fit are missing
     seconds: Mapping[str, float]
     chosen: str  # the quickest transport
@@ -295,7 +296,7 @@ def build_auto(
         plans[chosen] = leaving(
             left=dict.fromkeys(Direction, np.ones(graph.vertices, dtype=np.bool_))
         )
-    return AutoPlan(plans[chosen], ordered, chosen)
+    return AutoPlan(plans[chosen], whole, ordered, chosen)
 
 
 def _numbers_of_blocks(blocks: int, edges: int) -> Iterator[int]:

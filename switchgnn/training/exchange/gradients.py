@@ -130,12 +130,15 @@ class GradientSums:
         standby: Standby | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
+        self.in_switch = reducer is not None  # whether the reducer is used
+        # whether the last gradients were added in the switch, and the seconds of that
+        self.latest = False, 0.0
         self._reducer, self._standby = reducer, standby
         self._first = first
         self._attending = attending
         self._machine = machine
         self._steps = steps or SharedSteps()
-        self._compares = steps is not None and reducer is None
+        self._compares = steps is not None
         self._compared = 0  # how often weights have been compared
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
@@ -164,12 +167,14 @@ class GradientSums:
                 gradients.append(parameter.grad)
         device = gradients[0].device if gradients else shares.device
         # It makes a sum of numbers of fewer bits one of float32.
-        digest = [self._digest(parameters)] if self._compares else []
+        digest = [self._digest(parameters)] if self._compares and not self.in_switch else []
         flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares, *digest)])
         sizes = [gradient.numel() for gradient in gradients]
         offset = sum(sizes)
-        reduce = self._reduce if self._reducer is None else self._reduce_in_switch
+        reduce = self._reduce_in_switch if self.in_switch else self._reduce
+        before = self.seconds
         self._add(flat, reduce, f"the gradients ({offset + len(shares)} numbers")
+        self.latest = self.in_switch, self.seconds - before
         for gradient, total in zip(gradients, torch.split(flat[:offset], sizes), strict=True):
             gradient.copy_(total.view_as(gradient))
         told = flat[offset:].tolist()

@@ -338,4 +338,5 @@ class Standby:
             self._exchange.aggregate(made.values, direction)
 
     def _note(self, why: str) -> None:
-        self._changes.append({"epoch": self._epoch, "why": why})
+        words = f"epoch {self._epoch}: {why}"
+        self._changes.append({"epoch": self._epoch, "why": why, "words": words})
