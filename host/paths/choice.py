@@ -24,6 +24,8 @@ _GAIN = 0.1
 _LEAST_WAIT = 4
 # Predictions are off by at most this factor: a path that may be faster by it is worth a try.
 _OFF = 2.5
+# A reserve is used while all other paths are late by more than this part of a toll.
+_RESERVE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +115,16 @@ class _PathState:
 class PathRule:
     """The paths of requests, which change with votes.
 
-    `costs`: by path; `first`: the path of each request at first.
+    `costs`: by path; `first`: the path of each request at first. `reserve`: a path that is taken
+    only while all others are late by half a toll.
     """
 
-    def __init__(self, costs: Mapping[str, RequestCosts], first: Sequence[str]) -> None:
+    def __init__(
+        self, costs: Mapping[str, RequestCosts], first: Sequence[str], reserve: str = ""
+    ) -> None:
         self._names, self._costs = tuple(costs), tuple(costs.values())
         self._states = tuple(_PathState() for _ in costs)
+        self._reserve = self._names.index(reserve) if reserve else -1
         self._taken: Int64s = np.array([self._names.index(path) for path in first], dtype=np.int64)
         for path in set(self._taken.tolist()):
             self._states[path].age = _LEAST_WAIT
@@ -166,14 +172,22 @@ class PathRule:
         """
         moved: Int64s = self._taken.copy()
         own = totals[moved, np.arange(len(moved))]
+        late = np.array([state.queue > _RESERVE for state in self._states])
+        in_reserve = moved == self._reserve
+        own[in_reserve] = math.inf  # another path is taken as soon as it is not late
         left_at_once: Bools = np.array([each.jumped for each in self._states])[moved]
         offers = []
         for path, state in enumerate(self._states):
-            better = totals[path] < (1 - _GAIN) * own
+            usable = ~(in_reserve & late[path])
+            if path == self._reserve:
+                usable &= np.delete(late, path).all()
+            better = usable & (totals[path] < (1 - _GAIN) * own)
             hopeful = np.zeros_like(better)
             if state.is_promising:
-                late = np.array([each.late > 1 for each in self._states])[moved]
-                hopeful = late & ~left_at_once & (totals[path] < (1 - _GAIN) * own * _OFF)
+                in_vain = np.array([each.late > 1 for each in self._states])[moved]
+                hopeful = (
+                    usable & in_vain & ~left_at_once & (totals[path] < (1 - _GAIN) * own * _OFF)
+                )
             gains = own - totals[path]
             offers += [
                 (-gains[request], request, path)

@@ -64,6 +64,7 @@ class PathsTransport(InNetworkExchange):
         **listeners: Any,  # noqa: ANN401
     ) -> None:
         first, second = split_link(link, kinds_from(0, DIRECT_PROTOCOL), _KEPT_AT_MOST, end.clock)
+        self._edges = edges
         # A mapping has no hash.
         self._schedule_of = lru_cache(_SCHEDULES_KEPT)(lambda items: edges.schedule(dict(items)))
         self._clock = end.clock
@@ -136,6 +137,14 @@ class PathsTransport(InNetworkExchange):
         """Return the schedule of all sums between hosts, partial sums where those are fewer."""
         return self._find_schedule(one_path(self._manifest, Path.HOST_PARTIAL))
 
+    def beside(self, paths: BlockPaths) -> BinnedSchedule:
+        """Return the schedule of the blocks on the path GLOO alone."""
+        chosen = {
+            each: tuple(Path.HOST_PARTIAL if it is Path.GLOO else Path.SWITCH for it in own)
+            for each, own in paths.items()
+        }
+        return self._edges.schedule(chosen, left=Path.SWITCH)
+
     def compress(self, compression: Compression) -> None:
         """Refuse: sums of switch and hosts have no common scale."""
         compression.refuse(
@@ -165,7 +174,7 @@ class PathsTransport(InNetworkExchange):
         if self._uses_switch(direction):
             before = self._units.seconds
             fixed = super().aggregate_fixed(features, direction, tensor_id)
-            self._note(direction, width, Path.SWITCH, self._units.seconds - before)
+            self.note(direction, width, Path.SWITCH, self._units.seconds - before)
         else:
             nothing: Int32s = np.zeros(features.shape, dtype=np.int32)
             fixed = FixedSums(nothing, FixedPoint.for_exchange(1, 0.0))
@@ -214,8 +223,8 @@ class PathsTransport(InNetworkExchange):
         return Path.SWITCH in self._paths.get(direction, ())
 
     def _uses_hosts(self, direction: Direction) -> bool:
-        others = (path is not Path.SWITCH for path in self._paths[direction])
-        return self._part.leaves_any or any(others)
+        own = self._paths[direction]
+        return self._part.leaves_any or Path.HOST in own or Path.HOST_PARTIAL in own
 
     def _find_schedule(self, paths: BlockPaths) -> PathSchedule:
         found: PathSchedule = self._schedule_of(tuple(sorted(paths.items())))
@@ -229,9 +238,9 @@ class PathsTransport(InNetworkExchange):
         copies = self._schedule.copies[direction]
         partial = Path.HOST_PARTIAL in self._paths[direction] or self._part.leaves_any
         if Path.HOST in self._paths[direction]:
-            self._note(direction, width, Path.HOST, seconds * (copies if partial else 1.0))
+            self.note(direction, width, Path.HOST, seconds * (copies if partial else 1.0))
         if partial:
-            self._note(direction, width, Path.HOST_PARTIAL, seconds * (1.0 - copies))
+            self.note(direction, width, Path.HOST_PARTIAL, seconds * (1.0 - copies))
         return sums
 
     def _wait_for(self, stream: Stream) -> None:
@@ -262,7 +271,8 @@ class PathsTransport(InNetworkExchange):
     def _begin_timeout(self, stream: Stream) -> None:
         self._hosts.wait_for(stream, until=lambda: True)
 
-    def _note(self, direction: Direction, width: int, path: Path, seconds: float) -> None:
+    def note(self, direction: Direction, width: int, path: Path, seconds: float) -> None:
+        """Add an exchange to what `take_times` returns."""
         key = direction, width, path
         so_far, exchanges = self._times.get(key, (0.0, 0))
         self._times[key] = so_far + seconds, exchanges + 1

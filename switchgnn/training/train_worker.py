@@ -93,6 +93,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             adaptation = Adaptation(
                 *(transport, task.adapt, partition.worker, partition.workers),
                 set_paths=(standby or transport).set_paths,
+                beside=standby is not None,
             )
 
         def tell(report: EpochReport) -> None:

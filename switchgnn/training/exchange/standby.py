@@ -31,6 +31,8 @@ from switchgnn.host.base.errors import TransportError, named_workers
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.silence import SwitchSilentError
+from switchgnn.host.direct.kinds import BinnedSchedule
+from switchgnn.host.direct.schedule import DirectSchedule
 from switchgnn.host.paths.base import BlockPaths, Path
 from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.host.reduce.reducer import Reducer
@@ -64,17 +66,22 @@ class _Made:
 class Meeting:
     """Tells workers that the switch is silent, and where each of them is.
 
-    `seconds`: how long they wait for each other. Its `group` is for what they then do.
+    `seconds`: how long they wait for each other. Its `group` is for what they then do, and `beside`
+    for blocks that take the path GLOO.
     """
 
     def __init__(self, store: Store, worker: int, workers: int, seconds: float) -> None:
         self._store, self._worker, self._workers = store, worker, workers
         self._seconds = seconds
-        # PyTorch declares few of its methods.
-        self.group: Any = dist.ProcessGroupGloo(
-            PrefixStore("group", store), worker, workers, timedelta(seconds=seconds)
-        )
+        # PyTorch declares few of their methods.
+        self.group, self.beside = (self._open(name) for name in ("group", "beside"))
         self._number = 0  # of meetings so far; each is of all workers
+
+    def _open(self, name: str) -> Any:  # noqa: ANN401
+        store = PrefixStore(name, self._store)
+        return dist.ProcessGroupGloo(
+            store, self._worker, self._workers, timedelta(seconds=self._seconds)
+        )
 
     @classmethod
     def of_all(cls, worker: int, workers: int, pace: Pace) -> "Meeting":
@@ -124,6 +131,7 @@ class Standby:
         self.down = False  # whether operations go through Gloo
         self._exchange, self._meeting, self._group = exchange, meeting, meeting.group
         self._schedule = exchange.standby()  # now, as it takes a while
+        self._schedule_beside = self._schedule
         self._reducer: Reducer | None = None
         self._watch = exchange.watch
         self._watch.alarmed = meeting.called
@@ -153,11 +161,39 @@ class Standby:
     ) -> Float32s:
         """Add up the rows of remote neighbours; see ``Transport.aggregate``."""
         operation.refuse("An exchange without the switch")
+        beside = None
+        if Path.GLOO in self._paths[direction]:
+            beside = self._beside(rows, direction)
         made = _Made(self._next, rows.copy(), direction, self._paths)
         over_switch = Path.SWITCH in self._paths[direction]
-        return self._make(
-            made, lambda: self._exchange.aggregate(rows, direction, tensor_id), barrier=over_switch
-        )
+
+        def exchanged() -> Float32s:
+            sums = self._exchange.aggregate(rows, direction, tensor_id)
+            return sums if beside is None else sums + beside
+
+        return self._make(made, exchanged, barrier=over_switch)
+
+    def _beside(self, rows: Float32s, direction: Direction) -> Float32s:
+        """Return the sums of the blocks on the path GLOO; all workers do, also without a switch."""
+        started = time.monotonic()
+        schedule = _of(self._schedule_beside, direction)
+        sums = self._swapped(rows, schedule, self._meeting.beside, self._wait_beside)
+        seconds = time.monotonic() - started
+        self._exchange.note(direction, rows.shape[1], Path.GLOO, seconds)
+        return sums
+
+    def _wait_beside(self, work: dist.Work) -> None:
+        """Wait for others, and serve those to which the switch is silent meanwhile."""
+        while True:
+            try:
+                work.wait(timedelta(seconds=_PERIOD))
+            except RuntimeError:
+                if work.is_completed():
+                    raise
+                if not self.down and self._meeting.called():
+                    self._fall_back()
+            else:
+                return
 
     def reduce(self, values: Float32s, reducer: Reducer) -> Float32s:
         """Return the sums of float32[N] over all workers."""
@@ -192,6 +228,8 @@ class Standby:
     def set_paths(self, paths: BlockPaths) -> None:
         """Take other paths from the next exchange over the switch on; see ``PathsTransport``."""
         self._paths = paths
+        if any(Path.GLOO in own for own in paths.values()):
+            self._schedule_beside = self._exchange.beside(paths)
         if not self._owed:
             self._exchange.set_paths(paths)
 
@@ -261,7 +299,8 @@ class Standby:
     def _over_gloo(self, made: _Made) -> Float32s:
         with collective():
             if made.direction is not None:
-                return self._swapped(made.values, made.direction)
+                schedule = _of(self._schedule, made.direction)
+                return self._swapped(made.values, schedule, self._group, lambda work: work.wait())
             ahead = [
                 worker for worker, each in enumerate(self._positions) if each.number > made.number
             ]
@@ -275,14 +314,20 @@ class Standby:
                 self._group.allreduce([total], dist.ReduceOp.SUM).wait()
             return total.numpy()
 
-    def _swapped(self, rows: Float32s, direction: Direction) -> Float32s:
-        both = self._schedule
-        schedule = both.forward if direction is Direction.FORWARD else both.backward
+    def _swapped(
+        self,
+        rows: Float32s,
+        schedule: DirectSchedule,
+        group: Any,  # noqa: ANN401
+        wait: Callable[[dist.Work], object],
+    ) -> Float32s:
         sent = torch.from_numpy(np.ascontiguousarray(schedule.send.apply(rows)))
         received = torch.empty((int(schedule.in_indptr[-1]), rows.shape[1]))
         sizes = (np.diff(each).tolist() for each in (schedule.in_indptr, schedule.out_indptr))
-        self._group.alltoall_base(received, sent, *sizes).wait()
-        return schedule.add.apply(received.numpy())
+        with collective():
+            wait(group.alltoall_base(received, sent, *sizes))
+        sums: Float32s = schedule.add.apply(received.numpy())
+        return sums
 
     def _answers(self) -> bool:
         """Return whether the switch answers about what this worker has begun, if anything."""
@@ -340,3 +385,7 @@ class Standby:
     def _note(self, why: str) -> None:
         words = f"epoch {self._epoch}: {why}"
         self._changes.append({"epoch": self._epoch, "why": why, "words": words})
+
+
+def _of(both: BinnedSchedule, direction: Direction) -> DirectSchedule:
+    return both.forward if direction is Direction.FORWARD else both.backward
