@@ -14,7 +14,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import ArrayKind, pack_arrays, read_arrays
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace

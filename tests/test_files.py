@@ -17,14 +17,16 @@ import pytest
 from switchgnn.base.files import (
     PACKED,
     UnpackLimit,
+    WriteError,
     format_of,
     open_regular,
     open_unpacked,
     private_folder,
     read_regular,
     read_regular_text,
+    why_not_written,
+    writing,
 )
-from switchgnn.base.full_disk import WriteError, why_not_written, writing
 from switchgnn.base.native import CacheError, cache_folder, compiled_once
 from tests.support.markers import needs_root
 from tests.support.processes import run_program

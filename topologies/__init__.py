@@ -13,8 +13,7 @@ from switchgnn.topologies.choice import (
 )
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, WireBytes, carried
-from switchgnn.topologies.free_ports import free_tcp_port
-from switchgnn.topologies.rpc_address import folder_for_sockets, socket_address
+from switchgnn.topologies.rpc_address import folder_for_sockets, free_tcp_port, socket_address
 from switchgnn.topologies.targets import Bmv2Log, TlsFolder
 from switchgnn.topologies.topology import ETHERNET_MTU, Topology, cable_name
 

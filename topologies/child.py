@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.base.machine import module_of
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.forkserver import DIE_WITH_PARENT, Forked, Forkserver

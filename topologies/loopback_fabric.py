@@ -1,8 +1,7 @@
 """A topology over UDP on the loopback interface: no root, no Mininet, no BMv2."""
 
 from switchgnn.topologies.fabric import Fabric, RelayedCable, WireBytes
-from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.rpc_address import require_free
+from switchgnn.topologies.rpc_address import free_udp_addresses, require_free
 from switchgnn.topologies.targets import wait_until_serving
 
 

@@ -3,18 +3,21 @@
 Any user of the machine can connect to a TCP port on loopback. A socket in a folder of the run's
 own is for the user who started it. A switch in a network namespace of its own can be reached over
 TCP only from there, but over such a socket from everywhere: a door leads to it from a TCP address.
+
+A free port may be taken before the program that is to listen has started. All of 127.0.0.0/8 is
+loopback on Linux, so the links of each caller get an address of their own.
 """
 
 import os
+import random
 import socket
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from switchgnn.base.files import private_folder
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import private_folder, writing
 from switchgnn.base.udp_socket import why_not_bound
 from switchgnn.controller.p4runtime.connection import MOST_BYTES, SCHEME, fits_socket, socket_path
 from switchgnn.topologies.errors import FabricError
@@ -142,3 +145,36 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
     # However one side ends, the other one is notified, unless it has ended itself.
     with suppress(OSError):
         target.shutdown(socket.SHUT_WR)
+
+
+_COMMON_HOST = "127.0.0.1"
+
+
+def free_udp_addresses(count: int) -> list[str]:
+    """Return ``count`` different ``HOST:PORT`` for UDP, on a loopback address of their own."""
+    # Not seeded: two processes with one seed must not choose the same.
+    chosen = random.SystemRandom()
+    host = f"127.{chosen.randint(1, 254)}.{chosen.randint(0, 255)}.{chosen.randint(1, 254)}"
+    with ExitStack() as stack:
+        sockets = [
+            stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            for _ in range(count)
+        ]
+        for sock in sockets:
+            _bind(sock, host)
+        return [f"{host}:{sock.getsockname()[1]}" for sock in sockets]
+
+
+def free_tcp_port() -> int:
+    """Return a TCP port that is free now on 127.0.0.1, for programs that take no other address."""
+    with socket.socket() as sock:
+        _bind(sock, _COMMON_HOST)
+        port: int = sock.getsockname()[1]
+        return port
+
+
+def _bind(sock: socket.socket, host: str) -> None:
+    try:
+        sock.bind((host, 0))
+    except OSError as error:
+        raise FabricError(f"{host} cannot be used: {why_not_bound(error, host)}.") from error

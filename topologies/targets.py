@@ -15,14 +15,13 @@ from switchgnn.softswitch.native.build import Backend, why_not_kept
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.forkserver import Forkserver
-from switchgnn.topologies.free_ports import free_tcp_port
-from switchgnn.topologies.rpc_address import answers
+from switchgnn.topologies.rpc_address import answers, free_tcp_port
 
 BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
 _CPU_PORT = 510
 # Of p4src/loop.p4. BMv2 drops packets of a class that it does not have.
-_PRIORITY_QUEUES = 3
+_PRIORITY_QUEUES = 5
 
 
 class Bmv2Log(str, Enum):

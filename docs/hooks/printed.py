@@ -234,19 +234,24 @@ def _core() -> str:
 
 
 def _errors() -> str:
-    """Return all errors of the product as nested lists, each below its base."""
+    """Return all errors of the product: those below the base, and the names of their kinds."""
     bases, where, what = {}, {}, {}
     for name, node, file in _classes():
         bases[name] = [ast.unparse(base) for base in node.bases]
         where[name] = file.relative_to(_ROOT).as_posix()
         what[name] = (ast.get_docstring(node) or "").partition("\n")[0]
 
-    def below(base: str, depth: int) -> Iterator[str]:
+    def kinds(base: str) -> Iterator[str]:
         for name in sorted(name for name, of in bases.items() if base in of):
-            yield f"{'    ' * depth}- `{name}` ({where[name]}): {what[name]}"
-            yield from below(name, depth + 1)
+            yield name
+            yield from kinds(name)
 
-    return "\n".join(below(_BASE, 0))
+    def line(name: str) -> str:
+        more = ", ".join(f"`{each}`" for each in kinds(name))
+        said = f"- `{name}` ({where[name]}): {what[name]}"
+        return f"{said} Its kinds: {more}." if more else said
+
+    return "\n".join(line(name) for name in sorted(bases) if _BASE in bases[name])
 
 
 def _classes() -> Iterator[tuple[str, ast.ClassDef, Path]]:

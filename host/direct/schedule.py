@@ -15,7 +15,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s, Integers, UInt8s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.host.base.errors import ScheduleError
 from switchgnn.planner.base.arrays import indptr_of, ranges, sort_by_key
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.host.links import WrappedLink
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
 from switchgnn.host.wire.link import Link

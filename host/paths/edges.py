@@ -14,7 +14,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, UInt8s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.host.base.errors import ScheduleError
 from switchgnn.host.direct.kinds import BinnedSchedule
 from switchgnn.host.direct.schedule import DirectSchedule, check_workers, cut_schedule

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.arrays import ArrayKind, pack_arrays
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.base.tasks import EventWriter, run_task
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.faults import injected_faults

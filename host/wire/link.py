@@ -9,6 +9,7 @@ import errno
 import math
 import select
 import socket
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,9 +23,9 @@ from switchgnn.base.udp_socket import (
     why_not_bound,
 )
 from switchgnn.host.base.errors import LinkError
-from switchgnn.host.base.pace import BURST_BYTES, TokenBucket
+from switchgnn.host.base.pace import BURST_BYTES, NUMBERS, TokenBucket
 from switchgnn.host.wire import batches
-from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
+from switchgnn.host.wire.addresses import DSCP_CONTROL, DSCP_EARLY, DSCP_LATE, TOS_AT
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native import NativeArriving, native_frames
 
@@ -38,8 +39,9 @@ _CANNOT_CUT = (errno.EINVAL, errno.EIO, errno.EMSGSIZE, errno.ENOPROTOOPT, errno
 _MESSAGES_AT_ONCE = 16
 _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
-# TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
-_INTERACTIVE = 6
+# TC_PRIO_FILLER, TC_PRIO_BULK and TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
+_PRIORITIES = {DSCP_LATE: 1, DSCP_EARLY: 2, DSCP_CONTROL: 6}
+_LEVELS = {DSCP_LATE: 0, DSCP_EARLY: 1, DSCP_CONTROL: 3}
 # Seconds after which a wait ends at an error of an earlier frame.
 _SHORT = 0.001
 # Seconds on the line of the frames that leave a limited link in one step.
@@ -58,7 +60,7 @@ class Traffic(NamedTuple):
 class Link(ABC):
     """Carries whole Ethernet frames between a worker and the switch. A context manager.
 
-    All methods that use the link raise LinkError if the interface is gone or down.
+    Any thread may send. All methods that use the link raise LinkError if it is gone or down.
     """
 
     _gathered: batches.FrameBatch | None = None
@@ -85,7 +87,7 @@ class Link(ABC):
         """Send some frames in their order; waits while the link is full.
 
         Args:
-            rows: the frames.
+            rows: the frames; those that leave have one DSCP.
             first: the first of them that leaves.
             count: how many leave.
         """
@@ -140,9 +142,8 @@ class SocketLink(Link):
         self._batch = self._arriving.batch
         self._taken = 0
         self._coalescer = batches.ReceiveCoalescer()
-        self._writable = select.poll()
-        self._writable.register(sock, select.POLLOUT)
         self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
+        self._counting = threading.Lock()
         # Room for a burst of sums while the worker packs features.
         enlarge_receive_buffer(sock, _RECEIVE_BUFFER)
         sock.setblocking(False)
@@ -150,9 +151,9 @@ class SocketLink(Link):
     def limit(self, megabits: float) -> None:
         """Limit the rate of sending, in Mbit/s; the switch limits the other direction.
 
-        Frames without numbers overtake those with. The bytes of a frame include its Ethernet
-        header, but not the headers of a datagram around it. The kernel may limit an interface, too:
-        where frames leave several at a time, it sets no timer for each.
+        Frames of higher classes go first. The bytes of a frame include its Ethernet header, but not
+        the headers of a datagram around it. The kernel may limit an interface, too: where frames
+        leave several at a time, it sets no timer for each.
         """
         rate = megabits * 1e6 / 8
         self._bucket = TokenBucket(rate)
@@ -171,11 +172,16 @@ class SocketLink(Link):
     def send(self, frame: bytes | memoryview) -> None:
         """See ``Link``."""
         if self._bucket is not None:
-            (self._bucket.overtake if _overtakes(frame) else self._bucket.take)(len(frame))
-        sent = self._once(partial(self._sender(frame).send, frame))
+            self._bucket.take(len(frame), _LEVELS.get(_dscp_of(frame), NUMBERS))
+        sender = self._sender(frame)
+        sent = self._once(sender, partial(sender.send, frame))
         if sent is not None:
-            self._bytes_up += sent
-            self._frames_up += 1
+            self._count(1, sent)
+
+    def _count(self, frames: int, size: int) -> None:
+        with self._counting:
+            self._frames_up += frames
+            self._bytes_up += size
 
     def _sender(self, _frame: bytes | memoryview) -> socket.socket:
         return self._socket
@@ -186,41 +192,42 @@ class SocketLink(Link):
             self._send_all(rows, first, count)
             return
         at_once = max(1, self._step_bytes // max(1, rows.frame_bytes))
+        level = _LEVELS.get(_dscp_of(rows.frame(first)), NUMBERS)
         for begin in range(first, first + count, at_once):
             step = min(at_once, first + count - begin)
-            self._bucket.take(rows.bytes_of(begin, step))
+            self._bucket.take(rows.bytes_of(begin, step), level)
             self._send_all(rows, begin, step)
 
     def _send_all(self, rows: batches.FrameRows, first: int, count: int) -> None:
         end = first + count
+        sender = self._sender(rows.frame(first))
         while first < end:
-            sent = self._once(partial(self._send_rows, rows, first, end - first))
+            sent = self._once(sender, partial(self._send_rows, rows, first, end - first))
             if sent is not None:
-                self._frames_up += sent
-                self._bytes_up += rows.bytes_of(first, sent)
+                self._count(sent, rows.bytes_of(first, sent))
             # None: the first one is lost; retry with the others.
             first += 1 if sent is None else sent
 
     def _send_rows(self, rows: batches.FrameRows, first: int, count: int) -> int:
         """Send at least one of some frames, without waiting; return how many were sent."""
-        frames = native_frames()
+        frames, sender = native_frames(), self._sender(rows.frame(first))
         if frames is not None:
-            return frames.send(self._socket.fileno(), rows, first, count)
-        self._socket.send(rows.frame(first))
+            return frames.send(sender.fileno(), rows, first, count)
+        sender.send(rows.frame(first))
         return 1
 
-    def _once(self, send: Callable[[], int]) -> int | None:
+    def _once(self, sender: socket.socket, send: Callable[[], int]) -> int | None:
         while True:
             try:
                 return send()
             except (BlockingIOError, InterruptedError):
-                self._writable.poll()
+                _wait_for_room(sender)
             except ConnectionRefusedError:
                 # An earlier datagram met a closed port. The caller's time-out reports it.
                 return None
             except OSError as error:
                 if error.errno == errno.ENOBUFS:
-                    self._writable.poll(1)
+                    _wait_for_room(sender, 1)
                     continue
                 raise LinkError(f"Cannot send on {self._name}: {error.strerror}.") from error
 
@@ -281,14 +288,21 @@ class SocketLink(Link):
         self._socket.close()
 
 
-def _overtakes(frame: bytes | memoryview) -> bool:
-    return frame[TOS_AT] >> 2 == DSCP_CONTROL
+def _dscp_of(frame: bytes | memoryview) -> int:
+    return frame[TOS_AT] >> 2 if len(frame) > TOS_AT else 0
+
+
+def _wait_for_room(sender: socket.socket, milliseconds: int | None = None) -> None:
+    # One for each wait, as two threads must not use the same.
+    writable = select.poll()
+    writable.register(sender, select.POLLOUT)
+    writable.poll(milliseconds)
 
 
 class InterfaceLink(SocketLink):
     """A link over a network interface, for some IPv4 protocols (AF_PACKET; needs CAP_NET_RAW).
 
-    Frames without numbers have a priority that the kernel's queues know (pfifo_fast).
+    Frames of each class have a priority that the kernel's queues know (pfifo_fast, prio).
     """
 
     def __init__(self, interface: str, *protocols: int) -> None:
@@ -303,10 +317,13 @@ class InterfaceLink(SocketLink):
         _attach_protocol_filter(sock, protocols or (PROTOCOL,))
         try:
             sock.bind((interface, ETHERTYPE_IPV4))
-            # It sends with priority, and receives nothing.
-            self._urgent = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-            self._urgent.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _INTERACTIVE)
-            self._urgent.bind((interface, 0))
+            # They send with a priority, and receive nothing.
+            self._senders = {
+                dscp: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for dscp in _PRIORITIES
+            }
+            for dscp, sender in self._senders.items():
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _PRIORITIES[dscp])
+                sender.bind((interface, 0))
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
@@ -314,11 +331,11 @@ class InterfaceLink(SocketLink):
         self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
 
     def _sender(self, frame: bytes | memoryview) -> socket.socket:
-        return self._urgent if _overtakes(frame) else self._socket
+        return self._senders.get(_dscp_of(frame), self._socket)
 
     def close(self) -> None:
         """Close the sockets."""
-        for each in (self._socket, self._urgent, *self._listeners):
+        for each in (self._socket, *self._senders.values(), *self._listeners):
             each.close()
 
 

@@ -17,8 +17,14 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from switchgnn.base.files import open_regular
-from switchgnn.capture.envelopes import LINK_TYPES, as_ethernet
-from switchgnn.capture.packet import LONGEST_FRAME, Captured, CaptureError, DamageError
+from switchgnn.capture.packet import (
+    LINK_TYPES,
+    LONGEST_FRAME,
+    Captured,
+    CaptureError,
+    DamageError,
+    as_ethernet,
+)
 
 _PIECE = 1 << 16
 

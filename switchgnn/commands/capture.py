@@ -16,7 +16,6 @@ from switchgnn.base.interruptible import INTERRUPTED, end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import OUTPUT, PACKETS, flag, option, with_groups
-from switchgnn.capture.envelopes import frames_in
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import details_of, line_of, object_of
 from switchgnn.capture.live import ListeningInterface, interfaces
@@ -27,6 +26,7 @@ from switchgnn.capture.packet import (
     DecodedPacket,
     Wanted,
     decode,
+    frames_in,
     kind_name,
     names_in,
     usual_names,

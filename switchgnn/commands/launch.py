@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import size_text
 from switchgnn.base.network_file import NETWORK, network_text

@@ -9,7 +9,7 @@ import typer
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import option, with_groups
-from switchgnn.commands.shared.live import check_page_installed, port_option, tell_address
+from switchgnn.commands.shared.outputs import check_page_installed, port_option, tell_address
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.target import parts_for
 

@@ -52,7 +52,7 @@ def _run() -> None:
     except SwitchGNNError as error:
         _fail(error)
     except OSError as error:
-        from switchgnn.base.full_disk import WriteError, is_full  # noqa: PLC0415  see above
+        from switchgnn.base.files import WriteError, is_full  # noqa: PLC0415  see above
 
         if not is_full(error):
             raise

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import whole_file, writing
 from switchgnn.base.machine import Amount
 from switchgnn.base.network import DEFAULT_JOB, NetworkError, bad_job_name, star_network
 from switchgnn.base.network_file import (

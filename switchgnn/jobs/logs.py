@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from switchgnn.base.errors import SwitchGNNError, printable
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.controller import InstallReport
 from switchgnn.host.links.faults import worker_link
 from switchgnn.host.links.recording import EMPTY_BYTES, begin_recording

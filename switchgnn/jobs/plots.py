@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import whole_file, writing
 from switchgnn.base.machine import how_to_install, size_unit
 from switchgnn.host.registry import TransportKind, transport_kind
 from switchgnn.jobs.train_report import TrainReport

@@ -14,7 +14,7 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.base.arrays import pack_arrays
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.base.machine import Amount, require_memory
 from switchgnn.base.options import shared_fields
 from switchgnn.host.base.operations import Operation

@@ -11,8 +11,7 @@ from itertools import product, starmap
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from switchgnn.base.files import private_folder
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import private_folder, writing
 from switchgnn.base.network_file import network_text
 from switchgnn.controller import (
     ControllerError,
@@ -72,8 +71,8 @@ from switchgnn.topologies import (
     free_tcp_port,
     socket_address,
 )
+from switchgnn.topologies.choice import KeptFabric, KeptPorts
 from switchgnn.topologies.forkserver import Forkserver
-from switchgnn.topologies.kept_fabric import KeptFabric, KeptPorts
 
 # Called with (step, done, total); total is 0 when unknown.
 StepListener = Callable[[str, float, int], None]

@@ -25,7 +25,6 @@ from switchgnn.planner.plan.banks import (
     place_destinations,
     slots_per_bank,
 )
-from switchgnn.planner.plan.edge_sets import DirectionPlan, edge_sets, join_blocks
 from switchgnn.planner.plan.files import render_parts
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,
@@ -39,7 +38,14 @@ from switchgnn.planner.plan.manifest import (
     StrategyRecord,
     seal,
 )
-from switchgnn.planner.plan.parts import awaited_sums, switch_part, worker_part
+from switchgnn.planner.plan.parts import (
+    DirectionPlan,
+    awaited_sums,
+    edge_sets,
+    join_blocks,
+    switch_part,
+    worker_part,
+)
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies, check_lanes
 from switchgnn.planner.sending.bundles import make_bundles

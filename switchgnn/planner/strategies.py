@@ -19,9 +19,8 @@ from switchgnn.planner.blocks.destination import KINDS, find_blocks_over, form_b
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.cdfgnn import GAMMA, cdfgnn
+from switchgnn.planner.partition.for_leaves import GAMMA, cdfgnn, metis_leaf_spine
 from switchgnn.planner.partition.g3 import g3
-from switchgnn.planner.partition.metis_leaf_spine import metis_leaf_spine
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges

@@ -17,8 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from switchgnn.base.files import read_regular, whole_file
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.files import read_regular, whole_file, why_not_written
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.training.base.errors import TrainingError
 from switchgnn.training.data.partition import Partition

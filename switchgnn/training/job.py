@@ -8,8 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from switchgnn.base.files import read_bounded, read_regular, reason_to_keep, replacing
-from switchgnn.base.full_disk import why_not_written
+from switchgnn.base.files import (
+    read_bounded,
+    read_regular,
+    reason_to_keep,
+    replacing,
+    why_not_written,
+)
 from switchgnn.base.records import RecordError, make_record, parse_json, record_digest
 from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.registry import OF_JOBS, SWITCH, TransportKind, transport_kind

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.capture.envelopes import frames_in
 from switchgnn.capture.files import CaptureStream, read_frames
 from switchgnn.capture.lines import line_of
-from switchgnn.capture.packet import Captured, decode, usual_names
+from switchgnn.capture.packet import Captured, decode, frames_in, usual_names
 from switchgnn.host.wire.header import Kind
 from tests.capture.drawn import control, direct_packets, feature, packets
 from tests.capture.written import enhanced, interface, pcap, section

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.full_disk import WriteError
+from switchgnn.base.files import WriteError
 from switchgnn.capture.files import CaptureFiles
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.host.links.recording import Recording

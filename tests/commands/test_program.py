@@ -20,7 +20,7 @@ from switchgnn.base.network_file import network_text
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.main import main
 from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
-from switchgnn.commands.shared.live import LiveOptions
+from switchgnn.commands.shared.outputs import LiveOptions
 from switchgnn.commands.train.display import Epochs
 from switchgnn.lab.commands import figures
 from switchgnn.lab.experiments.figure import ExperimentError, cells_of

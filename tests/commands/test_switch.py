@@ -15,7 +15,7 @@ from switchgnn.controller import P4RuntimeClient, program_cookie, read_counters
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.p4src.program import SWITCHGNN
 from switchgnn.softswitch.daemon import SwitchOptions
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import free_udp_addresses
 from tests.network.usual import described_leaf_spine, described_star
 from tests.softswitch.harness import PROGRAMS
 from tests.support.commands import started

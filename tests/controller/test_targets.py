@@ -15,8 +15,7 @@ from switchgnn.controller.change import empty_state
 from switchgnn.controller.controls.access import Source
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.rows import INSERT, row_update
-from switchgnn.topologies.free_ports import free_udp_addresses
-from switchgnn.topologies.rpc_address import socket_address
+from switchgnn.topologies.rpc_address import free_udp_addresses, socket_address
 from switchgnn.topologies.targets import switch_command
 from tests.controller.plans import install, make_plan, observed, same
 from tests.support.markers import TARGETS

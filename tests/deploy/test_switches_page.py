@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
+from switchgnn.topologies.rpc_address import free_tcp_port, free_udp_addresses
 from tests.deploy.test_units import DEPLOY, settings_of
 from tests.support.commands import started, switchgnn
 from tests.support.processes import run_program

@@ -14,7 +14,7 @@ from switchgnn.host.links import WrappedLink
 from switchgnn.host.wire.header import BODY_AT, Kind, unpack_header
 from switchgnn.p4src import load_program
 from switchgnn.topologies import Target, socket_address
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import free_udp_addresses
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.controller.plans import install
 from tests.fuzz.frames import generator_for, is_ping, ping

@@ -18,7 +18,7 @@ from switchgnn.host.paths.transport import PathsTransport, open_in_network, open
 from switchgnn.host.registry import AUTO, DEFAULT, OF_JOBS, TRANSPORTS, transport_kind
 from switchgnn.host.worker import WorkerTask
 from switchgnn.planner import Direction, build_plan, write_plan
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import free_udp_addresses
 from tests.host.addresses import ADDRESSES
 from tests.host.direct.crew import stations
 

@@ -23,7 +23,6 @@ from switchgnn.planner import (
 )
 from switchgnn.planner.blocks.destination import has_mtkahypar
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.plan import edge_sets
 from switchgnn.planner.plan import parts as parts_module
 from switchgnn.planner.sending import packets
 from switchgnn.planner.sending.order import SendOrder
@@ -288,7 +287,7 @@ def test_inner_edges_of_one_way_do_not_matter():
 def test_too_many_blocks_in_both_directions_are_refused(monkeypatch):
     graph = random_graph(60, 300, 4, directed=True)
     forward = plan_of(graph, 4, 12).manifest.blocks
-    monkeypatch.setattr(edge_sets, "MAX_BLOCKS", forward)
+    monkeypatch.setattr(parts_module, "MAX_BLOCKS", forward)
     plan_of(graph, 4, 12)
     with reports(f"at most {forward} fit"):
         plan_of(graph, 4, 12, directions="both")

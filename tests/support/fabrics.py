@@ -32,7 +32,7 @@ from switchgnn.planner import Direction, build_plan, load_graph, reference_sums
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.topologies import FABRICS, FabricKind, Target, Topology, socket_address
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import free_udp_addresses
 from switchgnn.topologies.targets import switch_child, wait_until_serving
 from tests.support.commands import forkserver
 from tests.support.networks import in_network, own_network

@@ -8,7 +8,7 @@ import pytest
 
 from switchgnn.base.network_file import network_text, read_network
 from switchgnn.topologies import FabricError, FabricKind, Target
-from switchgnn.topologies.kept_fabric import KeptFabric, KeptPorts
+from switchgnn.topologies.choice import KeptFabric, KeptPorts
 from tests.network.usual import described_leaf_spine, described_star, with_links
 from tests.support.speed import seconds_here
 

@@ -13,9 +13,14 @@ from switchgnn.host.wire.link import UdpLink, open_link
 from switchgnn.softswitch.base.ports import open_ports, parse_port
 from switchgnn.topologies import FabricError, Target, Topology, folder_for_sockets, socket_address
 from switchgnn.topologies.choice import BackgroundTraffic
-from switchgnn.topologies.free_ports import free_tcp_port, free_udp_addresses
 from switchgnn.topologies.loopback_fabric import LoopbackFabric
-from switchgnn.topologies.rpc_address import TcpDoor, answers, require_free
+from switchgnn.topologies.rpc_address import (
+    TcpDoor,
+    answers,
+    free_tcp_port,
+    free_udp_addresses,
+    require_free,
+)
 from switchgnn.topologies.targets import switch_command
 from tests.support.speed import seconds_here
 

@@ -8,7 +8,7 @@ import pytest
 from switchgnn.capture.files import CaptureFiles
 from switchgnn.host.links.recording import begin_recording
 from switchgnn.topologies.fabric import FaultyCables, RelayedCable
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import free_udp_addresses
 from tests.support.speed import seconds_here
 
 FRAMES = 400

@@ -19,7 +19,7 @@ from switchgnn.jobs.plan_plots import draw_plan_plots
 from switchgnn.jobs.workers import import_training
 from switchgnn.planner import PlannerError, load_graph, read_manifest, write_plan
 from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.graphs.bundled import is_bundled
+from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.plan.files import check_target
 from switchgnn.profiles import find_profile
 

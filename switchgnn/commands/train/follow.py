@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import writing
 from switchgnn.base.machine import how_to_install
 
 _TIMES = ("seconds", "exchange", "waiting", "all_reduce")

@@ -18,8 +18,7 @@ from queue import SimpleQueue
 from tempfile import TemporaryFile
 from typing import Any, TextIO
 
-from switchgnn.base.files import whole_file
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import whole_file, writing
 from switchgnn.base.machine import python_program
 from switchgnn.lab.experiments.figure import ExperimentError
 from switchgnn.lab.experiments.point import SimulationPoint

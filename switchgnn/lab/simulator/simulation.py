@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from switchgnn.base.files import private_folder
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import private_folder, writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.errors import SimulatorError

@@ -52,7 +52,7 @@ from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto, left_edges
-from switchgnn.planner.graphs.bundled import is_bundled
+from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN, GraphRecord

@@ -7,8 +7,7 @@ from typing import Any
 
 from switchgnn.base.array_types import Int32s
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import read_regular, reason_to_keep, replacing
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import read_regular, reason_to_keep, replacing, writing
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.plan.manifest import Manifest, decode_manifest, encode_manifest
 from switchgnn.planner.plan.plan import (

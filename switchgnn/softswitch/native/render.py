@@ -11,7 +11,7 @@ from typing import NamedTuple
 from switchgnn.softswitch.base.errors import UnsupportedProgramError
 from switchgnn.softswitch.base.ir import WIDEST_SHIFT, Expr, Variable
 from switchgnn.softswitch.base.program import LoadedProgram
-from switchgnn.softswitch.native.library import TableShape, byte_size, cell_bytes
+from switchgnn.softswitch.native.build import TableShape, byte_size, cell_bytes
 
 WORD = 64
 MOST_WORDS = 1 << 12

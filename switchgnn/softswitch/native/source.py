@@ -9,7 +9,7 @@ from switchgnn.softswitch.lowering import variables as var
 from switchgnn.softswitch.lowering.arithmetic import bit_or, constant, shift_left, wrap
 from switchgnn.softswitch.lowering.program import LoweredProgram
 from switchgnn.softswitch.native import render
-from switchgnn.softswitch.native.library import TableShape, cell_bytes, table_shapes
+from switchgnn.softswitch.native.build import TableShape, cell_bytes, table_shapes
 from switchgnn.softswitch.native.render import WORD, Renderer, flag, is_wide
 
 _REST = "if (pos < size) { memcpy(o, data + pos, size - pos); o += size - pos; }"

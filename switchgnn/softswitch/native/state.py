@@ -25,7 +25,7 @@ from switchgnn.softswitch.base.tables import (
     Target,
     Ternary,
 )
-from switchgnn.softswitch.native.library import Switch, TableShape, byte_size, cell_bytes
+from switchgnn.softswitch.native.build import Switch, TableShape, byte_size, cell_bytes
 
 # As in runtime/tables.h.
 _CONSTANT, _NOTED = 1, 2

@@ -10,15 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switchgnn.base.files import format_of, whole_file
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import format_of, whole_file, writing
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
 from switchgnn.planner.graphs.array_file import MASKS, as_features, class_labels
-from switchgnn.planner.graphs.bundled import DIGITS, KARATE, load_digits, load_karate
 from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
-from switchgnn.planner.graphs.load import REDDIT, SAINT, SUFFIXES, graph_file, load_graph
+from switchgnn.planner.graphs.load import (
+    DIGITS,
+    KARATE,
+    REDDIT,
+    SAINT,
+    SUFFIXES,
+    graph_file,
+    load_digits,
+    load_graph,
+    load_karate,
+)
 from switchgnn.planner.graphs.shaped import RANDOM, load_random
 from switchgnn.training.base.errors import DatasetError, first_line
 from switchgnn.training.data.dataset import (

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
-from switchgnn.base.files import reason_to_keep, replacing
-from switchgnn.base.full_disk import writing
+from switchgnn.base.files import reason_to_keep, replacing, writing
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices

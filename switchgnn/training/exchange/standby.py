@@ -49,6 +49,7 @@ class Position(NamedTuple):
 
     number: int  # of the operation that it makes, or will make next
     begun: bool  # whether it has begun that one over the switch
+    epoch: int
 
 
 @dataclass(eq=False)
@@ -216,7 +217,8 @@ class Standby:
         # In between all workers have added up gradients.
         self._kept = [each for each in self._kept if each.number >= self._first_of_epoch]
         self._first_of_epoch = self._next
-        if not self.down:
+        # Others may have been in this epoch already when they fell back.
+        if not self.down or self._epoch <= max(each.epoch for each in self._positions):
             return
         if self._vote is not None and self._counted(self._vote):
             self._return()
@@ -282,7 +284,7 @@ class Standby:
     def _fall_back(self) -> None:
         """Do without the switch from now on, as all workers do."""
         current = self._current
-        own = Position(self._next, current is not None and current.begun)
+        own = Position(self._next, current is not None and current.begun, self._epoch)
         self._positions = self._meeting.hold(own, lambda: self._exchange.stopped)
         self.down, self._vote, self._answered = True, None, False
         if self._reducer is not None:

@@ -6,7 +6,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from switchgnn.base.full_disk import WriteError
+from switchgnn.base.files import WriteError
 from switchgnn.capture.files import CaptureFiles
 from switchgnn.host.links.faults import (
     FaultError,
@@ -19,7 +19,7 @@ from switchgnn.host.links.faults import (
 from switchgnn.host.links.recording import EMPTY_BYTES, Recording, RecordingLink, begin_recording
 from switchgnn.host.wire.batches import FrameRows, new_batch
 from switchgnn.host.wire.link import Link, Traffic, UdpLink
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import free_udp_addresses
 
 LINKS = ("w0", "w1", "l0s0", "l1s0")
 

@@ -24,7 +24,7 @@ from switchgnn.planner.base.arrays import (
     thin,
 )
 from switchgnn.planner.costs.report import simulate_pool
-from switchgnn.planner.partition.cdfgnn import stream_vertices
+from switchgnn.planner.partition.for_leaves import stream_vertices
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis import symmetric_rows

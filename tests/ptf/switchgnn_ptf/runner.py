@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from switchgnn.topologies import Backend, Target, socket_address
-from switchgnn.topologies.free_ports import free_udp_addresses
+from switchgnn.topologies.rpc_address import free_udp_addresses
 from switchgnn.topologies.targets import (
     BMV2_PROGRAM,
     bmv2_installed,

@@ -16,7 +16,7 @@ from switchgnn.softswitch.base.schema import build_schema
 from switchgnn.softswitch.lowering.loader import load_program
 from switchgnn.softswitch.lowering.program import lower_program
 from switchgnn.softswitch.native import build
-from switchgnn.softswitch.native.library import table_shapes
+from switchgnn.softswitch.native.build import table_shapes
 from switchgnn.softswitch.native.source import program_source
 from switchgnn.softswitch.native.state import format_numbers
 from switchgnn.softswitch.p4runtime.entities import apply_updates, read_entities, read_request
