@@ -112,7 +112,7 @@ def _interfaces(namespace: Path) -> list[str]:
 def _process_that_logs_to(name: str, fabric: Fabric) -> int:
     for file in Path("/proc").glob("[0-9]*/fd/2"):
         with suppress(OSError):
-            if Path(os.readlink(file)) == fabric.logs / name:
+            if file.readlink() == fabric.logs / name:
                 return int(file.parts[2])
     raise BenchError(f"No process logs to {name}.")
 
@@ -130,7 +130,7 @@ class _Disturbing(RunObserver):
         self._fabric: Fabric | None = None
 
     @contextmanager
-    def over(self, transport: str, fabric: Fabric | None, *_: Any) -> Iterator[None]:
+    def over(self, transport: str, fabric: Fabric | None, *_: object) -> Iterator[None]:
         """Remember the network."""
         self._fabric = fabric
         with self._stack:
@@ -152,5 +152,10 @@ def train_disturbed(
     observer = _Disturbing(disturbance, after)
     with NewForkserver(imported_before_forks(), ENVIRONMENT) as forkserver:
         return run_training(
-            job, data, lambda *_: None, lambda _: None, forkserver=forkserver, observer=observer
+            job,
+            data,
+            lambda *_: None,
+            lambda _: None,
+            forkserver=forkserver,
+            observer=observer,
         )

@@ -87,6 +87,11 @@ class _PathState:
         """Return whether it is not used, and its prediction may be too high."""
         return not (self.known or self.age or self.queue)
 
+    @property
+    def is_late(self) -> bool:
+        """Return whether it is late, or was when it was left and has not drained since."""
+        return self.late > _RESERVE and not 0 < self.wait <= self.unused
+
     def observe(self, ratio: float, tolls: float) -> None:
         """Compare an epoch with T, which is the best time so far; `tolls` is T in tolls.
 
@@ -172,15 +177,19 @@ class PathRule:
         """
         moved: Int64s = self._taken.copy()
         own = totals[moved, np.arange(len(moved))]
-        late = np.array([state.queue > _RESERVE for state in self._states])
         in_reserve = moved == self._reserve
-        own[in_reserve] = math.inf  # another path is taken as soon as it is not late
+        others = [path for path in range(len(self._states)) if path != self._reserve]
+        late = np.array([state.is_late for state in self._states])
+        # Of the others only the fastest is tried again, as soon as it has drained.
+        healthy = [self._states[it].scale * self._costs[it].seconds.sum() for it in others]
+        first = others[int(np.argmin(healthy))]
+        own[in_reserve] = math.inf
         left_at_once: Bools = np.array([each.jumped for each in self._states])[moved]
         offers = []
         for path, state in enumerate(self._states):
-            usable = ~(in_reserve & late[path])
+            usable = ~in_reserve | (path == first and not late[path])
             if path == self._reserve:
-                usable &= np.delete(late, path).all()
+                usable &= bool(in_reserve.any() or late[others].all())
             better = usable & (totals[path] < (1 - _GAIN) * own)
             hopeful = np.zeros_like(better)
             if state.is_promising:

@@ -12,9 +12,10 @@ whether the switch was restarted or only unreachable.
 """
 
 import json
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from datetime import timedelta
@@ -90,12 +91,9 @@ class Meeting:
         store = PrefixStore("standby", _get_default_store())
         return cls(store, worker, workers, pace.timeout + pace.skew)
 
-    def called(self, seconds: float = 0.0) -> bool:
-        """Return whether a worker waits there, or begins to within some seconds."""
-        key = f"{self._number}/called"
-        if not seconds:
-            return self._store.check([key])
-        return self._came([key], seconds)
+    def called(self) -> bool:
+        """Return whether a worker waits there."""
+        return self._store.check([f"{self._number}/called"])
 
     def hold(self, own: Position, stopped: Callable[[], bool]) -> list[Position]:
         """Wait for all workers; return where each of them is."""
@@ -103,7 +101,9 @@ class Meeting:
         self._store.set(keys[self._worker], json.dumps(own))
         self._store.set(f"{self._number}/called", "")
         deadline = time.monotonic() + self._seconds
-        while not self._came(keys, _LONG):
+        polls = threading.Event()  # a store in a file waits for whole seconds
+        while not self._store.check(keys):
+            polls.wait(_LOOK)
             if (failure := word_left()) is not None:
                 raise failure
             if stopped():
@@ -116,13 +116,6 @@ class Meeting:
                 )
         self._number += 1
         return [Position(*json.loads(self._store.get(key))) for key in keys]
-
-    def _came(self, keys: Sequence[str], seconds: float) -> bool:
-        try:
-            self._store.wait(list(keys), timedelta(seconds=seconds))
-        except RuntimeError:  # also of a store that cannot be reached any more
-            return False
-        return True
 
 
 class Standby:
@@ -190,7 +183,8 @@ class Standby:
                 work.wait(timedelta(seconds=_PERIOD))
             except RuntimeError:
                 if work.is_completed():
-                    raise
+                    work.wait()  # it may have been so just now
+                    return
                 if not self.down and self._meeting.called():
                     self._fall_back()
             else:
@@ -206,10 +200,9 @@ class Standby:
         """Serve workers to which the switch is silent; see ``Transport.attend``."""
         while not until():
             self._exchange.attend(lambda: until() or self.down or self._meeting.called())
-            if self.down:
+            if self.down or until():
                 return
-            if self._meeting.called(_PERIOD):
-                self._fall_back()
+            self._fall_back()
 
     def next_epoch(self) -> None:
         """Return to the switch if it has answered all workers; ask it again if it has not."""
