@@ -132,6 +132,8 @@ class Pace:
     # the detection of its end.
     skew: float = 0.0
     first_window: int = 16  # Features in flight at most before the network is known.
+    # The least seconds without an answer after which workers do without the switch; 0: never.
+    silence: float = 0.0
 
     @property
     def group_size(self) -> int:

@@ -245,13 +245,14 @@ class DirectTransport(Transport):
         self._exchange.step(0.0)
         return self._exchange.pause if self._exchange.under_way else float("inf")
 
-    def attend(self, until: Callable[[], bool]) -> None:
+    def attend(self, until: Callable[[], bool], glance: float = _GLANCE) -> None:
         """Answer other workers' questions about completed rounds, until ``until()`` holds.
 
         The last acknowledgement of a round may be lost; workers that wait for it ask again.
+        `glance`: the most seconds between two looks at ``until``.
         """
         while not until():
-            self._exchange.step(_GLANCE)
+            self._exchange.step(glance)
 
     def stop(self) -> None:
         """End an exchange in another thread; see ``Transport.stop``."""

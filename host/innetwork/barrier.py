@@ -54,14 +54,18 @@ class Meeting:
         self.magnitude = magnitude
         # Before they open a round, workers may be computing.
         self.timeout = self._pace.timeout + self._pace.skew * (unit.block == OPENING_BLOCK)
-        self.repeat_at = float("-inf")
         self.answer: tuple[Header, BarrierBody] | None = None
-        self.signs = SignsOfLife(workers)
+        self.asked_at, self._workers = float("-inf"), workers
+        self.begin(endpoint.clock.now())
+
+    def begin(self, now: float) -> None:
+        """Ask at once, and give the switch and the workers their whole time."""
+        self.repeat_at = float("-inf")
+        self.signs = SignsOfLife(self._workers)
         self._attempts = 0
         # -1: the first `done` is not answered while others are not done.
         self._unanswered = -1
-        self.asked_at, self._began = float("-inf"), endpoint.clock.now()
-        self.deadline = endpoint.clock.now() + self._pace.timeout
+        self._began, self.deadline = now, now + self._pace.timeout
 
     def asked(self, now: float) -> None:
         """Record a `done` that was sent."""
@@ -123,6 +127,7 @@ class Barrier:
         self._meetings: list[Meeting | None] = [None] * pools
         # after a restart of the switch, those that have not passed the last barrier of this one
         self.left_behind: list[int] = []
+        self.served = True  # whether the switch had a plan when it answered last
 
     @property
     def pending(self) -> list[Meeting]:
@@ -178,6 +183,12 @@ class Barrier:
             if meeting is not None and meeting.answer is not None:
                 self._link.send(self._done(meeting))
                 self._endpoint.counters.barriers_repeated += 1
+
+    def begin_again(self) -> None:
+        """Ask about all barriers at once."""
+        for meeting in self.pending:
+            meeting.begin(self._endpoint.clock.now())
+        self.repeat_last()
 
     def overtaken(self, unit: Unit) -> None:
         """Ask again, once per round trip: a packet of a later unit shows a barrier to be passed."""
@@ -279,7 +290,8 @@ class Barrier:
 
     def _counts(self, header: Header, barrier: BarrierBody) -> bool:
         """Return whether an answer is recent, and from a switch with a plan."""
-        if barrier.plan == _NO_PLAN and self._plan_id != _NO_PLAN:
+        self.served = barrier.plan != _NO_PLAN or self._plan_id == _NO_PLAN
+        if not self.served:
             return False  # a controller is installing it after a restart
         return (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER
 

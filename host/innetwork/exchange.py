@@ -88,6 +88,7 @@ class InNetworkExchange(transport.Transport):
         self.counters = endpoint.counters
         self._rounds = self._blocks = 0
         self._exchanging = False
+        self._begun: tuple[OwnRows, SumRound] | None = None
         self._manifest = manifest
         self._part = part
         self._link = link
@@ -111,6 +112,7 @@ class InNetworkExchange(transport.Transport):
             receiver=self._receiver,
             on_share=on_share,
         )
+        self.watch = self._units.watch
         self.epsilon = 0.0
         self.savings = Savings()
         self.compress(NO_COMPRESSION)
@@ -236,8 +238,19 @@ class InNetworkExchange(transport.Transport):
         self, rows: OwnRows, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
     ) -> FixedSums | None:
         current = SumRound(self._round, rows, self._parts, scale, early)
-        complete = self._units.run(current, rows.own)
-        self._round += 1
+        self._begun = rows, current
+        return self._ended(current, complete=self._units.run(current, rows.own))
+
+    def resume(self) -> None:
+        """Complete an exchange that a SwitchSilentError has interrupted, and drop its sums."""
+        if self._begun is not None:
+            rows, current = self._begun
+            sums = self._ended(current, complete=self._units.resume(current))
+            while sums is None:
+                sums = self._exchange(rows)
+
+    def _ended(self, current: SumRound, *, complete: bool) -> FixedSums | None:
+        self._round, self._begun = self._round + 1, None
         if not complete:
             self.counters.void += 1
             return None
@@ -252,6 +265,11 @@ class InNetworkExchange(transport.Transport):
     def stop(self) -> None:
         """End an exchange in another thread; see ``Transport.stop``."""
         self._endpoint.stopped = True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether exchanges must end."""
+        return self._endpoint.stopped
 
     @property
     def status(self) -> ExchangeStatus:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.host.base.errors import TransportError, named_workers
+from switchgnn.host.base.silence import SilenceWatch
 from switchgnn.host.innetwork.barrier import Barrier, Meeting, opening, where
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
@@ -90,6 +91,7 @@ class UnitExchange:
         self._begun = 0
         self._newest = Unit(0, 0, 0)
         self._open = self._void = False
+        self.watch = SilenceWatch(endpoint.pace, endpoint.round_trip)
         # Seconds so far in which all workers were in a round, and this one was not done with it.
         self.seconds = self._opened_at = 0.0
 
@@ -97,12 +99,18 @@ class UnitExchange:
         """Exchange a round; return False if it was void.
 
         `magnitude`: float32 bits of the largest feature of this worker. ExchangeTimeoutError: the
-        switch or a worker does not answer.
+        switch or a worker does not answer. SwitchSilentError: see :meth:`resume`.
         """
         self._barrier.open_round(current.number, magnitude, current.units[: self._pools])
         self._counters.barriers += not current.early
         self._in_flight, self._begun, self._open, self._void = [], 0, False, False
         self._newest = Unit(current.number, OPENING_BLOCK, 0)
+        return self.resume(current)
+
+    def resume(self, current: SumRound) -> bool:
+        """Go on with a round, also after a SwitchSilentError; as `run`."""
+        self.watch.begin(self._clock.now())
+        self._barrier.begin_again()
         try:
             self._drive(current)
         finally:
@@ -129,6 +137,8 @@ class UnitExchange:
             batch = self._endpoint.link.receive_batch(0.0 if more else self._wait(now, pending))
             now = self._clock.now()
             news = batch is not None and self._take_batch(batch, now)
+            heard = batch is not None and self._barrier.served
+            self.watch.look(now, heard=heard, progress=news, ask=self._barrier.begin_again)
             if news or unfinished is None or not self._open:
                 deadline = now + self._pace.timeout
             if unfinished is not None and now > deadline:
@@ -242,7 +252,7 @@ class UnitExchange:
         return min(self._pace.heartbeat_interval, self._endpoint.round_trip.longest())
 
     def _wait(self, now: float, pending: float) -> float:
-        timer = min(self._heartbeat_interval, pending)
+        timer = min(self._heartbeat_interval, pending, self.watch.longest_wait)
         for unit in self._in_flight:
             if not unit.sender.done:
                 timer = min(timer, unit.sender.next_timer(now))

@@ -14,6 +14,8 @@ class Path(Enum):
     SWITCH = "switch"  # the switch multicasts and adds up
     HOST = "host"  # hosts send each other whole rows, one copy for each worker
     HOST_PARTIAL = "host-partial"  # copies or partial sums, whichever are fewer
+    # the same rows through Gloo, beside the switch; another part of a worker makes these sums
+    GLOO = "gloo"
 
 
 # One path per block of each direction of a plan, in the order of the block numbers.

@@ -24,6 +24,8 @@ _GAIN = 0.1
 _LEAST_WAIT = 4
 # Predictions are off by at most this factor: a path that may be faster by it is worth a try.
 _OFF = 2.5
+# A reserve is used while all other paths are late by more than this part of a toll.
+_RESERVE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,11 @@ class _PathState:
         """Return whether it is not used, and its prediction may be too high."""
         return not (self.known or self.age or self.queue)
 
+    @property
+    def is_late(self) -> bool:
+        """Return whether it is late, or was when it was left and has not drained since."""
+        return self.late > _RESERVE and not 0 < self.wait <= self.unused
+
     def observe(self, ratio: float, tolls: float) -> None:
         """Compare an epoch with T, which is the best time so far, `tolls` tolls.
 
@@ -115,12 +122,16 @@ class _PathState:
 class PathRule:
     """The paths of requests, which change with votes.
 
-    `costs`: by path; `first`: the path of each request at first.
+    `costs`: by path; `first`: the path of each request at first. `reserve`: a path that is taken
+    only while all others are late by half a toll.
     """
 
-    def __init__(self, costs: Mapping[str, RequestCosts], first: Sequence[str]) -> None:
+    def __init__(
+        self, costs: Mapping[str, RequestCosts], first: Sequence[str], reserve: str = ""
+    ) -> None:
         self._names, self._costs = tuple(costs), tuple(costs.values())
         self._states = tuple(_PathState() for _ in costs)
+        self._reserve = self._names.index(reserve) if reserve else -1
         self._taken: Int64s = np.array([self._names.index(path) for path in first], dtype=np.int64)
         for path in set(self._taken.tolist()):
             self._states[path].age = _LEAST_WAIT
@@ -168,14 +179,26 @@ class PathRule:
         """
         moved: Int64s = self._taken.copy()
         own = totals[moved, np.arange(len(moved))]
+        in_reserve = moved == self._reserve
+        others = [path for path in range(len(self._states)) if path != self._reserve]
+        late = np.array([state.is_late for state in self._states])
+        # Of the others only the fastest is tried again, as soon as it has drained.
+        healthy = [self._states[it].scale * self._costs[it].seconds.sum() for it in others]
+        first = others[int(np.argmin(healthy))]
+        own[in_reserve] = math.inf
         left_at_once: Bools = np.array([each.jumped for each in self._states])[moved]
         offers = []
         for path, state in enumerate(self._states):
-            better = totals[path] < (1 - _GAIN) * own
+            usable = ~in_reserve | (path == first and not late[path])
+            if path == self._reserve:
+                usable &= bool(in_reserve.any() or late[others].all())
+            better = usable & (totals[path] < (1 - _GAIN) * own)
             hopeful = np.zeros_like(better)
             if state.is_promising:
-                late = np.array([each.late > 1 for each in self._states])[moved]
-                hopeful = late & ~left_at_once & (totals[path] < (1 - _GAIN) * own * _OFF)
+                in_vain = np.array([each.late > 1 for each in self._states])[moved]
+                hopeful = (
+                    usable & in_vain & ~left_at_once & (totals[path] < (1 - _GAIN) * own * _OFF)
+                )
             gains = own - totals[path]
             offers += [
                 (-gains[request], request, path)

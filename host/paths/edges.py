@@ -28,6 +28,7 @@ from switchgnn.planner.plan.plan import Plan, WorkerPart
 from switchgnn.planner.sending.between_hosts import fewest_rows
 
 _CODES = {path: code for code, path in enumerate(Path)}
+_BETWEEN_HOSTS = [_CODES[path] for path in (Path.HOST, Path.HOST_PARTIAL)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +60,16 @@ class HostEdges:
         ends = np.union1d(self.edges.source_worker, self.edges.destination_worker)
         return frozenset(ends.tolist()) - {self.worker}
 
-    def schedule(self, paths: BlockPaths) -> PathSchedule:
-        """Return the rows of this worker along the edges that are not summed by the switch.
+    def schedule(self, paths: BlockPaths, left: Path = Path.HOST_PARTIAL) -> PathSchedule:
+        """Return the rows that this worker exchanges over the switch's links with other hosts.
 
-        The path of what a plan leaves to the hosts is HOST_PARTIAL.
+        `left`: the path of what a plan leaves to the hosts.
         """
         sha = hashlib.sha256(self.digest.tobytes())
         for direction, own in sorted(paths.items()):
             sha.update(f"/{direction.value}".encode() + bytes(_CODES[path] for path in own))
         digest = np.frombuffer(sha.digest(), dtype=np.uint8)
-        cut = {each: self._cut(each, paths.get(each, ()), digest) for each in Direction}
+        cut = {each: self._cut(each, (left, *paths.get(each, ())), digest) for each in Direction}
         return PathSchedule(
             forward=cut[Direction.FORWARD][0],
             backward=cut[Direction.BACKWARD][0],
@@ -78,10 +79,10 @@ class HostEdges:
     def _cut(
         self, direction: Direction, paths: Sequence[Path], digest: UInt8s
     ) -> tuple[DirectSchedule, float]:
-        codes = np.array([_CODES[path] for path in (Path.HOST_PARTIAL, *paths)])
+        codes = np.array([_CODES[path] for path in paths])
         # Of a direction that the plan lacks, no sums are made.
         path = codes[self.blocks[direction]] if direction in self.blocks else codes[:0]
-        chosen = np.flatnonzero(path != _CODES[Path.SWITCH])
+        chosen = np.flatnonzero(np.isin(path, _BETWEEN_HOSTS))
         edges = self.edges.towards(direction).take(chosen)
         copy = pair_keys(edges.source, edges.destination_worker, self.workers)
         copies = np.unique(copy[path[chosen] == _CODES[Path.HOST]])

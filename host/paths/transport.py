@@ -64,6 +64,7 @@ class PathsTransport(InNetworkExchange):
         **listeners: Any,  # noqa: ANN401
     ) -> None:
         first, second = split_link(link, kinds_from(0, DIRECT_PROTOCOL), _KEPT_AT_MOST, end.clock)
+        self._edges = edges
         # A mapping has no hash.
         self._schedule_of = lru_cache(_SCHEDULES_KEPT)(lambda items: edges.schedule(dict(items)))
         self._clock = end.clock
@@ -91,6 +92,7 @@ class PathsTransport(InNetworkExchange):
             **listeners,
         )
         self._arrivals = second
+        self._stream: Stream | None = None  # of the present exchange, if hosts make some sums
         first.take_turns(self._tend_hosts)
 
     @property
@@ -135,6 +137,14 @@ class PathsTransport(InNetworkExchange):
         """Return the schedule of all sums between hosts, partial sums where those are fewer."""
         return self._find_schedule(one_path(self._manifest, Path.HOST_PARTIAL))
 
+    def beside(self, paths: BlockPaths) -> BinnedSchedule:
+        """Return the schedule of the blocks on the path GLOO alone."""
+        chosen = {
+            each: tuple(Path.HOST_PARTIAL if it is Path.GLOO else Path.SWITCH for it in own)
+            for each, own in paths.items()
+        }
+        return self._edges.schedule(chosen, left=Path.SWITCH)
+
     def compress(self, compression: Compression) -> None:
         """Refuse: sums of switch and hosts have no common scale."""
         compression.refuse(
@@ -157,20 +167,28 @@ class PathsTransport(InNetworkExchange):
             return super().aggregate_fixed(features, direction, tensor_id, operation)
         self._manifest.direction(direction)  # refuses one that the plan does not have
         check_rows(features, self._hosts.vertices, self._hosts.worker)
-        width, stream = features.shape[1], None
+        width, self._stream = features.shape[1], None
         if self._uses_hosts(direction):
-            stream = self._hosts.begin(width, direction)
-            stream.feed(np.arange(len(features)), features)
+            self._stream = self._hosts.begin(width, direction)
+            self._stream.feed(np.arange(len(features)), features)
         if self._uses_switch(direction):
             before = self._units.seconds
             fixed = super().aggregate_fixed(features, direction, tensor_id)
-            self._note(direction, width, Path.SWITCH, self._units.seconds - before)
+            self.note(direction, width, Path.SWITCH, self._units.seconds - before)
         else:
             nothing: Int32s = np.zeros(features.shape, dtype=np.int32)
             fixed = FixedSums(nothing, FixedPoint.for_exchange(1, 0.0))
-        if stream is None:
+        if self._stream is None:
             return fixed
-        return replace(fixed, of_hosts=self._sums_of_hosts(stream, direction, width))
+        return replace(fixed, of_hosts=self._sums_of_hosts(self._stream, direction, width))
+
+    def resume(self) -> None:
+        """Complete both parts; see ``InNetworkExchange.resume``."""
+        if self._stream is not None:
+            self._begin_timeout(self._stream)
+        super().resume()
+        if self._stream is not None:
+            self._wait_for(self._stream)
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what plan and present paths predict for one exchange."""
@@ -205,43 +223,56 @@ class PathsTransport(InNetworkExchange):
         return Path.SWITCH in self._paths.get(direction, ())
 
     def _uses_hosts(self, direction: Direction) -> bool:
-        others = (path is not Path.SWITCH for path in self._paths[direction])
-        return self._part.leaves_any or any(others)
+        own = self._paths[direction]
+        return self._part.leaves_any or Path.HOST in own or Path.HOST_PARTIAL in own
 
     def _find_schedule(self, paths: BlockPaths) -> PathSchedule:
         found: PathSchedule = self._schedule_of(tuple(sorted(paths.items())))
         return found
 
     def _sums_of_hosts(self, stream: Stream, direction: Direction, width: int) -> Float32s:
-        self._hosts.wait_for(stream, until=self._reminder())
+        self._wait_for(stream)
         began = self._clock.now()
         sums = stream.sums(np.arange(self._hosts.vertices))
         seconds = stream.seconds + self._clock.now() - began
         copies = self._schedule.copies[direction]
         partial = Path.HOST_PARTIAL in self._paths[direction] or self._part.leaves_any
         if Path.HOST in self._paths[direction]:
-            self._note(direction, width, Path.HOST, seconds * (copies if partial else 1.0))
+            self.note(direction, width, Path.HOST, seconds * (copies if partial else 1.0))
         if partial:
-            self._note(direction, width, Path.HOST_PARTIAL, seconds * (1.0 - copies))
+            self.note(direction, width, Path.HOST_PARTIAL, seconds * (1.0 - copies))
         return sums
 
-    def _reminder(self) -> Callable[[], bool]:
-        """Return what repeats the last `done`s at intervals, and then False.
+    def _wait_for(self, stream: Stream) -> None:
+        """Wait for a round of the hosts, and for the workers that are still at the last barrier.
 
-        A worker that is waited for may be at that barrier of a switch that has restarted.
+        If the switch restarts before they have passed it, it needs the `done` of this worker again.
         """
-        last = self._clock.now()
+        asked_at = self._clock.now()
+        hosts, both = self._hosts.traffic.frames_down, self.traffic.frames_down
+        self.watch.begin(asked_at)
 
-        def remind() -> bool:
-            nonlocal last
-            if self._clock.now() - last >= self._endpoint.pace.heartbeat_interval:
+        def over() -> bool:
+            nonlocal asked_at, hosts, both
+            if stream.complete:
+                return True
+            if (now := self._clock.now()) - asked_at >= self._endpoint.pace.heartbeat_interval:
                 self._barrier.repeat_last()
-                last = self._clock.now()
+                asked_at = now
+            before = hosts, both
+            hosts, both = self._hosts.traffic.frames_down, self.traffic.frames_down
+            heard, progress = both > before[1], hosts > before[0]
+            self.watch.look(now, heard=heard, progress=progress, ask=self._barrier.repeat_last)
             return False
 
-        return remind
+        self._begin_timeout(stream)
+        self._hosts.attend(over, self.watch.longest_wait)
 
-    def _note(self, direction: Direction, width: int, path: Path, seconds: float) -> None:
+    def _begin_timeout(self, stream: Stream) -> None:
+        self._hosts.wait_for(stream, until=lambda: True)
+
+    def note(self, direction: Direction, width: int, path: Path, seconds: float) -> None:
+        """Add an exchange to what `take_times` returns."""
         key = direction, width, path
         so_far, exchanges = self._times.get(key, (0.0, 0))
         self._times[key] = so_far + seconds, exchanges + 1

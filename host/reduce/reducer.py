@@ -41,6 +41,7 @@ class Reducer:
 
     def __init__(self, stream: ReduceStream, clock: Clock = SYSTEM_CLOCK) -> None:
         self._stream, self._clock = stream, clock
+        self.timeout = stream.timeout  # what is known about the switch
         self.seconds = 0.0  # for which all-reduces were under way
         self._changed = threading.Condition()
         self._submitted: deque[_Submitted] = deque()

@@ -52,6 +52,8 @@ _ASK_WITHIN = 0.25
 # Seconds between two answers to the same question; each worker that waits repeats it.
 _ANSWER_AFTER = 0.25
 _BATCHES = 4
+# In a silence that ends the use of the switch.
+_QUESTIONS = 8
 # All workers together have as many fragments on their way as there are slots, but each
 # has at least this number. With more, frames wait in queues for longer than the time-outs.
 _LEAST_WINDOW = 16
@@ -134,7 +136,7 @@ class ReduceStream:
         self._question = self._doubtful_until = _NO_FRAGMENT
         # What the last heartbeat asked about, and when, until it is answered.
         self._asked: tuple[int, float] | None = None
-        self._timeout = SumTimeout(link.name, worker, workers, self._pace.timeout, clock.now())
+        self.timeout = SumTimeout(link.name, worker, workers, self._pace.timeout, clock.now())
         self._answered_at: dict[int, float] = {}
         # The first question is enough for all workers, so they do not ask at the same time.
         self._ask_after = _ASK_AFTER + _ASK_WITHIN * worker / workers
@@ -160,7 +162,7 @@ class ReduceStream:
             if self._opening is not None:
                 return self._opening
             attempts += 1
-        raise self._timeout.no_answer()
+        raise self.timeout.no_answer()
 
     def start(self, number: int) -> None:
         """Begin with a fragment, the same one at all workers; after `query`."""
@@ -222,14 +224,14 @@ class ReduceStream:
             self._receive_all()
             flow, now = self._started(), self._clock.now()
         if not flow.pipeline.in_flight:
-            self._timeout.rested(now)
+            self.timeout.rested(now)
         self.counters.sent += flow.pipeline.send_new(now)
         self.counters.resent += flow.pipeline.resend(now)
         self._ask(flow, now)
         if now >= self._heartbeat_at:
             self._send_heartbeat(now)
         if flow.pipeline.in_flight:
-            self._timeout.check(flow.pipeline.base, now, flow.pipeline.first.timeout)
+            self.timeout.check(flow.pipeline.base, now, flow.pipeline.first.timeout)
         due = min(self._heartbeat_at, flow.timers.earliest) - now
         wait = flow.pipeline.wait()
         # Not as a time of the clock, in which a very short wait is none.
@@ -248,9 +250,11 @@ class ReduceStream:
         return self._flow
 
     def _send_heartbeat(self, now: float) -> None:
-        self._heartbeat_at = now + self._pace.heartbeat_interval
         heartbeats = self._heartbeat.bit(now) << self._worker
         waits = self._flow is not None and self._flow.pipeline.in_flight
+        self._heartbeat_at = now + self._pace.heartbeat_interval
+        if waits and self._pace.silence:
+            self._heartbeat_at = now + self._pace.silence / _QUESTIONS
         number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
         header = Header(kind=Kind.REDUCING, src_id=self._worker, session=self._session)
         body = BarrierBody(plan=self._plan_id, heartbeats=heartbeats).pack()
@@ -267,7 +271,7 @@ class ReduceStream:
         # A worker that lacked one sum may lack those after it, which were on their way then.
         goes_on = self._question < base < self._doubtful_until
         wait = self._round_trip.timeout if goes_on else self._ask_after
-        if now - self._timeout.progress_at < wait or (now < self._ask_at and not goes_on):
+        if now - self.timeout.progress_at < wait or (now < self._ask_at and not goes_on):
             return
         self._note_question(flow, now)
         self._link.send(flow.frames.question(base))
@@ -308,7 +312,7 @@ class ReduceStream:
             flow.congestion.marked(marked)
         if len(numbers):
             self.counters.sums += len(numbers)
-            self._timeout.progressed(now)
+            self.timeout.progressed(now)
             try:
                 flow.pipeline.arrived(numbers, now)
             except DifferentMarksError:
@@ -334,7 +338,7 @@ class ReduceStream:
             self.counters.malformed += 1
         elif header.session != self._session:
             self.counters.foreign += 1
-            self._timeout.foreign += 1
+            self.timeout.foreign += 1
         elif header.kind is Kind.REDUCING:
             self._take_answer(flow, header, BarrierBody.unpack(frame, header.kind), now)
         elif flow is None or not flow.sums.awaits(number_of(header)):
@@ -345,7 +349,7 @@ class ReduceStream:
             return header
         else:
             self.counters.wrong += 1
-            self._timeout.wrong += 1
+            self.timeout.wrong += 1
         return None
 
     def _take_answer(
@@ -354,7 +358,7 @@ class ReduceStream:
         if body.plan == _NO_PLAN != self._plan_id:
             return  # a controller is installing it after a restart
         check_plan(self._worker, self._plan_id, body.plan)
-        self._timeout.heard(now)
+        self.timeout.heard(now)
         number = number_of(header)
         if self._asked is not None and self._asked[0] == number and not header.resend:
             # Unlike sums, the answer waits for no other worker.
@@ -370,7 +374,7 @@ class ReduceStream:
             return
         if header.resend and number == flow.pipeline.base:
             self._note_question(flow, now)
-        if number == flow.pipeline.base and self._timeout.looked(
+        if number == flow.pipeline.base and self.timeout.looked(
             body.workers, body.heartbeats or 0, now
         ):
             flow.timers.leave_alone(number, now)

@@ -18,19 +18,21 @@ class SumTimeout:
         self._link, self._worker, self._workers = link, worker, workers
         self._seconds = seconds
         self._signs = SignsOfLife(workers)
-        # `progress_at`: when the last sum came, or when there was none to wait for.
-        self._heard_at = self.progress_at = self._others_missing_at = now
+        # `progress_at`: when the last sum came, or when there was none to wait for. `heard_at`: the
+        # last answer of the switch.
+        self.heard_at = self.progress_at = self._others_missing_at = now
         self._looked_at = now
+        self.patient = False  # whether nobody waits for the sums
         self.foreign = 0  # packets of another session
         self.wrong = 0  # sums that did not fit
 
     def heard(self, now: float) -> None:
         """Record an answer of the switch."""
-        self._heard_at = now
+        self.heard_at = now
 
     def progressed(self, now: float) -> None:
         """Record that a sum came."""
-        self._heard_at = self.progress_at = now
+        self.heard_at = self.progress_at = now
         if self._signs.awaited:
             self._signs = SignsOfLife(self._workers)
 
@@ -42,7 +44,7 @@ class SumTimeout:
     def _begin_again_after_a_pause(self, now: float) -> None:
         """Forget how long this worker has waited if it was suspended, and heard nobody."""
         if now - self._looked_at > _OWN_PAUSE * self._seconds:
-            self._heard_at = self.progress_at = self._others_missing_at = now
+            self.heard_at = self.progress_at = self._others_missing_at = now
             self._signs = SignsOfLife(self._workers)
         self._looked_at = now
 
@@ -61,9 +63,13 @@ class SumTimeout:
     def check(self, fragment: int, now: float, timeout: float) -> None:
         """Raise ExchangeTimeoutError after that long without a sum, or without signs of life."""
         self._begin_again_after_a_pause(now)
+        if self.patient:
+            self.progress_at = self._others_missing_at = now
+            self._signs = SignsOfLife(self._workers)
+            return
         where = f"All-reduce, fragment {fragment}: worker {self._worker}"
         # As of its last answer, so that a dead switch is not taken for dead workers.
-        silent = self._signs.silent(self._seconds, self._heard_at)
+        silent = self._signs.silent(self._seconds, self.heard_at)
         if silent:
             raise ExchangeTimeoutError(
                 f"{where} waited {self._seconds:g} s, without a sign of life, for "
@@ -78,7 +84,7 @@ class SumTimeout:
             )
         if now - max(self.progress_at, self._others_missing_at) <= self._seconds:
             return
-        if now - self._heard_at > self._seconds:
+        if now - self.heard_at > self._seconds:
             raise self.no_answer()
         wrong = ""
         if self.wrong:

@@ -42,6 +42,8 @@ _SOL_UDP, _UDP_GRO = 17, 104
 # TC_PRIO_FILLER, TC_PRIO_BULK and TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
 _PRIORITIES = {DSCP_LATE: 1, DSCP_EARLY: 2, DSCP_CONTROL: 6}
 _LEVELS = {DSCP_LATE: 0, DSCP_EARLY: 1, DSCP_CONTROL: 3}
+# Seconds after which a wait ends at an error of an earlier frame.
+_SHORT = 0.001
 # Seconds on the line of the frames that leave a limited link in one step.
 _STEP_SECONDS = 0.001
 
@@ -267,8 +269,9 @@ class SocketLink(Link):
             try:
                 size = self._arriving.receive(seconds)
             except ConnectionRefusedError:
-                if seconds <= 0:
+                if seconds < _SHORT:
                     return False
+                seconds /= 2  # another thread may go on sending
                 continue
             except OSError as error:
                 raise LinkError(f"Cannot receive on {self._name}: {error.strerror}.") from error

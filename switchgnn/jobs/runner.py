@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -32,6 +33,7 @@ from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.target import client_of, served_jobs
+from switchgnn.controller.watch import WATCH_DEADLINE, WatchEvent, watch
 from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.metrics import METRICS_EVENT, metrics_address
@@ -242,6 +244,8 @@ class Workers(Generic[Result]):
     # whether each worker has a file with the rows that it sends to other hosts
     scheduled: bool = False
     shows_slots: bool = True  # whether the slots of the switches follow from the plan
+    # whether they go on while the switch is silent, if the network of the fabric does
+    survive: bool = False
     # bytes of the largest packet that links take, where they have interfaces
     mtu: int = ETHERNET_MTU
 
@@ -440,16 +444,31 @@ def _exchanged(
         _link_config(job, on, workers, worker, observer.tell_every) for worker in range(job.workers)
     ]
     slots = on.bank_slots if workers.shows_slots else ()
+
+    def counters() -> list[Counters]:
+        try:
+            return on.counters()
+        except ControllerError:
+            if not survive:
+                raise
+            return before
+
+    survive = workers.survive and not fabric.workers_have_hosts
     shown = (workers.transport, fabric, slots)
     with BackgroundTraffic(fabric, job.background) as background:
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
-        with observer.over(*shown), naming_who_releases(on.counters, job.leaf_spine, job.workers):
+        with ExitStack() as stack:
+            if survive and job.on is None:
+                desired = DesiredStates(workers.program, job.ecn_threshold, job.queue)
+                stack.enter_context(_kept_installed(on, desired))
+            stack.enter_context(observer.over(*shown))
+            stack.enter_context(naming_who_releases(counters, job.leaf_spine, job.workers))
             result = workers.run(fabric, links)
         received = background.received_bytes() - received
         wires, cables = carried(wires, fabric.wire_bytes()), carried(cables, fabric.cable_bytes())
-        after = on.counters()
+        after = counters()
         cable_faults = fabric.cable_injected()
     if job.background:
         # The interfaces would count the background flows as well.
@@ -467,6 +486,33 @@ def _exchanged(
         cable_faults=cable_faults,
         background_bytes=received,
     )
+
+
+@contextmanager
+def _kept_installed(on: _InstalledPlan, desired: DesiredStates) -> Iterator[None]:
+    """Install the plan again during the block wherever a switch has lost it."""
+    over, network = threading.Event(), on.fabric.describe()
+
+    def look() -> None:
+        clients = [client_of(each, deadline=WATCH_DEADLINE) for each in network.in_order]
+        shares = [
+            replace(share, switch=client) for share, client in zip(on.shares, clients, strict=True)
+        ]
+        try:
+            watch(shares, desired, JobRequest(network.job), on_event=note, stop=over)
+        except ControllerError as error:
+            _LOG.warning("The plan is no longer kept installed: %s", error)
+
+    def note(event: WatchEvent) -> None:
+        _LOG.info("%s", event.message)
+
+    thread = threading.Thread(target=look, name="watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _link_config(

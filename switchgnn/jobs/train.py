@@ -70,6 +70,8 @@ from switchgnn.training.train_worker import TrainTask
 
 # The longest time in seconds between workers. The command itself notices dead or stuck processes.
 SKEW = 180.0
+# Seconds without an answer of the switch after which workers go on without it.
+_SILENCE = 0.5
 _WITHOUT_MIXED = " With --cache or --bits no plan leaves some destinations to the hosts."
 # ResolvedStrategies, and a plan that was made with them.
 Planned = tuple[ResolvedStrategies, Plan]
@@ -381,10 +383,14 @@ def _workers(
     def train(fabric: Fabric, links: list[LinkConfig]) -> list[dict[str, Any]]:
         work.step("training")
         tasks = [task(link, seat) for link in links for seat in range(job.per_machine)]
+        if workers.survive and not fabric.workers_have_hosts:
+            # Gloo's connections pass no switch.
+            pace = replace(job.task.pace, silence=_SILENCE)
+            tasks = [replace(each, pace=pace) for each in tasks]
         hear = _heard_by(recorder, work.observer, job.per_machine)
         return run_workers(fabric, TRAIN_WORKER, tasks, job.task.pace, listen=hear)
 
-    return runner.Workers(
+    workers = runner.Workers(
         program=job.program,
         parts=prepared.parts,
         transport=job.task.transport,
@@ -393,8 +399,10 @@ def _workers(
         # Links also carry gradients, in packets of the usual size.
         mtu=max(USUAL_MTU, job.framing.packet_bytes if job.framing else 0),
         scheduled=prepared.scheduled,
+        survive=job.task.adapt is not None and job.per_machine == 1,
         shows_slots=job.transport.program is SwitchProgram.SWITCHGNN and job.transport.needs_plan,
     )
+    return workers
 
 
 def _heard_by(

@@ -28,6 +28,7 @@ from switchgnn.training.data.partition import Partition, read_partition
 from switchgnn.training.exchange.adaptation import Adaptation, PathForecast
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
 from switchgnn.training.exchange.machine import local_processes, opened
+from switchgnn.training.exchange.standby import Meeting, Standby
 from switchgnn.training.trainer import EpochReport, Training, train_as_worker
 
 # The link of a worker before it has one, and of one without a network.
@@ -75,6 +76,9 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         stack.enter_context(_group(task, partition.workers))
         ranks = range(partition.workers)
         machine = stack.enter_context(local_processes(partition, ranks, task.pace))
+        meeting = None
+        if task.pace.silence and machine is None and partition.workers > 1:
+            meeting = Meeting.of_all(partition.worker, partition.workers, task.pace)
         pace_gloo(config.link)
         end, reducer = _end(task, partition), None
         either = task.adapt is not None and task.adapt.reduce
@@ -84,13 +88,20 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             end, reducer = stack.enter_context(switch_sums(end, bits, leaders))
         kind = transport_kind(task.transport)
         transport = stack.enter_context(opened(kind.open, end, partition, machine))
-        adaptation = None
+        adaptation = standby = None
         if task.adapt is not None and isinstance(transport, PathsTransport):
-            adaptation = Adaptation(transport, task.adapt, partition.worker, partition.workers)
+            standby = None if meeting is None else Standby(transport, meeting)
+            adaptation = Adaptation(
+                *(transport, task.adapt, partition.worker, partition.workers),
+                set_paths=(standby or transport).set_paths,
+                beside=standby is not None,
+            )
 
         def tell(report: EpochReport) -> None:
-            traffic = transport.traffic._asdict()
-            events.write("epoch", **asdict(report), traffic=traffic, **transport.report)
+            traffic, told = transport.traffic._asdict(), asdict(report)
+            if standby is not None:
+                told["changes"] = [*told["changes"], *standby.take_changes()]
+            events.write("epoch", **told, traffic=traffic, **transport.report)
 
         @contextmanager
         def seen(view: WorkerView) -> Iterator[None]:
@@ -105,8 +116,11 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             binned=kind.binned,
             machine=machine,
             adaptation=adaptation,
+            standby=standby,
         )
         traffic = transport.traffic._asdict()
+        if standby is not None:
+            standby.close()
         transport.close()
     events.write("finished", traffic=traffic, **ledger.to_dict(), vertices=len(partition.vertices))
 

@@ -30,7 +30,8 @@ from switchgnn.training.exchange.adaptation import Adaptation
 from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
 from switchgnn.training.exchange.machine import Machine
-from switchgnn.training.exchange.sums import Ledger
+from switchgnn.training.exchange.standby import Standby
+from switchgnn.training.exchange.sums import Ledger, RemoteSum
 from switchgnn.training.layers.bins import (
     BinOptions,
     RemoteSums,
@@ -293,11 +294,13 @@ def train_as_worker(
     binned: bool = False,
     machine: Machine | None = None,
     adaptation: Adaptation | None = None,
+    standby: Standby | None = None,
 ) -> Ledger:
     """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
 
     ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
-    ``machine``: as for ``GradientSums``. ``adaptation``: chooses the paths, without compression.
+    ``machine``, ``standby``: as for ``GradientSums``. ``adaptation``: chooses the paths, without
+    compression.
     """
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
@@ -309,7 +312,11 @@ def train_as_worker(
         with sums_over(
             transport, binned=binned, bins=training.bins, keep=training.compression.keep
         ) as remote:
-            sums = GradientSums(first, remote.attending, reducer, machine, steps)
+            if isinstance(remote, RemoteSum):
+                remote.standby = standby
+            sums = GradientSums(
+                *(first, remote.attending, reducer, machine, steps), standby=standby
+            )
             if adaptation is not None:
                 adaptation.attach(sums)
             distribute_over(
@@ -331,6 +338,8 @@ def train_as_worker(
                     transport.next_epoch()
                 for report in trainer.run():
                     transport.next_epoch()
+                    if standby is not None:
+                        standby.next_epoch()
                     on_epoch(report)
         return remote.ledger
 

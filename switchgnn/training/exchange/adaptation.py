@@ -6,7 +6,7 @@ the next epoch already takes the new paths. Each worker has numbers of its own i
 largest and smallest ones are exact.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from switchgnn.host.paths.base import Path
+from switchgnn.host.paths.base import BlockPaths, Path
 from switchgnn.host.paths.choice import PathChange, PathRule, PathVote, RequestCosts
 from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.planner.base.direction import Direction
@@ -39,6 +39,11 @@ class PathForecast:
     # the seconds of an all-reduce by its paths, the first of them first; empty: it does not change
     reduce: dict[str, float]
 
+    def of(self, path: str) -> dict[Direction, PathCost]:
+        """Return the costs of a path; those of Gloo are taken to be those of the same rows."""
+        same = Path.HOST_PARTIAL.value if path == Path.GLOO.value else path
+        return {cost.direction: cost for cost in self.exchanges if cost.path == same}
+
     def seconds(self, path: str) -> float:
         """Return the seconds of an epoch's exchanges over one path."""
         each = (width for cost in self.exchanges if cost.path == path for width in cost.widths)
@@ -47,7 +52,7 @@ class PathForecast:
     @property
     def is_open(self) -> bool:
         """Whether switch or hosts may be faster at times."""
-        switch, *hosts = map(self.seconds, _PATHS)
+        switch, *hosts = map(self.seconds, _PATHS[:-1])
         return are_close(switch, min(hosts))
 
 
@@ -57,11 +62,23 @@ def are_close(*seconds: float) -> bool:
 
 
 class Adaptation:
-    """One worker's part in the choice; all workers call `votes` and `decide` once per epoch."""
+    """One worker's part in the choice; all workers call `votes` and `decide` once per epoch.
+
+    `set_paths`: of the transport, or of what stands before it. `beside`: whether Gloo does not pass
+    the switch, and so is a reserve while that is slow.
+    """
 
     def __init__(
-        self, transport: PathsTransport, forecast: PathForecast, worker: int, workers: int
+        self,
+        transport: PathsTransport,
+        forecast: PathForecast,
+        worker: int,
+        workers: int,
+        *,
+        set_paths: Callable[[BlockPaths], None],
+        beside: bool = False,
     ) -> None:
+        self._set_paths = set_paths
         self.ready = True  # of this worker; a vote finds whether all are
         self.all_ready = True
         # of the last vote, for reports
@@ -69,10 +86,15 @@ class Adaptation:
         self.changed = 0
         self._warm = False  # the first epoch also loads code
         self._transport, self._worker, self._workers = transport, worker, workers
-        self._costs = {(cost.direction, cost.path): cost for cost in forecast.exchanges}
+        self._paths = _PATHS if beside else _PATHS[:-1]
+        self._costs = {path: forecast.of(path) for path in self._paths}
         self._blocks = {each: len(paths) for each, paths in transport.paths.items()}
         taken = [forecast.first] * sum(self._blocks.values())
-        self._rule = PathRule({path: self._of_requests(path) for path in _PATHS}, taken)
+        self._rule = PathRule(
+            {path: self._of_requests(path) for path in self._paths},
+            taken,
+            reserve=Path.GLOO.value if beside else "",
+        )
         self._reduce_seconds = forecast.reduce
         one = {path: np.array([seconds]) for path, seconds in forecast.reduce.items()}
         costs = {path: RequestCosts(seconds, seconds) for path, seconds in one.items()}
@@ -87,12 +109,12 @@ class Adaptation:
 
     def votes(self) -> Tensor:
         """Return this worker's numbers among those of all workers, float32[n * k]."""
-        seconds, predicted = dict.fromkeys(_PATHS, 0.0), dict.fromkeys(_PATHS, 0.0)
+        seconds, predicted = dict.fromkeys(self._paths, 0.0), dict.fromkeys(self._paths, 0.0)
         for each in self._transport.take_times():
             path = each.path.value
             seconds[path] += each.seconds
             predicted[path] += each.exchanges * self._predicted(each.direction, path, each.width)
-        table = torch.zeros(self._workers, 2 * len(_PATHS) + 2)
+        table = torch.zeros(self._workers, 2 * len(self._paths) + 2)
         own = [*seconds.values(), *predicted.values(), self._reduced(), float(self.ready)]
         table[self._worker] = torch.tensor(own)
         return table.reshape(-1)
@@ -102,10 +124,15 @@ class Adaptation:
         table = np.array(sums).reshape(self._workers, -1)
         *times, reduced, ready = table.T
         self.all_ready = bool((ready > 0).all())
-        count = len(_PATHS)
+        count = len(self._paths)
+        # Through Gloo the last worker to enter did not wait for others.
+        observed = {
+            path: times[at].min() if path == Path.GLOO.value else times[at].max()
+            for at, path in enumerate(self._paths)
+        }
         votes = {
-            path: PathVote(float(times[at].max()), float(times[at + count].max()))
-            for at, path in enumerate(_PATHS)
+            path: PathVote(float(observed[path]), float(times[at + count].max()))
+            for at, path in enumerate(self._paths)
             if self._warm
         }
         self._warm = True
@@ -131,13 +158,13 @@ class Adaptation:
     def metrics(self) -> dict[str, float]:
         """Return the share of the blocks of each path, and the number of changes."""
         taken = self._rule.taken
-        shares = {path: taken.count(path) / max(1, len(taken)) for path in _PATHS}
+        shares = {path: taken.count(path) / max(1, len(taken)) for path in self._paths}
         named = {f"path_share/{path.replace('-', '_')}": each for path, each in shares.items()}
         return {**named, "path_changes_total": self.changed}
 
     def _take(self) -> None:
         taken = iter(map(Path, self._rule.taken))
-        self._transport.set_paths(
+        self._set_paths(
             {each: tuple(next(taken) for _ in range(n)) for each, n in self._blocks.items()}
         )
         if self._reduce is not None and self._sums is not None:
@@ -151,7 +178,7 @@ class Adaptation:
     def _of_requests(self, path: str) -> RequestCosts:
         seconds, tolls = [], []
         for direction in self._blocks:
-            cost = self._costs[direction, path]
+            cost = self._costs[path][direction]
             every = [(each.times * each.seconds, each.times * each.toll) for each in cost.widths]
             total, toll = np.sum(every or [(0.0, 0.0)], axis=0)
             seconds.append(np.array(cost.shares) * total)
@@ -161,7 +188,7 @@ class Adaptation:
 
     def _predicted(self, direction: Direction, path: str, width: int) -> float:
         """Return the seconds of one exchange over the blocks that take a path."""
-        cost = self._costs[direction, path]
+        cost = self._costs[path][direction]
         if not cost.widths:
             return 0.0
         taken = self._transport.paths[direction]

@@ -29,6 +29,7 @@ from switchgnn.training.base.errors import (
 )
 from switchgnn.training.base.steps import SharedSteps, leave_word, word_left
 from switchgnn.training.exchange.machine import Machine
+from switchgnn.training.exchange.standby import Standby
 
 # Weights are compared by these bits of a product, whose squares add up exactly in float32 for up to
 # 1,024 workers. _SLICE is how many numbers of a parameter are compared at a time.
@@ -115,7 +116,7 @@ class GradientSums:
 
     `reducer`: adds up gradients of float32 in the switch; None: Gloo does. `machine`: the processes
     of the worker's machine, which add up first. `steps`: the worker's; None: nothing is compared
-    with the other workers.
+    with the other workers. `standby`: adds up while the switch is silent; None: nothing does.
     """
 
     def __init__(
@@ -125,12 +126,14 @@ class GradientSums:
         reducer: Reducer | None = None,
         machine: Machine | None = None,
         steps: SharedSteps | None = None,
+        *,
+        standby: Standby | None = None,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
         self.in_switch = reducer is not None  # whether the reducer is used
         # whether the last gradients were added in the switch, and the seconds of that
         self.latest = False, 0.0
-        self._reducer = reducer
+        self._reducer, self._standby = reducer, standby
         self._first = first
         self._attending = attending
         self._machine = machine
@@ -251,7 +254,11 @@ class GradientSums:
         if self._reducer is None or values.dtype != torch.float32:
             self._reduce(values)
             return
-        values.copy_(torch.from_numpy(self._reducer.submit(values.numpy()).result()))
+        if self._standby is None:
+            total = self._reducer.submit(values.numpy()).result()
+        else:
+            total = self._standby.reduce(values.numpy(), self._reducer)
+        values.copy_(torch.from_numpy(total))
 
     def _reduce(self, values: Tensor) -> None:
         machine = self._machine

@@ -28,6 +28,7 @@ from switchgnn.planner.base.direction import Direction
 from switchgnn.training.base.steps import SharedSteps
 from switchgnn.training.exchange.cache import SkippedRows
 from switchgnn.training.exchange.columns import Columns
+from switchgnn.training.exchange.standby import Standby
 
 
 @dataclass
@@ -93,6 +94,7 @@ class RemoteSum:
         self.columns = Columns(keep, self.new_tensor_id) if keep < 1 else None
         self.skipped: SkippedRows | None = None  # the rows that are sent less often; None: none
         self.transport = transport  # carries the rows
+        self.standby: Standby | None = None  # carries them while the switch is silent
         self.steps = SharedSteps()  # has the exchanges among the operations of all workers
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="exchange")
 
@@ -111,7 +113,7 @@ class RemoteSum:
 
         def attend() -> None:
             if not over.wait(_LONG):
-                self.transport.attend(over.is_set)
+                (self.standby or self.transport).attend(over.is_set)
 
         attendant = self._thread.submit(attend)
         try:
@@ -174,10 +176,11 @@ class RemoteSum:
             if tensor_id is None:
                 sums = self.transport.copies(rows, direction)
             else:
-                sums = self.transport.aggregate(rows, direction, tensor_id)
+                sums = (self.standby or self.transport).aggregate(rows, direction, tensor_id)
         finally:
             self.clock.exchanging += time.perf_counter() - started
-        self.ledger.enter(self.transport, rows.shape[1], direction, whole)
+        if self.standby is None or not self.standby.down:
+            self.ledger.enter(self.transport, rows.shape[1], direction, whole)
         return sums
 
 
