@@ -14,6 +14,7 @@ from switchgnn.host.direct.kinds import BinnedSchedule, partial_schedules
 from switchgnn.host.paths.base import Path
 from switchgnn.planner import Direction, load_graph
 from switchgnn.training.base.errors import LostWorkerError
+from switchgnn.training.exchange import standby
 from switchgnn.training.exchange.standby import Meeting, Position, Standby
 from tests.support.fabrics import in_threads
 
@@ -172,18 +173,18 @@ def train(silent, attending=()):
 
     def work(worker):
         exchange, reducer = Exchange(switch, worker), Reducer(switch, worker)
-        standby = Standby(exchange, Meeting(store, worker, WORKERS, 20.0))
+        own = Standby(exchange, Meeting(store, worker, WORKERS, 20.0))
         for number, direction in enumerate(OPERATIONS):
             if (worker, number) in attending:
-                standby.attend(lambda: standby.down)
+                own.attend(lambda: own.down)
             values = inputs(number, worker)
             if direction is None:
-                results[worker].append(standby.reduce(values, reducer))
-                standby.next_epoch()
+                results[worker].append(own.reduce(values, reducer))
+                own.next_epoch()
             else:
-                results[worker].append(standby.aggregate(values, direction))
-        standby.close()
-        changes[worker] = [each["why"] for each in standby.take_changes()]
+                results[worker].append(own.aggregate(values, direction))
+        own.close()
+        changes[worker] = [each["why"] for each in own.take_changes()]
 
     in_threads(work, WORKERS)
     return switch, results, changes
@@ -233,7 +234,8 @@ def test_a_switch_may_become_silent_while_workers_return():
         assert {len(each) for each in changes} <= {2, 3, 4}
 
 
-def test_a_worker_that_does_not_come_is_named():
+def test_a_worker_that_does_not_come_is_named(monkeypatch):
+    monkeypatch.setattr(standby, "word_left", lambda: None)
     store = dist.HashStore()
     made = {}
 
