@@ -59,7 +59,7 @@ def are_close(*seconds: float) -> bool:
 class Adaptation:
     """One worker's part in the choice; all workers call `votes` and `decide` once per epoch.
 
-    `set_paths`: of the transport, or of what stands before it.
+    `set_paths`: as of the transport, which is the default.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Adaptation:
         worker: int,
         workers: int,
         *,
-        set_paths: Callable[[BlockPaths], None],
+        set_paths: Callable[[BlockPaths], None] | None = None,
     ) -> None:
-        self._set_paths = set_paths
+        self._set_paths = set_paths or transport.set_paths
         self.ready = True  # of this worker; a vote finds whether all are
         self.all_ready = True
         # of the last vote, for reports
