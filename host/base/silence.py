@@ -9,6 +9,8 @@ from switchgnn.host.base.pace import Pace, RoundTrip
 _TIMEOUTS = 16
 # In the second half of the silence this many questions are asked; most of them must have been.
 _QUESTIONS, _MOST = 8, 6
+# Looks in a silence; a pause of this process is longer than two waits between them.
+_LOOKS, _PAUSE = 10, 4
 # Seconds without progress after which others are looked at, and between two looks.
 _PATIENCE, _PERIOD = 0.25, 0.1
 
@@ -39,7 +41,7 @@ class SilenceWatch:
     @property
     def longest_wait(self) -> float:
         """The longest time between two looks."""
-        return _PERIOD / 2 if self._least else float("inf")
+        return self._least / _LOOKS if self._least else float("inf")
 
     def begin(self, now: float) -> None:
         """Begin to wait."""
@@ -60,7 +62,7 @@ class SilenceWatch:
         if not self._least:
             return
         # A pause of this process is nobody's silence.
-        if heard or now - self._looked_at > self.seconds / 4:
+        if heard or now - self._looked_at > self.seconds / _PAUSE:
             self._heard_at, self._asked = now, 0
         self.answered |= heard
         self._looked_at = now

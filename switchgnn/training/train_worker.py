@@ -28,7 +28,7 @@ from switchgnn.training.data.partition import Partition, read_partition
 from switchgnn.training.exchange.adaptation import Adaptation, PathForecast
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
 from switchgnn.training.exchange.machine import local_processes, opened
-from switchgnn.training.exchange.standby import Meeting, Standby
+from switchgnn.training.exchange.standby import Rendezvous, Standby
 from switchgnn.training.trainer import EpochReport, Training, train_as_worker
 
 # The link of a worker before it has one, and of one without a network.
@@ -78,7 +78,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         machine = stack.enter_context(local_processes(partition, ranks, task.pace))
         meeting = None
         if task.pace.silence and machine is None and partition.workers > 1:
-            meeting = Meeting.of_all(partition.worker, partition.workers, task.pace)
+            meeting = Rendezvous.of_all(partition.worker, partition.workers, task.pace)
         pace_gloo(config.link)
         end, reducer = _end(task, partition), None
         either = task.adapt is not None and task.adapt.reduce

@@ -64,8 +64,8 @@ def are_close(*seconds: float) -> bool:
 class Adaptation:
     """One worker's part in the choice; all workers call `votes` and `decide` once per epoch.
 
-    `set_paths`: of the transport, or of what stands before it. `beside`: whether Gloo does not pass
-    the switch, and so is a reserve while that is slow.
+    `set_paths`: as of the transport, which is the default. `beside`: whether Gloo does not pass the
+    switch, and so is a reserve while that is slow.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Adaptation:
         worker: int,
         workers: int,
         *,
-        set_paths: Callable[[BlockPaths], None],
+        set_paths: Callable[[BlockPaths], None] | None = None,
         beside: bool = False,
     ) -> None:
-        self._set_paths = set_paths
+        self._set_paths = set_paths or transport.set_paths
         self.ready = True  # of this worker; a vote finds whether all are
         self.all_ready = True
         # of the last vote, for reports

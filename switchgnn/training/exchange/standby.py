@@ -65,7 +65,7 @@ class _Made:
     begun: bool = False  # over the switch
 
 
-class Meeting:
+class Rendezvous:
     """Tells workers that the switch is silent, and where each of them is.
 
     `seconds`: how long they wait for each other. Its `group` is for what they then do, and `beside`
@@ -86,7 +86,7 @@ class Meeting:
         )
 
     @classmethod
-    def of_all(cls, worker: int, workers: int, pace: Pace) -> "Meeting":
+    def of_all(cls, worker: int, workers: int, pace: Pace) -> "Rendezvous":
         """Return that of the process group, all of whose workers call this."""
         store = PrefixStore("standby", _get_default_store())
         return cls(store, worker, workers, pace.timeout + pace.skew)
@@ -121,7 +121,7 @@ class Meeting:
 class Standby:
     """The operations of a worker over the switch, and through Gloo while that is silent."""
 
-    def __init__(self, exchange: PathsTransport, meeting: Meeting) -> None:
+    def __init__(self, exchange: PathsTransport, meeting: Rendezvous) -> None:
         self.down = False  # whether operations go through Gloo
         self._exchange, self._meeting, self._group = exchange, meeting, meeting.group
         self._schedule = exchange.standby()  # now, as it takes a while

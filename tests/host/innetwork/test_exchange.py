@@ -9,6 +9,7 @@ import pytest
 from switchgnn.host import FeatureError, InNetworkExchange, Pace
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.base.operations import Operation
+from switchgnn.host.base.silence import SwitchSilentError
 from switchgnn.host.innetwork import units
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
 from switchgnn.host.links.faults import Faults, FaultyLink
@@ -23,6 +24,7 @@ from tests.support.speed import pace_here, seconds_here
 
 QUICK = Pace(window=4, timeout=0.25)
 STEADY = Pace(window=4, timeout=20.0)
+LONG = 30.0
 every_number_of_pools = pytest.mark.parametrize("pools", [1, 2, 4])
 every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
 FORWARD, BACKWARD = Direction
@@ -373,6 +375,40 @@ def test_a_silent_switch_is_reported(graph):
     team = Team(plan_of(graph, 1), disturb=lambda *_: [], pace=QUICK)
     team.aggregate(random_features(graph, 4))
     assert "no answer from the switch on model:0" in str(team.errors[0])
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize(("when", "pools"), [(3, 1), (60, 2), (100, 1), (150, 4)])
+def test_an_exchange_goes_on_where_a_silent_switch_has_left_it(graph, when, pools, forgets):
+    """From the frame `when` on, nothing passes until all workers have noticed."""
+    seen, silent = [], threading.Barrier(3)
+    back = threading.Event()
+
+    def cut(direction, worker, frame):
+        seen.append(direction)
+        return [frame] if len(seen) < when or back.is_set() else []
+
+    def work(worker):
+        exchange = team.exchanges[worker]
+        rows = features[team.plan.workers[worker].vertices]
+        sums = None
+        for own in [lambda: exchange.aggregate(rows), exchange.resume, exchange.resume]:
+            try:
+                sums = own()
+            except SwitchSilentError:
+                noticed.add(worker)
+            if silent.wait(LONG) == 0 and not back.is_set():
+                team.switch.forget() if forgets else None
+                back.set()
+        return exchange.aggregate(rows) if sums is None else sums
+
+    features, noticed = random_features(graph, 33), set()
+    team = Team(
+        plan_of(graph, 3, slots=64, pools=pools), disturb=cut, pace=replace(STEADY, silence=0.2)
+    )
+    team.run(work)
+    assert not team.errors and noticed
+    check_rounds(team, graph, 33)
 
 
 def test_another_plan_is_refused(graph):

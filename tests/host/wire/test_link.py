@@ -122,6 +122,27 @@ def test_nobody_listens(cut):
             assert alone.receive_batch(0.01) is None
 
 
+def test_a_wait_ends_although_another_thread_sends_to_nobody():
+    here, there = free_udp_addresses(2)
+    over = threading.Event()
+    with open_link(f"udp:{here}:{there}") as alone:
+
+        def go_on():
+            while not over.wait(0.01):
+                alone.send(b"a")
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        try:
+            waiting = threading.Thread(target=alone.receive_batch, args=(0.1,), daemon=True)
+            waiting.start()
+            waiting.join(seconds_here(5))
+            assert not waiting.is_alive()
+        finally:
+            over.set()
+            thread.join()
+
+
 def test_departures_keep_the_order(links):
     a, b = links
     one, other = FrameRows(some_rows(10)), FrameRows(some_rows(10, seed=1))

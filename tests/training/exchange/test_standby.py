@@ -14,7 +14,8 @@ from switchgnn.host.direct.kinds import BinnedSchedule, partial_schedules
 from switchgnn.host.paths.base import Path
 from switchgnn.planner import Direction, load_graph
 from switchgnn.training.base.errors import LostWorkerError
-from switchgnn.training.exchange.standby import Meeting, Position, Standby
+from switchgnn.training.exchange import standby
+from switchgnn.training.exchange.standby import Position, Rendezvous, Standby
 from tests.support.fabrics import in_threads
 
 WORKERS, WIDTH = 3, 2
@@ -30,7 +31,7 @@ OPERATIONS = [FORWARD, None] * EPOCHS
 
 
 def inputs(number, worker):
-    rows = int(np.sum(ASSIGNMENT == worker))
+    rows = int(np.sum(worker == ASSIGNMENT))
     shape = (rows, WIDTH) if OPERATIONS[number] else (5,)
     drawn = np.random.default_rng([number, worker]).integers(-9, 9, shape)
     return drawn.astype(np.float32)
@@ -47,12 +48,12 @@ def sums(number, worker):
         return sum(inputs(number, each) for each in range(WORKERS))
     rows = np.zeros((GRAPH.vertices, WIDTH), dtype=np.float32)
     for each in range(WORKERS):
-        rows[ASSIGNMENT == each] = inputs(number, each)
+        rows[each == ASSIGNMENT] = inputs(number, each)
     source, destination = GRAPH.edges()
     far = ASSIGNMENT[source] != ASSIGNMENT[destination]
     total = np.zeros_like(rows)
     np.add.at(total, destination[far], rows[source[far]])
-    return total[ASSIGNMENT == worker]
+    return total[worker == ASSIGNMENT]
 
 
 class Watch:
@@ -111,7 +112,7 @@ class Exchange:
 
     def __init__(self, switch, worker):
         self.switch, self.worker, self.watch = switch, worker, Watch()
-        self.paths = {each: (Path.SWITCH,) for each in Direction}
+        self.paths = dict.fromkeys(Direction, (Path.SWITCH,))
         self.interrupted = None
 
     def standby(self):
@@ -172,18 +173,18 @@ def train(silent, attending=()):
 
     def work(worker):
         exchange, reducer = Exchange(switch, worker), Reducer(switch, worker)
-        standby = Standby(exchange, Meeting(store, worker, WORKERS, 20.0))
+        own = Standby(exchange, Rendezvous(store, worker, WORKERS, 20.0))
         for number, direction in enumerate(OPERATIONS):
             if (worker, number) in attending:
-                standby.attend(lambda: standby.down)
+                own.attend(lambda: own.down)
             values = inputs(number, worker)
             if direction is None:
-                results[worker].append(standby.reduce(values, reducer))
-                standby.next_epoch()
+                results[worker].append(own.reduce(values, reducer))
+                own.next_epoch()
             else:
-                results[worker].append(standby.aggregate(values, direction))
-        standby.close()
-        changes[worker] = [each["why"] for each in standby.take_changes()]
+                results[worker].append(own.aggregate(values, direction))
+        own.close()
+        changes[worker] = [each["why"] for each in own.take_changes()]
 
     in_threads(work, WORKERS)
     return switch, results, changes
@@ -233,12 +234,13 @@ def test_a_switch_may_become_silent_while_workers_return():
         assert {len(each) for each in changes} <= {2, 3, 4}
 
 
-def test_a_worker_that_does_not_come_is_named():
+def test_a_worker_that_does_not_come_is_named(monkeypatch):
+    monkeypatch.setattr(standby, "word_left", lambda: None)
     store = dist.HashStore()
     made = {}
 
     def work(worker):
-        made[worker] = Meeting(store, worker, 2, 0.1)
+        made[worker] = Rendezvous(store, worker, 2, 0.1)
 
     in_threads(work, 2)
     with pytest.raises(LostWorkerError, match="worker 1 did not come"):
