@@ -24,6 +24,7 @@ from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.training.base.errors import collective
 from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.partition import Partition, read_partition
+from switchgnn.training.exchange.buckets import Overlap
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
 from switchgnn.training.exchange.machine import local_processes, opened
 from switchgnn.training.trainer import EpochReport, Training, train_as_worker
@@ -70,7 +71,10 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         stack.enter_context(_group(task, partition.workers))
         ranks = range(partition.workers)
         machine = stack.enter_context(local_processes(partition, ranks, task.pace))
-        pace_gloo(config.link)
+        training = task.training
+        if pace_gloo(config.link) and not task.reduce.bits:
+            # Each of several connections at once would have the whole rate.
+            training = replace(training, overlap=Overlap.NONE)
         end, reducer = _end(task, partition), None
         if task.reduce.bits and end.workers > 1 and not task.seat:
             leaders = None if machine is None else machine.leaders
@@ -89,7 +93,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
                 yield
 
         ledger = train_as_worker(
-            *(partition, transport, task.training, tell),
+            *(partition, transport, training, tell),
             seen=seen,
             reducer=reducer,
             binned=kind.binned,
