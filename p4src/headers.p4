@@ -86,9 +86,12 @@ const bit<16> ETHERTYPE_SERVICE_VLAN = 0x88a8;
 // "Use for experimentation and testing", RFC 3692.
 const bit<8>  PROTOCOL_SWITCHGNN = 253;
 const bit<4>  SWITCHGNN_VERSION  = 5;
-// Of packets with numbers, and of others: CS6, network control (RFC 4594), for networks that keep
-// classes apart as this switch does. It has the same value in host/wire/addresses.py.
+// Of features and sums; of early and late parts of an all-reduce: CS1 and LE (RFC 8622); of packets
+// without numbers: CS6, network control (RFC 4594). For networks that keep classes apart as this switch
+// does. The same values are in host/wire/addresses.py.
 const bit<6>  DSCP_DEFAULT = 0;
+const bit<6>  DSCP_EARLY = 8;
+const bit<6>  DSCP_LATE = 1;
 const bit<6>  DSCP_CONTROL = 48;
 // The bits of the largest finite float32; above it are infinity, NaN, and negatives.
 const bit<32> LARGEST_FLOAT      = 0x7f7fffff;

@@ -149,31 +149,44 @@ control Answer(inout headers_t hdr,
 }
 
 // The class of a packet that leaves. Packets without numbers overtake those with: a worker that
-// waits for an acknowledgement behind its own sums sends nothing meanwhile. The kind decides; a
-// DSCP that arrives is ignored.
+// waits for an acknowledgement behind its own sums sends nothing meanwhile. The kind decides, and the
+// DSCP that arrives can only lower the class: an all-reduce, and ordinary traffic that asks for it,
+// leave the line to exchanges.
 //
 // What the switch answers is ahead of what other workers ask, so that a worker which floods the
 // others with questions cannot delay their acknowledgements.
-const bit<3> PRIORITY_NUMBERS = 0;
-const bit<3> PRIORITY_QUESTIONS = 1;
-const bit<3> PRIORITY_ANSWERS = 2;
+const bit<3> PRIORITY_LATE = 0;
+const bit<3> PRIORITY_EARLY = 1;
+const bit<3> PRIORITY_NUMBERS = 2;
+const bit<3> PRIORITY_QUESTIONS = 3;
+const bit<3> PRIORITY_ANSWERS = 4;
 
 // Must be applied last in ingress, when it is decided what leaves.
 control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
     action choose() {
         priority = PRIORITY_NUMBERS;
-        meta.urgent = 0;
-        if (hdr.switchgnn.isValid() && meta.send_sum == 0 && meta.send_reduced == 0) {
+        meta.dscp = DSCP_DEFAULT;
+        if (!hdr.switchgnn.isValid()) {
+            if (hdr.ipv4.isValid() && hdr.ipv4.dscp == DSCP_LATE) {
+                priority = PRIORITY_LATE;
+            } else if (hdr.ipv4.isValid() && hdr.ipv4.dscp == DSCP_EARLY) {
+                priority = PRIORITY_EARLY;
+            }
+        } else if (hdr.switchgnn.kind == kind_t.REDUCE || hdr.switchgnn.kind == kind_t.REDUCED) {
+            // A sum has the class of the part that completes it.
+            priority = hdr.ipv4.dscp == DSCP_LATE ? PRIORITY_LATE : PRIORITY_EARLY;
+            meta.dscp = hdr.ipv4.dscp == DSCP_LATE ? DSCP_LATE : DSCP_EARLY;
+        } else if (meta.send_sum == 0) {
             if (meta.send_ack == 1 || meta.send_missing == 1
                     || hdr.switchgnn.kind == kind_t.DONE
                     || hdr.switchgnn.kind == kind_t.ADVANCE
                     || hdr.switchgnn.kind == kind_t.WAITING
                     || hdr.switchgnn.kind == kind_t.MISSING) {
                 priority = PRIORITY_ANSWERS;
-                meta.urgent = 1;
+                meta.dscp = DSCP_CONTROL;
             } else if (!HAS_NUMBERS(hdr.switchgnn.kind)) {
                 priority = PRIORITY_QUESTIONS;
-                meta.urgent = 1;
+                meta.dscp = DSCP_CONTROL;
             }
         }
     }

@@ -159,7 +159,7 @@ struct metadata_t {
     bit<1>       send_ack;
     bit<1>       send_missing;
     bit<1>       send_reduced;
-    bit<1>       urgent;  // without numbers
+    bit<6>       dscp;
     bit<1>       flood;
     bit<1>       update_ipv4;
     bit<1>       seal;

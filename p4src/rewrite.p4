@@ -143,7 +143,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
             }
             no_payload.apply(hdr);
         }
-        hdr.ipv4.dscp = meta.urgent == 1 ? DSCP_CONTROL : DSCP_DEFAULT;
+        hdr.ipv4.dscp = meta.dscp;
         hdr.ipv4.ttl = 64;
         meta.update_ipv4 = 1;
         meta.seal = 1;

@@ -15,6 +15,7 @@ from typing import Any
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.network_file import Target
 from switchgnn.controller.p4runtime.connection import socket_path
+from switchgnn.host.wire.addresses import DSCP_EARLY, DSCP_LATE
 from switchgnn.topologies.errors import FabricError
 from switchgnn.topologies.fabric import Fabric, RelayedCable, WireBytes
 from switchgnn.topologies.rpc_address import (
@@ -60,6 +61,9 @@ _OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
 _COMMAND_SECONDS = 60.0
 _TRIAL_SECONDS = 10.0
 _END_SECONDS = 5.0
+# The classes on a shaped link: bytes with a DSCP in host/wire/addresses.py (None: others), least
+# sixteenths of the rate, and what a class may save of them. The first one goes first.
+_CLASSES = ((None, 14, "15k"), (DSCP_EARLY << 2, 1, "2k"), (DSCP_LATE << 2, 1, "2k"))
 # What a fabric asks of the kernel: a namespace, links in it, and their settings.
 _TRIAL = """
 ip link add one type veth peer name other
@@ -345,15 +349,25 @@ def _limit(interface: str, bandwidth: float, namespace_pid: int, at_once: str = 
 
     `at_once`: the part of a burst that may leave at once, for `tc`.
     """
-    for words in (
-        "qdisc add dev {} root handle 5: htb default 1",
-        # The quantum only divides bandwidth between classes, of which there is one; without it the
-        # kernel warns of the one that it derives from the rate.
-        "class add dev {} parent 5: classid 5:1 htb rate {:f}Mbit burst 15k {} quantum 1514",
-        # Frames of a higher priority leave first: those without numbers, see host/wire/link.py.
-        "qdisc add dev {} parent 5:1 handle 6: pfifo_fast",
-    ):
-        _run(["tc", *words.format(interface, bandwidth, at_once).split()], namespace_pid)
+    # The quantum only divides bandwidth between classes of one place in the order; without it the
+    # kernel warns of the one that it derives from the rate.
+    rest = f"{at_once} quantum 1514"
+    commands = [
+        "qdisc add dev {} root handle 5: htb default 2",
+        f"class add dev {{}} parent 5: classid 5:1 htb rate {bandwidth:f}Mbit burst 15k {rest}",
+    ]
+    for number, (tos, sixteenths, burst) in enumerate(_CLASSES, 2):
+        rate = f"rate {bandwidth * sixteenths / 16:f}Mbit ceil {bandwidth:f}Mbit burst {burst}"
+        commands += [
+            f"class add dev {{}} parent 5:1 classid 5:{number} htb prio {number} {rate} {rest}",
+            # Of these, frames of a higher priority leave first: those without numbers.
+            f"qdisc add dev {{}} parent 5:{number} handle {number + 4}: pfifo_fast",
+        ]
+        if tos is not None:
+            match = f"protocol ip prio 1 u32 match ip tos {tos} 0xfc"
+            commands.append(f"filter add dev {{}} parent 5: {match} flowid 5:{number}")
+    for words in commands:
+        _run(["tc", *words.format(interface).split()], namespace_pid)
 
 
 def _run(command: list[str], namespace_pid: int) -> None:

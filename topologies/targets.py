@@ -22,7 +22,7 @@ BMV2_PROGRAM = "simple_switch_grpc"
 _READY_SECONDS = 30.0
 _CPU_PORT = 510
 # Of p4src/loop.p4. BMv2 drops packets of a class that it does not have.
-_PRIORITY_QUEUES = 3
+_PRIORITY_QUEUES = 5
 
 
 class Bmv2Log(str, Enum):

@@ -1,5 +1,6 @@
 """Bounds on sending and waiting, as the user gives them, and how long an answer may take."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -147,8 +148,20 @@ class Pace:
 BURST_BYTES = 15 << 10
 
 
+HIGHEST_LEVEL = 2
+_LEVELS = range(HIGHEST_LEVEL + 1)
+# Bytes of higher levels per byte of a lower one after which this one goes first.
+_MOST_AHEAD = 15
+# A rounded time may leave this part of a byte missing.
+_ROUNDING = 1e-7
+
+
 class TokenBucket:
-    """Limits a rate, in bytes per second: each byte takes a token, and tokens come at the rate."""
+    """Limits a rate, in bytes per second: each byte takes a token, and tokens come at the rate.
+
+    Any thread may take tokens. While bytes of a higher level wait for theirs, those of a lower one
+    get none, but for a sixteenth of the rate, so that their sender can show that it is alive.
+    """
 
     def __init__(
         self,
@@ -160,18 +173,40 @@ class TokenBucket:
         self._rate, self._burst = rate, float(burst)
         self._clock, self._sleep = clock, sleep
         self._tokens, self._counted = self._burst, clock()
+        # By level: tokens that waiting bytes need, and what went ahead of them.
+        self._needed, self._ahead = [0.0] * len(_LEVELS), [0.0] * len(_LEVELS)
+        self._lock = threading.Lock()
 
-    def take(self, size: int) -> None:
+    def take(self, size: int, level: int = HIGHEST_LEVEL) -> None:
         """Wait for the tokens of `size` bytes; for more than a burst, the bucket goes into debt."""
         needed = min(float(size), self._burst)
-        if (missing := needed - self._refilled()) > 0:
+        with self._lock:
+            self._needed[level] += needed
+        while (missing := self._take(size, needed, level)) > _ROUNDING:
             self._sleep(missing / self._rate)
-            self._refilled()
-        self._tokens -= size
 
     def overtake(self, size: int) -> None:
         """Take the tokens of `size` bytes without waiting."""
-        self._tokens -= size
+        with self._lock:
+            self._tokens -= size
+
+    def _take(self, size: int, needed: float, level: int) -> float:
+        """Take tokens, or return how many are missing, with those of others that go first."""
+        with self._lock:
+            own = self._turn(level)
+            first = (each for each in _LEVELS if self._turn(each) > own)
+            missing = needed + sum(self._needed[each] for each in first) - self._refilled()
+            if missing <= _ROUNDING:
+                self._tokens -= size
+                self._needed[level] -= needed
+                self._ahead[level] = 0.0
+                for lower in range(level):
+                    self._ahead[lower] += size * (self._needed[lower] > 0)
+            return missing
+
+    def _turn(self, level: int) -> tuple[bool, int]:
+        needed = self._needed[level]
+        return needed > 0 and self._ahead[level] >= _MOST_AHEAD * needed, level
 
     def _refilled(self) -> float:
         now = self._clock()

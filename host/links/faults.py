@@ -117,10 +117,7 @@ class FaultCounts:
 
 
 class FaultyLink(WrappedLink):
-    """The link of a worker, with faults in both directions.
-
-    One thread may send while another one receives.
-    """
+    """The link of a worker, with faults in both directions."""
 
     def __init__(self, link: Link, faults: Faults, worker: int) -> None:
         super().__init__(link)
@@ -133,8 +130,9 @@ class FaultyLink(WrappedLink):
     def send(self, frame: bytes | memoryview) -> None:
         """Send the frame, subject to faults."""
         with self._sending:
-            for each in self._up.disturb(frame):
-                self._link.send(each)
+            frames = self._up.disturb(frame)
+        for each in frames:
+            self._link.send(each)
 
     def receive(self, seconds: float) -> memoryview | None:
         """Return the next frame that survives the faults."""
@@ -144,8 +142,9 @@ class FaultyLink(WrappedLink):
                 # No later frame overtakes a delayed one any more, so it arrives now.
                 if self._up.holds:
                     with self._sending:
-                        for each in self._up.release():
-                            self._link.send(each)
+                        frames = self._up.release()
+                    for each in frames:
+                        self._link.send(each)
                 self._arrived.extend(self._down.release())
                 if self._arrived or seconds <= 0:
                     break

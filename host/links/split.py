@@ -84,8 +84,7 @@ class _Shared:
         self.left_at = -inf  # when the leader last stopped reading
         # the half that uses the link's own batch; only the reader looks and changes it
         self.lent: LinkHalf | None = None
-        # The second lock makes senders take turns: the one that waits for `sending` holds it.
-        self.sending, self.next_to_send = threading.Lock(), threading.Lock()
+        self.counting = threading.Lock()  # protects the counters of what the halves send
         self.halves = LinkHalf(self, kept_at_most), LinkHalf(self, kept_at_most)
         self.halves[0].other, self.halves[1].other = self.halves[1], self.halves[0]
 
@@ -150,15 +149,12 @@ class LinkHalf(Link):
         )
 
     def _send(self, send: Callable[[Link], None], frames: int, size: int) -> None:
-        with self._shared.next_to_send:
-            self._shared.sending.acquire()
-        try:
-            self._check_open()
-            send(self._shared.link)
+        # The halves do not wait for each other: the link lets frames of a higher class go first.
+        self._check_open()
+        send(self._shared.link)
+        with self._shared.counting:
             self._frames_up += frames
             self._bytes_up += size
-        finally:
-            self._shared.sending.release()
 
     def receive(self, seconds: float) -> memoryview | None:
         """See ``Link``."""

@@ -70,13 +70,20 @@ class FragmentFrames:
         self.widths = np.zeros(slots, dtype=np.uint8)
         self.codes = np.zeros(slots, dtype=np.uint8)
         header = Header(kind=Kind.REDUCE, src_id=worker, count=1, session=session)
-        self._heads = [
-            _head(addresses, header._replace(fragment=code), bytes(_LANE.itemsize * lanes))
+        packets = [
+            header._replace(fragment=code).pack(bytes(_LANE.itemsize * lanes))
             for code, lanes in enumerate(WIDTHS)
         ]
+        # By whether they are late, and by width.
+        self._heads = [
+            [_head(addresses.frame(each, late=late)) for each in packets] for late in (False, True)
+        ]
 
-    def write(self, number: int, rows: Int32s, codes: UInt8s) -> None:
-        """Write lanes, int32[F, k], as consecutive fragments, as narrow as possible; uint8[F]."""
+    def write(self, number: int, rows: Int32s, codes: UInt8s, *, late: bool = False) -> None:
+        """Write lanes, int32[F, k], as consecutive fragments, as narrow as possible.
+
+        `codes`: uint8[F]. `late`: whether frames of other classes go first.
+        """
         lanes = rows.shape[1]
         width = next(width for width, most in enumerate(WIDTHS) if most >= lanes)
         begin = 0
@@ -84,11 +91,11 @@ class FragmentFrames:
             at, part = slice(slot, slot + count), slice(begin, begin + count)
             self._lanes[at, :lanes] = rows[part]
             self._lanes[at, lanes:] = 0
+            self._bytes[at, :BODY_AT] = self._heads[late][width]
             self._complete(number + begin, at, width, codes[part])
             begin += count
 
     def _complete(self, number: int, slots: slice, width: int, codes: UInt8s) -> None:
-        self._bytes[slots, :BODY_AT] = self._heads[width]
         numbers = np.arange(number, number + len(codes))
         write_fields(
             self._bytes[slots, HEADER_AT:BODY_AT],
@@ -104,7 +111,7 @@ class FragmentFrames:
         write_checksums(self._bytes[slots], sizes)
 
     def send(self, link: Link, number: int, count: int) -> None:
-        """Send consecutive fragments."""
+        """Send consecutive fragments; the first one of each tensor is narrow."""
         for slot, here in spans(number, count, self._slots):
             narrow = np.flatnonzero(self.widths[slot : slot + here] < _WIDEST)
             begin = slot
@@ -130,8 +137,8 @@ class FragmentFrames:
         return asking.data
 
 
-def _head(addresses: Addresses, header: Header, body: bytes) -> UInt8s:
-    return np.frombuffer(addresses.frame(header.pack(body))[:BODY_AT], dtype=np.uint8)
+def _head(frame: bytes) -> UInt8s:
+    return np.frombuffer(frame[:BODY_AT], dtype=np.uint8)
 
 
 class _FastPath(Structure):

@@ -27,6 +27,7 @@ class ReducerClosedError(HostError):
 class _Submitted:
     values: NDArray[Any]
     call: Call
+    late: bool
     future: "Future[NDArray[Any]]"
 
 
@@ -49,7 +50,9 @@ class Reducer:
         self._thread = threading.Thread(target=self._run, name="all-reduce", daemon=True)
         self._thread.start()
 
-    def submit(self, values: NDArray[Any], call: Call = SUM) -> "Future[NDArray[Any]]":
+    def submit(
+        self, values: NDArray[Any], call: Call = SUM, *, late: bool = False
+    ) -> "Future[NDArray[Any]]":
         """Return a future for the sums of a tensor over all workers, as of `ReduceStream.submit`.
 
         It cannot be cancelled, as the other workers need this one's values. Errors of the stream
@@ -63,7 +66,7 @@ class Reducer:
                 raise self._error
             if self._closing:
                 raise ReducerClosedError("The reducer is closed: submit tensors before.")
-            self._submitted.append(_Submitted(values, call, future))
+            self._submitted.append(_Submitted(values, call, late, future))
             self._changed.notify()
         return future
 
@@ -108,7 +111,7 @@ class Reducer:
                 return False
         while self._submitted:
             first = self._submitted[0]
-            reduction = self._stream.submit(first.values, first.call)
+            reduction = self._stream.submit(first.values, first.call, late=first.late)
             self._running.append((reduction, first.future))
             self._submitted.popleft()
         self._resolve()

@@ -84,6 +84,7 @@ class Reduction:
     exponent code for the fragment half of the slots later, which is sent after this one's sum. The
     codes of the first fragments go ahead of the data: with the mark, and in a fragment of codes.
 
+    `late`: whether its frames have the lowest class.
     `begin`, `end`: its first fragment, and the one after its last. `result`: the sums, as long as
     the tensor; complete when `done`.
     """
@@ -91,11 +92,18 @@ class Reduction:
     _ahead = 1
 
     def __init__(
-        self, begin: int, values: NDArray[Any], setting: StreamSettings, call: Call
+        self,
+        begin: int,
+        values: NDArray[Any],
+        setting: StreamSettings,
+        call: Call,
+        *,
+        late: bool = False,
     ) -> None:
         self.about = Description(len(values), call.type or values.dtype.name, call.average)
         self.result, self.timeout, self.done = np.empty_like(values), call.timeout, False
         self._values, self._setting, self._slots = values, setting, setting.slots
+        self._late = late
         self._whole = values.dtype == np.int32
         self._held = LANES if self._whole else scale.numbers_of(setting.bits)
         self._divisor = setting.workers if call.average else 1
@@ -122,14 +130,16 @@ class Reduction:
             own = self._codes[self._each : self._window : self._each]
             lanes = scale.separate_codes(own, setting.worker, setting.workers)
             mark = self.about.mark[np.newaxis]
-            frames.write(number, mark if number < self._first else lanes, self._codes[:1])
+            rows = mark if number < self._first else lanes
+            frames.write(number, rows, self._codes[:1], late=self._late)
             return 1
         begin, end = self._alike(number, min(limit, self.end, self._data + self._known))
         if end <= begin:
             return 0
         values = self._values[begin * self._held : end * self._held].reshape(end - begin, -1)
         lanes = self._scales(begin, end).quantise(values)
-        frames.write(number, lanes, self._codes[begin + self._distance : end + self._distance])
+        codes = self._codes[begin + self._distance : end + self._distance]
+        frames.write(number, lanes, codes, late=self._late)
         return end - begin
 
     def take(self, sums: SumRing, number: int, limit: int) -> None:

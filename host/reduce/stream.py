@@ -184,10 +184,11 @@ class ReduceStream:
         """Whether all submitted tensors are reduced."""
         return self._flow is None or self._flow.pipeline.base == self._flow.pipeline.end
 
-    def submit(self, values: NDArray[Any], call: Call = SUM) -> Reduction:
+    def submit(self, values: NDArray[Any], call: Call = SUM, *, late: bool = False) -> Reduction:
         """Append a tensor to the stream, and return it; later steps reduce it.
 
         `values`: int32[N] or float32[N], contiguous; must not change until the result is done.
+        `late`: whether its frames have the lowest class (docs/congestion.md).
 
         Raises:
             FeatureError: wrong shape or type.
@@ -195,7 +196,7 @@ class ReduceStream:
         """
         check_tensor(values)
         flow = self._started()
-        reduction = Reduction(flow.pipeline.end, values, flow.setting, call)
+        reduction = Reduction(flow.pipeline.end, values, flow.setting, call, late=late)
         if reduction.end > LAST_NUMBER:
             raise RoundMismatchError(
                 f"All {LAST_NUMBER:,} fragments of the session are used: restart all workers after "

@@ -25,7 +25,7 @@ from scapy.packet import Packet, bind_layers
 
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.wire import header as wire
-from switchgnn.host.wire.addresses import DSCP_CONTROL, ECN_CAPABLE
+from switchgnn.host.wire.addresses import ECN_CAPABLE, dscp_of
 from switchgnn.host.wire.header import Kind, Unit
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 
@@ -224,11 +224,10 @@ def to_switch(
     `unit`: what it is about; `fields`: those of the header that follow from neither.
     """
     here, there = end.addresses.worker, end.addresses.switch
-    dscp = 0 if kind in wire.LANE_KINDS else DSCP_CONTROL
     header = cast(Any, SwitchGNN)(Kind=int(kind), Session=end.session & wire.SESSION_MASK, **fields)
     header.Round, header.Block_id = unit.round, unit.block
     word = unit.fragment
     header.Fragment, header.Width = wire.fragment_number(word), wire.width_code(word)
-    ip = IP(src=here.ip, dst=there.ip, tos=dscp << 2 | ECN_CAPABLE, id=0)
+    ip = IP(src=here.ip, dst=there.ip, tos=dscp_of(kind) << 2 | ECN_CAPABLE, id=0)
     packet: Layers = Ether(src=here.mac, dst=there.mac) / ip / header
     return packet if body is None else packet / body

@@ -12,8 +12,8 @@ _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _TIME_TO_LIVE = 64
 # Features may be marked instead of dropped (RFC 3168).
 ECN_CAPABLE = 2
-# Of packets without numbers, `DSCP_CONTROL` of p4src/headers.p4: CS6, network control (RFC 4594).
-DSCP_CONTROL = 48
+# As in p4src/headers.p4: of packets without numbers, and of parts of an all-reduce.
+DSCP_CONTROL, DSCP_EARLY, DSCP_LATE = 48, 8, 1
 # The byte of a frame with DSCP and ECN.
 TOS_AT = 15
 
@@ -29,11 +29,17 @@ class Addresses:
         """Return the Ethernet and IPv4 header (34 bytes) for a packet of this size."""
         return ipv4_envelope(self.worker, self.switch, packet_bytes)
 
-    def frame(self, packet: bytes) -> bytes:
-        """Return the whole Ethernet frame around a SwitchGNN packet."""
-        kind = packet[wire.KIND_AT - wire.HEADER_AT] & wire.KIND_MASK
-        dscp = 0 if kind in wire.LANE_KINDS else DSCP_CONTROL
+    def frame(self, packet: bytes, *, late: bool = False) -> bytes:
+        """Return the whole Ethernet frame around a SwitchGNN packet; `late`: see ``dscp_of``."""
+        dscp = dscp_of(packet[wire.KIND_AT - wire.HEADER_AT] & wire.KIND_MASK, late=late)
         return ipv4_envelope(self.worker, self.switch, len(packet), dscp=dscp) + packet
+
+
+def dscp_of(kind: int, *, late: bool = False) -> int:
+    """Return the DSCP of a kind of packet; `late`: if a part of an all-reduce, it goes last."""
+    if kind in (wire.Kind.REDUCE, wire.Kind.REDUCED):
+        return DSCP_LATE if late else DSCP_EARLY
+    return 0 if kind in wire.LANE_KINDS else DSCP_CONTROL
 
 
 # Each control packet needs one, and a worker has few kinds of them and of receivers.

@@ -9,6 +9,7 @@ import errno
 import math
 import select
 import socket
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,9 +23,9 @@ from switchgnn.base.udp_socket import (
     why_not_bound,
 )
 from switchgnn.host.base.errors import LinkError
-from switchgnn.host.base.pace import BURST_BYTES, TokenBucket
+from switchgnn.host.base.pace import BURST_BYTES, HIGHEST_LEVEL, TokenBucket
 from switchgnn.host.wire import batches
-from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
+from switchgnn.host.wire.addresses import DSCP_CONTROL, DSCP_EARLY, DSCP_LATE, TOS_AT
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.native import NativeArriving, native_frames
 
@@ -38,8 +39,10 @@ _CANNOT_CUT = (errno.EINVAL, errno.EIO, errno.EMSGSIZE, errno.ENOPROTOOPT, errno
 _MESSAGES_AT_ONCE = 16
 _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
-# TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
-_INTERACTIVE = 6
+# By DSCP: levels of the bucket, and priorities of <linux/pkt_sched.h> (TC_PRIO_FILLER, TC_PRIO_BULK
+# and TC_PRIO_INTERACTIVE).
+_LEVELS = {DSCP_LATE: 0, DSCP_EARLY: 1}
+_PRIORITIES = {DSCP_LATE: 1, DSCP_EARLY: 2, DSCP_CONTROL: 6}
 # Seconds on the line of the frames that leave a limited link in one step.
 _STEP_SECONDS = 0.001
 
@@ -56,7 +59,8 @@ class Traffic(NamedTuple):
 class Link(ABC):
     """Carries whole Ethernet frames between a worker and the switch. A context manager.
 
-    All methods that use the link raise LinkError if the interface is gone or down.
+    Any thread may send, but one at a time receives. All methods that use the link raise LinkError
+    if the interface is gone or down.
     """
 
     _gathered: batches.FrameBatch | None = None
@@ -83,7 +87,7 @@ class Link(ABC):
         """Send some frames in their order; waits while the link is full.
 
         Args:
-            rows: the frames.
+            rows: the frames; those that leave have one DSCP.
             first: the first of them that leaves.
             count: how many leave.
         """
@@ -138,9 +142,8 @@ class SocketLink(Link):
         self._batch = self._arriving.batch
         self._taken = 0
         self._coalescer = batches.ReceiveCoalescer()
-        self._writable = select.poll()
-        self._writable.register(sock, select.POLLOUT)
         self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
+        self._counting = threading.Lock()
         # Room for a burst of sums while the worker packs features.
         enlarge_receive_buffer(sock, _RECEIVE_BUFFER)
         sock.setblocking(False)
@@ -148,9 +151,10 @@ class SocketLink(Link):
     def limit(self, megabits: float) -> None:
         """Limit the rate of sending, in Mbit/s; the switch limits the other direction.
 
-        Frames without numbers overtake those with. The bytes of a frame include its Ethernet
-        header, but not the headers of a datagram around it. The kernel may limit an interface, too:
-        where frames leave several at a time, it sets no timer for each.
+        Frames without numbers overtake those with, and those of all-reduces wait for others. The
+        bytes of a frame include its Ethernet header, but not the headers of a datagram around it.
+        The kernel may limit an interface, too: where frames leave several at a time, it sets no
+        timer for each.
         """
         rate = megabits * 1e6 / 8
         self._bucket = TokenBucket(rate)
@@ -168,14 +172,22 @@ class SocketLink(Link):
 
     def send(self, frame: bytes | memoryview) -> None:
         """See ``Link``."""
-        if self._bucket is not None:
-            (self._bucket.overtake if _overtakes(frame) else self._bucket.take)(len(frame))
-        sent = self._once(partial(self._sender(frame).send, frame))
+        dscp = _dscp_of(frame)
+        if self._bucket is not None and dscp == DSCP_CONTROL:
+            self._bucket.overtake(len(frame))
+        elif self._bucket is not None:
+            self._bucket.take(len(frame), _LEVELS.get(dscp, HIGHEST_LEVEL))
+        sender = self._sender(dscp)
+        sent = self._once(sender, partial(sender.send, frame))
         if sent is not None:
-            self._bytes_up += sent
-            self._frames_up += 1
+            self._count(1, sent)
 
-    def _sender(self, _frame: bytes | memoryview) -> socket.socket:
+    def _count(self, frames: int, size: int) -> None:
+        with self._counting:
+            self._frames_up += frames
+            self._bytes_up += size
+
+    def _sender(self, _dscp: int) -> socket.socket:
         return self._socket
 
     def send_rows(self, rows: batches.FrameRows, first: int, count: int) -> None:
@@ -184,41 +196,44 @@ class SocketLink(Link):
             self._send_all(rows, first, count)
             return
         at_once = max(1, self._step_bytes // max(1, rows.frame_bytes))
+        level = _LEVELS.get(_dscp_of(rows.frame(first)), HIGHEST_LEVEL)
         for begin in range(first, first + count, at_once):
             step = min(at_once, first + count - begin)
-            self._bucket.take(rows.bytes_of(begin, step))
+            self._bucket.take(rows.bytes_of(begin, step), level)
             self._send_all(rows, begin, step)
 
     def _send_all(self, rows: batches.FrameRows, first: int, count: int) -> None:
         end = first + count
+        sender = self._sender(_dscp_of(rows.frame(first)))
         while first < end:
-            sent = self._once(partial(self._send_rows, rows, first, end - first))
+            sent = self._once(sender, partial(self._send_rows, sender, rows, first, end - first))
             if sent is not None:
-                self._frames_up += sent
-                self._bytes_up += rows.bytes_of(first, sent)
+                self._count(sent, rows.bytes_of(first, sent))
             # None: the first one is lost; retry with the others.
             first += 1 if sent is None else sent
 
-    def _send_rows(self, rows: batches.FrameRows, first: int, count: int) -> int:
+    def _send_rows(
+        self, sender: socket.socket, rows: batches.FrameRows, first: int, count: int
+    ) -> int:
         """Send at least one of some frames, without waiting; return how many were sent."""
         frames = native_frames()
         if frames is not None:
-            return frames.send(self._socket.fileno(), rows, first, count)
-        self._socket.send(rows.frame(first))
+            return frames.send(sender.fileno(), rows, first, count)
+        sender.send(rows.frame(first))
         return 1
 
-    def _once(self, send: Callable[[], int]) -> int | None:
+    def _once(self, sender: socket.socket, send: Callable[[], int]) -> int | None:
         while True:
             try:
                 return send()
             except (BlockingIOError, InterruptedError):
-                self._writable.poll()
+                _wait_for_room(sender)
             except ConnectionRefusedError:
                 # An earlier datagram met a closed port. The caller's time-out reports it.
                 return None
             except OSError as error:
                 if error.errno == errno.ENOBUFS:
-                    self._writable.poll(1)
+                    _wait_for_room(sender, 1)
                     continue
                 raise LinkError(f"Cannot send on {self._name}: {error.strerror}.") from error
 
@@ -278,14 +293,21 @@ class SocketLink(Link):
         self._socket.close()
 
 
-def _overtakes(frame: bytes | memoryview) -> bool:
-    return frame[TOS_AT] >> 2 == DSCP_CONTROL
+def _dscp_of(frame: bytes | memoryview) -> int:
+    return frame[TOS_AT] >> 2 if len(frame) > TOS_AT else 0
+
+
+def _wait_for_room(sender: socket.socket, milliseconds: int | None = None) -> None:
+    # One for each wait, as two threads must not use the same.
+    writable = select.poll()
+    writable.register(sender, select.POLLOUT)
+    writable.poll(milliseconds)
 
 
 class InterfaceLink(SocketLink):
     """A link over a network interface, for some IPv4 protocols (AF_PACKET; needs CAP_NET_RAW).
 
-    Frames without numbers have a priority that the kernel's queues know (pfifo_fast).
+    Frames of each class have a priority that the kernel's queues know (pfifo_fast, prio).
     """
 
     def __init__(self, interface: str, *protocols: int) -> None:
@@ -300,22 +322,25 @@ class InterfaceLink(SocketLink):
         _attach_protocol_filter(sock, protocols or (PROTOCOL,))
         try:
             sock.bind((interface, ETHERTYPE_IPV4))
-            # It sends with priority, and receives nothing.
-            self._urgent = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-            self._urgent.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _INTERACTIVE)
-            self._urgent.bind((interface, 0))
+            # They send with a priority, and receive nothing.
+            self._senders = {
+                dscp: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for dscp in _PRIORITIES
+            }
+            for dscp, sender in self._senders.items():
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _PRIORITIES[dscp])
+                sender.bind((interface, 0))
         except OSError as error:
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
         super().__init__(sock, interface)
         self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
 
-    def _sender(self, frame: bytes | memoryview) -> socket.socket:
-        return self._urgent if _overtakes(frame) else self._socket
+    def _sender(self, dscp: int) -> socket.socket:
+        return self._senders.get(dscp, self._socket)
 
     def close(self) -> None:
         """Close the sockets."""
-        for each in (self._socket, self._urgent, *self._listeners):
+        for each in (self._socket, *self._senders.values(), *self._listeners):
             each.close()
 
 
@@ -333,16 +358,18 @@ class UdpLink(SocketLink):
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
         self._cuts = True
 
-    def _send_rows(self, rows: batches.FrameRows, first: int, count: int) -> int:
+    def _send_rows(
+        self, sender: socket.socket, rows: batches.FrameRows, first: int, count: int
+    ) -> int:
         """Let the kernel cut one long message into datagrams, at a third of the cost."""
         if self._cuts and count > 1:
             try:
-                return rows.send_cut(self._socket, first, count)
+                return rows.send_cut(sender, first, count)
             except OSError as error:
                 if error.errno not in _CANNOT_CUT:
                     raise
                 self._cuts = False
-        return super()._send_rows(rows, first, count)
+        return super()._send_rows(sender, rows, first, count)
 
 
 def open_link(description: str, *protocols: int) -> Link:

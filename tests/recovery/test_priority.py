@@ -3,13 +3,18 @@
 import threading
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 
 from switchgnn.host.links import WrappedLink
+from switchgnn.host.wire.addresses import TOS_AT, ipv4_envelope
 from switchgnn.host.wire.header import KIND_AT, KIND_MASK, LANE_KINDS, Header, Kind
 from switchgnn.topologies import Target
 from tests.support.fabrics import Team, bed
 from tests.support.markers import needs_compiler
+from tests.support.reducing import Crew
+from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 WORKERS = 4
 WIDTH = 256
@@ -58,9 +63,9 @@ def exchange(made, meanwhile=None):
     return {worker: each.came for worker, each in links.items()}
 
 
-def while_sums_wait(came):
+def while_sums_wait(came, kinds=DATA):
     """Return the frames between the middle and the last sum: by then all are in the queue."""
-    positions = [position for position, (kind, _) in enumerate(came) if kind in DATA]
+    positions = [position for position, (kind, _) in enumerate(came) if kind in kinds]
     return came[positions[len(positions) // 2] : positions[-1] + 1]
 
 
@@ -108,3 +113,51 @@ def test_a_flood_of_notices_takes_a_tenth_of_the_sums_of_others(made):
         notices = sum(size for kind, size in block if kind == Kind.NOTICE)
         assert notices >= MOST_BESIDE_SUMS * sums / 4, "the flood was too slow to test anything"
         assert notices <= MOST_BESIDE_SUMS * sums + BURST
+
+
+class WatchedBed:
+    """A bed with watched links."""
+
+    def __init__(self, bed):
+        self._bed, self.links = bed, {}
+
+    def __getattr__(self, name):
+        return getattr(self._bed, name)
+
+    def link(self, worker):
+        self.links[worker] = Watched(self._bed.link(worker))
+        return self.links[worker]
+
+
+@needs_compiler
+@pytest.mark.parametrize("late", [False, True])
+def test_sums_overtake_an_all_reduce_but_for_a_sixteenth(made, late):
+    watched = WatchedBed(made)
+    with ExitStack() as stack:
+        made.install()
+        crew = Crew(watched, stack).begun()
+        values = np.ones(256 * 400, dtype=np.int32)
+        futures = [each.submit(values, late=late) for each in crew.reducers.values()]
+        wait_until(lambda: crew.streams[0].counters.sums, "sums of the all-reduce")
+        team = Team(watched, stack, link=lambda worker: crew.halves[worker][0])
+        assert team.run(1, width=WIDTH) == 0
+        assert not team.errors, team.errors
+        assert not any(future.done() for future in futures)
+        for link in watched.links.values():
+            block = [kind for kind, _ in while_sums_wait(link.came, {Kind.SUM})]
+            assert block.count(Kind.REDUCED) <= block.count(Kind.SUM) / 15 + 2
+
+
+@needs_compiler
+def test_ordinary_packets_lower_their_class_by_dscp(made):
+    order = [1] * 20 + [8] * 20 + [0] * 20
+    made.install()
+    with made.link(0) as sender, made.link(1) as receiver:
+        own, to = made.addresses(0).worker, made.addresses(1).worker
+        for dscp in order:
+            # 8 ms each, so they wait in the switch.
+            sender.send(ipv4_envelope(own, to, 966, protocol=17, dscp=dscp) + bytes(966))
+        came = [receiver.receive(seconds_here(10.0))[TOS_AT] >> 2 for _ in order]
+    assert sorted(came) == sorted(order)
+    # All but the first ones, which found an empty queue.
+    assert came[5:] == sorted(came[5:], key=[1, 8, 0].index, reverse=True)

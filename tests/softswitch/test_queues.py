@@ -208,6 +208,28 @@ def test_higher_classes_leave_first_and_have_queues_of_their_own():
     assert lines.rig.counts.tail_drops == {2: 2}
 
 
+SIZE = 1000
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("high", "low", "least", "most"),
+    [(1, 0, 0.06, 0.07), (2, 1, 0.06, 0.07), (2, 0, 0.06, 0.07), (3, 2, 0.9, 0.92)],
+)
+def test_a_flood_of_a_higher_class_leaves_lower_ones_their_share(high, low, least, most):
+    lines = Lines(depth=1000, bandwidth=8.0 * SIZE)
+    for of_class in (low, high):
+        body = bytes([of_class]) + bytes(SIZE - REPORT_BYTES - 7)
+        for _ in range(600):
+            lines.run(bytes([FIRST_CLASS + of_class, 0, 0, 0, 0, 2]) + body)
+    for _ in range(500):
+        lines.serve(1)
+    # A sixteenth, or ten elevenths. The first one was alone; up to 23 kB may have been saved.
+    classes = [frame[28] for _, frame in lines.left[30:500]]
+    assert {len(frame) for _, frame in lines.left} == {SIZE}
+    assert least <= classes.count(low) / len(classes) <= most
+
+
 @needs_compiler
 def test_ports_with_equal_lines_take_turns():
     lines = Lines(bandwidth=8.0)

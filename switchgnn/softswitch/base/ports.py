@@ -296,8 +296,9 @@ class QueueSettings:
     """Limits of the egress queues, which native/runtime/ports.h keeps.
 
     Of a port's packets those of the highest class leave first (`standard_metadata.priority`). While
-    packets of lower classes wait, a class has at most a tenth of the bytes, so nobody can block a
-    port by packets of a high class.
+    packets of lower classes wait, ``shares`` bounds the bytes of a class per byte of lower ones, so
+    nobody can block a port: classes 1 and 2 leave a sixteenth of the line to lower ones, and a
+    higher class has at most a tenth of their bytes.
 
     None is no limit; of two limits the slower one applies.
     """
@@ -309,6 +310,7 @@ class QueueSettings:
     # bits per second of each attached port; other ports are unlimited, so that recirculation
     # through them is not slowed
     bandwidth: float | None = None
+    shares: tuple[float, ...] = (0.0, 15.0, 15.0, *(0.1,) * (CLASSES - 3))
 
     @property
     def limited(self) -> bool:

@@ -81,7 +81,7 @@ class NativeEngine:
         self.state = NativeState(native.program, self.switch, table_shapes(native.program))
         rates = (queues.port_rates.get(port, queues.rate or 0.0) for port in range(PORTS))
         limits = (queues.depth, queues.bandwidth or 0.0, (c_double * PORTS)(*rates), queues.limited)
-        self.switch.call("switch_limits", *limits)
+        self.switch.call("switch_limits", *limits, (c_double * CLASSES)(*queues.shares))
         array, call = self.switch.array, self.switch.call
         self._counts = array(c_uint64, 4 * PORTS + len(_SCALARS), call("switch_counts"))
         self._tail_drops = array(c_uint64, PORTS, call("switch_tail_drops"))

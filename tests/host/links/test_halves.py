@@ -293,37 +293,28 @@ def test_a_link_is_not_closed_while_it_is_read(scripted):
     assert link.closed == 1
 
 
-def test_senders_take_turns():
-    """A half that sends all the time does not keep the other one from sending."""
+@pytest.mark.parametrize("how", ["plain", "faulty", "recorded"])
+def test_a_half_that_waits_for_the_line_does_not_keep_the_other_one_waiting(how, tmp_path):
     link = ScriptedLink()
-    one, other = split_link(link, kinds_from(FIRST_KIND))
-    over, within, overtaken = threading.Event(), [], []
+    one, other = split_link(wrapped(link, how, tmp_path), kinds_from(FIRST_KIND))
+    waiting, free = threading.Event(), threading.Event()
 
     def send(frame):
-        within.append(frame)
-        time.sleep(0.0005)
-        assert len(within) == 1
-        link.sent.append(bytes(within.pop()))
+        if bytes(frame) == second():
+            waiting.set()
+            assert free.wait(SECONDS)
+        link.sent.append(bytes(frame))
 
     link.send = send
-
-    def send_always():
-        while not over.is_set():
-            one.send(first())
-
     with elsewhere() as run:
-        busy = run(send_always)
-        wait_until(lambda: link.sent)
-        for number in range(21):
-            before = len(link.sent)
-            other.send(second(number))
-            overtaken.append(link.sent.index(second(number)) - before)
-        over.set()
-        busy.result(SECONDS)
-    # One is under way, and one more may leave before this thread waits.
-    assert sorted(overtaken)[10] <= 2
-    assert other.traffic[:2] == (21, 21 * 60)
-    assert one.traffic[0] == link.sent.count(first())
+        low = run(lambda: other.send(second()))
+        assert waiting.wait(SECONDS)
+        one.send(first())
+        assert link.sent == [first()]
+        free.set()
+        low.result(SECONDS)
+    assert link.sent == [first(), second()]
+    assert one.traffic[:2] == other.traffic[:2] == (1, 60)
 
 
 @pytest.fixture

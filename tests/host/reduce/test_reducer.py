@@ -9,8 +9,10 @@ import pytest
 
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
+from switchgnn.host.reduce.frames import number_of
 from switchgnn.host.reduce.reducer import Reducer, ReducerClosedError
 from switchgnn.host.reduce.reduction import Call
+from switchgnn.host.wire.header import Kind, unpack_header
 from tests.host.addresses import QueueLink
 from tests.host.reduce.switch_model import ModelSwitch, started_streams
 
@@ -25,11 +27,13 @@ class Threads:
     def __init__(self):
         self.switch = ModelSwitch(WORKERS, SLOTS)
         self.lock = threading.Lock()
+        self.sent = []  # the worker and the frame
         self.inboxes = [queue.SimpleQueue() for _ in range(WORKERS)]
 
     def link(self, worker):
         def take(frame):
             with self.lock:
+                self.sent.append((worker, bytes(frame)))
                 for receiver, answer in self.switch.take(worker, frame):
                     self.inboxes[receiver].put(answer)
 
@@ -37,8 +41,12 @@ class Threads:
 
 
 @pytest.fixture
-def streams():
-    threads = Threads()
+def threads():
+    return Threads()
+
+
+@pytest.fixture
+def streams(threads):
     pace = Pace(timeout=PATIENCE, shortest_timeout=0.2)
     return started_streams(threads.link, WORKERS, pace=pace)
 
@@ -64,6 +72,20 @@ def test_futures_get_the_sums_in_the_order_of_submission(reducers):
     for row in futures:
         for size, future in zip(sizes, row, strict=True):
             assert np.array_equal(future.result(LONG), sum(tensors(size)))
+
+
+def test_frames_say_whether_their_tensor_is_late(reducers, threads):
+    order = (False, True, True, False)
+    futures = [
+        [reducer.submit(tensors(300)[worker], late=late) for late in order]
+        for worker, reducer in enumerate(reducers)
+    ]
+    for future in (future for row in futures for future in row):
+        assert np.array_equal(future.result(LONG), sum(tensors(300)))
+    # A mark and two fragments each, by number; others are questions.
+    frames = [(unpack_header(frame), frame) for worker, frame in threads.sent if worker == 0]
+    dscps = {number_of(each): frame[15] >> 2 for each, frame in frames if each.kind is Kind.REDUCE}
+    assert [dscps[number] for number in sorted(dscps)] == [8] * 3 + [1] * 6 + [8] * 3
 
 
 def test_many_threads_may_submit(reducers):

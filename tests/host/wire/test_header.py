@@ -112,8 +112,9 @@ def scapy_frame(header: Header, body: object) -> bytes:
     fields |= {"Fragment": word >> 7, "Pool": word >> 5 & 3, "Width": word & 31}
     fields |= {"Bits": (32, 16, 8, 0).index(header.bits)}
     layer = SwitchGNN(**fields)
-    # CS6 where there are no numbers, and ECN-capable.
-    tos = 2 if header.kind in LANE_KINDS else 0xC2
+    # CS6 where there are no numbers, CS1 for all-reduces, and ECN-capable.
+    tos = {Kind.REDUCE: 0x22, Kind.REDUCED: 0x22}.get(header.kind)
+    tos = tos or (2 if header.kind in LANE_KINDS else 0xC2)
     ip = IP(src=ADDRESSES.worker.ip, dst=ADDRESSES.switch.ip, id=0, ttl=64, tos=tos)
     frame = Ether(src=ADDRESSES.worker.mac, dst=ADDRESSES.switch.mac) / ip / layer
     return bytes(frame / body if body is not None else frame)

@@ -16,12 +16,14 @@ from switchgnn.host import InterfaceLink, LinkError, UdpLink, open_link
 from switchgnn.host.base.pace import TokenBucket
 from switchgnn.host.direct.outbox import Departures
 from switchgnn.host.wire import batches, link
-from switchgnn.host.wire.addresses import DSCP_CONTROL, TOS_AT
+from switchgnn.host.wire.addresses import DSCP_CONTROL, DSCP_EARLY, DSCP_LATE, TOS_AT
 from switchgnn.host.wire.batches import FrameRows, ReceiveCoalescer
 from switchgnn.host.wire.header import ETHERNET_BYTES, ETHERTYPE_IPV4, PROTOCOL
 from switchgnn.host.wire.link import SocketLink
+from switchgnn.host.wire.link import _wait_for_room as wait_for_room
 from switchgnn.topologies.free_ports import free_udp_addresses
 from switchgnn.topologies.mininet_fabric import _limit
+from tests.simulation.timing import SECOND, Scheduler, Task
 from tests.support.markers import needs, needs_root, whole
 from tests.support.networks import in_network, own_network
 from tests.support.speed import seconds_here
@@ -270,6 +272,58 @@ def test_a_busy_sender_gets_the_whole_rate_even_if_sleeps_are_late(late):
     assert clock.now - begin == pytest.approx((1000 * 100 - BURST) / RATE, abs=0.1 + 2 * late)
 
 
+class Senders:
+    """Tasks in virtual time that take tokens; `left`: when, of which task, and how many."""
+
+    def __init__(self):
+        self.scheduler = Scheduler()
+        self.bucket = TokenBucket(RATE, BURST, lambda: self.scheduler.seconds, self._sleep)
+        self.left, self._running = [], None
+
+    def _sleep(self, seconds):
+        task = self._running
+        task.wait(seconds)
+        self._running = task
+
+    def add(self, level, sizes, at=0.0):
+        def send(task):
+            for size in sizes:
+                self._running = task
+                self.bucket.take(size, level)
+                self.left.append((self.scheduler.seconds, level, size))
+
+        Task(self.scheduler, str(level), send).start(int(at * SECOND))
+
+    def run(self):
+        self.scheduler.run(1000, lambda: False)
+        return self.left
+
+
+def test_a_higher_level_goes_first_whenever_it_comes():
+    senders = Senders()
+    senders.add(0, [100] * 30)
+    senders.add(1, [100] * 10, at=0.55)
+    senders.add(2, [100] * 4, at=0.75)
+    left = senders.run()
+    # Three leave at once, then one each 0.1 s.
+    levels = "0" * 3 + "00000" + "11" + "2222" + "1" * 8 + "0" * 22
+    assert "".join(str(level) for _, level, _ in left) == levels
+    assert [at for at, *_ in left] == pytest.approx([0] * 3 + [0.1 * i for i in range(1, 42)])
+
+
+@given(st.lists(st.integers(1, BURST), min_size=1, max_size=8), st.integers(0, 1))
+def test_a_lower_level_gets_a_sixteenth_beside_a_flood(sizes, level):
+    senders = Senders()
+    senders.add(2, [100] * 1000)
+    senders.add(level, sizes, at=0.05)
+    sent = {2: 0, level: 0}
+    for _, each, size in senders.run():
+        sent[each] += size
+        if each == level:
+            # In whole frames of the flood.
+            assert 15 * sent[level] <= sent[2] <= 15 * sent[level] + BURST + 200 * len(sizes)
+
+
 @pytest.fixture
 def switch():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
@@ -356,38 +410,48 @@ def frame(number, dscp=0, protocol=PROTOCOL):
 class Waits:
     """Counts how often a link has waited until it could send."""
 
-    def __init__(self, poll):
-        self._poll, self.number = poll, 0
+    def __init__(self):
+        self.number = 0
 
-    def poll(self, *arguments):
+    def __call__(self, *arguments):
         self.number += 1
-        return self._poll.poll(*arguments)
+        wait_for_room(*arguments)
 
 
 @whole
 @needs_root
 @needs("tc", "iproute2")
-def test_frames_without_numbers_overtake_others_in_the_kernel(cable):
+def test_frames_of_higher_classes_overtake_others_in_the_kernel(cable):
     link, other = cable
     _limit(HERE, 1.0, os.getpid())
-    # A burst of 15 kB leaves at once; the others need 60 ms.
-    for number in range(120):
-        link.send(frame(number))
-    link.send(frame(120, DSCP_CONTROL))
-    came = [int.from_bytes(bytes(other.receive(seconds_here(5)))[-4:], "big") for _ in range(121)]
-    assert [number for number in came if number < 120] == list(range(120))
-    assert came.index(120) < 110
+    # Some leave at once, and one more of each lower class in sixteen; the others need 0.4 s.
+    order = [*[DSCP_LATE] * 100, *[DSCP_EARLY] * 100, *[0] * 80, *[DSCP_CONTROL] * 10]
+    for number, dscp in enumerate(order):
+        link.send(frame(number, dscp))
+    came = [bytes(other.receive(seconds_here(5))) for _ in order]
+    numbers = [int.from_bytes(each[-4:], "big") for each in came]
+    where = {}
+    for dscp in dict.fromkeys(order):
+        where[dscp] = [at for at, number in enumerate(numbers) if order[number] == dscp]
+        own = [number for number in numbers if order[number] == dscp]
+        assert own == sorted(own)
+    last = {dscp: max(positions) for dscp, positions in where.items()}
+    assert last[DSCP_CONTROL] < last[0] < last[DSCP_EARLY] < last[DSCP_LATE]
+    while_numbers_wait = {dscp: sum(at < last[0] for at in where[dscp]) for dscp in where}
+    assert 4 <= while_numbers_wait[DSCP_EARLY] < 40
+    assert 4 <= while_numbers_wait[DSCP_LATE] < 40
 
 
 @whole
 @needs_root
 @needs("tc", "iproute2")
-def test_all_frames_arrive_in_order(cable):
+def test_all_frames_arrive_in_order(cable, monkeypatch):
     link, other = cable
     words = ["tc", "qdisc", "add", "dev", HERE, "root", *SHAPE]
     subprocess.run(words, check=True, capture_output=True)
     link._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-    link._writable = waits = Waits(link._writable)
+    waits = Waits()
+    monkeypatch.setattr("switchgnn.host.wire.link._wait_for_room", waits)
     for number in range(FRAMES):
         link.send(frame(number))
     assert waits.number > FRAMES // 20

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from scapy.layers.inet import IP
 from scapy.packet import Packet
 
 from switchgnn.controller import Outcome
@@ -9,6 +10,8 @@ from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.bases import ABOVE, LEAF, LeafTest, LeavesTest
 from tests.ptf.switchgnn_ptf.packets import (
+    EARLY,
+    LATE,
     REDUCE_SLOTS,
     STRANGER_PORT,
     WIDTHS,
@@ -143,6 +146,25 @@ class TheLargestExponentIsTold(ReduceTest):
             with self.counted(Outcome.REDUCE_REPEATED, completed={0: 1}):
                 self.contribute(1, fragment, exponent=exponents[1])
                 self.expect_reduced(fragment, to=[1], exponent=max(exponents))
+
+
+class ASumHasTheClassOfItsLastPart(ReduceTest):
+    """Late parts make late sums, also again; any other DSCP is early."""
+
+    def runTest(self) -> None:
+        for number, tos in enumerate((LATE, EARLY, 0xC2), 700):
+            self.contribute(0, number)
+            self.contribute(1, number)
+            part = reduce_(2, number, numbers(2, number))
+            part[IP].tos = tos
+            receivers = {Outcome.REDUCE_ADDED: (1, 2, 3), Outcome.REDUCE_REPEATED: (3,)}
+            for outcome, ports in receivers.items():
+                with self.counted(outcome, completed={0: 1}):
+                    self.send(3, part)
+                    for port in ports:
+                        sums = reduced(port, number, total(number), session=self.session)
+                        sums[IP].tos = LATE if tos == LATE else EARLY
+                        self.expect(port, sums)
 
 
 class QuestionsAreAnswered(ReduceTest):

@@ -46,13 +46,11 @@ LAST_MAXIMUM = min(first for first in (*COMBINES, 512) if first > MAXIMUM) - 1
 _TTL_SENT = 7
 _TTL_OF_SWITCH = 64
 _ECN_CAPABLE = 2
-_TOS = 0x28 << 2 | _ECN_CAPABLE
-_TOS_OF_NUMBERS = _ECN_CAPABLE
+_TOS_SENT = 0x28 << 2 | _ECN_CAPABLE
 _TOS_OF_CONTROL = 48 << 2 | _ECN_CAPABLE
-_WITH_NUMBERS = (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED)
+EARLY, LATE = (dscp << 2 | _ECN_CAPABLE for dscp in (8, 1))  # bytes with DSCP, of all-reduces
+_TOS = {Kind.FEATURE: _ECN_CAPABLE, Kind.SUM: _ECN_CAPABLE, Kind.REDUCE: EARLY, Kind.REDUCED: EARLY}
 _IDENTIFICATION = 0x1234
-
-ETHERTYPE_EXPERIMENT = 0x88B5
 
 
 def station(port: int) -> Station:
@@ -324,10 +322,10 @@ def no_job(asked: Packet) -> Packet:
 
 
 def marker(port: int, serial: int) -> Packet:
-    """Return an ordinary frame to a port, which follows everything queued there."""
-    target = station(port).mac
+    """Return an ordinary frame of the lowest class to a port, behind everything queued there."""
+    ethernet = Ether(dst=station(port).mac, src="02:00:00:00:ee:ee")
     body = Raw(b"marker" + serial.to_bytes(8, "big") + bytes(60))
-    return Ether(dst=target, src="02:00:00:00:ee:ee", type=ETHERTYPE_EXPERIMENT) / body
+    return ethernet / IP(tos=LATE & ~_ECN_CAPABLE, proto=17) / body
 
 
 def ordinary(port: int, to: str, *layers: Any, **ip: Any) -> Packet:
@@ -374,11 +372,11 @@ def _from_worker(port: int) -> Packet:
 def _from_switch(port: int, header: Packet) -> Packet:
     to = station(port)
     ethernet = Ether(src=NETWORK.switch.mac, dst=to.mac)
-    tos = _TOS_OF_NUMBERS if header[SwitchGNN].Kind in _WITH_NUMBERS else _TOS_OF_CONTROL
+    tos = _TOS.get(header[SwitchGNN].Kind, _TOS_OF_CONTROL)
     return ethernet / _ip(src=NETWORK.switch.ip, dst=to.ip, ttl=_TTL_OF_SWITCH, tos=tos)
 
 
-def _ip(*, src: str, dst: str, ttl: int, tos: int = _TOS) -> IP:
+def _ip(*, src: str, dst: str, ttl: int, tos: int = _TOS_SENT) -> IP:
     return IP(src=src, dst=dst, ttl=ttl, tos=tos, id=_IDENTIFICATION, proto=253)
 
 

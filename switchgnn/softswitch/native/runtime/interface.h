@@ -24,10 +24,11 @@ void switch_attach(Switch* s, int number, int kind, int fd, u64 frame_bytes, int
     s->attach(number, kind, fd, frame_bytes, may_refuse);
 }
 // Limits of all ports; 0: none.
-void switch_limits(Switch* s, i64 depth, double bandwidth, const double* rates, int limited) {
+void switch_limits(Switch* s, i64 depth, double bandwidth, const double* rates, int limited, const double* shares) {
     s->queues.depth = depth;
     s->queues.bandwidth = bandwidth;
     memcpy(s->queues.rates, rates, sizeof s->queues.rates);
+    memcpy(s->queues.shares, shares, sizeof s->queues.shares);
     s->queues.limited = s->queues.has_lines = limited;
 }
 void switch_receive(Switch* s, int port, const u8* data, u64 length) {

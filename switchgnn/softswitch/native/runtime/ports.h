@@ -4,6 +4,7 @@
 
 #include "wide.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <queue>
@@ -250,9 +251,11 @@ template <class X> struct RoundRobin {
 
 // Egress queues: a depth per port and class with tail drop, and optional speed limits; see ports.py.
 template <class Packet> struct Queues {
-    static constexpr double SHARE = 0.1, BURST = 500, AHEAD = 0.001;
+    // A class may save up its share of a long frame, and some bytes.
+    static constexpr double SAVED = 350, LONG_FRAME = 1500, AHEAD = 0.001;
     struct PortLine {
         Fifo<Packet*> classes[CLASSES];
+        const double* const shares;
         double credits[CLASSES];
         u64 count = 0;
         int last = 0;        // of the last popped packet: its class,
@@ -260,9 +263,10 @@ template <class Packet> struct Queues {
         double free_at = 0, begin = 0, interval = 0, byte_time = 0;
         bool listed = false, blocked = false;
 
-        PortLine() {
-            for (double& credit : credits) credit = BURST;
+        explicit PortLine(const double* shares) : shares(shares) {
+            for (int i = 0; i < CLASSES; i++) credits[i] = most(i);
         }
+        double most(int i) const { return SAVED + shares[i] * LONG_FRAME; }
         void push(Packet* packet) {
             classes[packet->of_class].push_back(packet);
             count++;
@@ -283,10 +287,11 @@ template <class Packet> struct Queues {
             if (free_at < end) free_at = end;
             if (ahead) credits[last] -= (double)size;
             for (int i = last + 1; i < CLASSES; i++)
-                credits[i] = credits[i] + SHARE * (double)size < BURST ? credits[i] + SHARE * (double)size : BURST;
+                credits[i] = std::min(credits[i] + shares[i] * (double)size, most(i));
         }
     };
     i64 depth = 64;  // of a class
+    double shares[CLASSES] = {};
     double bandwidth = 0, rates[PORTS] = {};  // 0: no limit
     bool limited = false;  // whether any port is
     bool attached[PORTS] = {};
@@ -321,7 +326,7 @@ template <class Packet> struct Queues {
         if (lines[port]) return lines[port];
         const double rate = rates[port], bits = attached[port] ? bandwidth : 0;
         if (rate == 0 && bits == 0) return nullptr;
-        lines[port] = new PortLine;
+        lines[port] = new PortLine(shares);
         lines[port]->interval = rate ? 1.0 / rate : 0;
         lines[port]->byte_time = bits ? 8.0 / bits : 0;
         return lines[port];
@@ -376,7 +381,7 @@ template <class Packet> struct Queues {
     void block(int port) {
         PortLine* line = lines[port];
         if (!line) {
-            line = lines[port] = new PortLine;
+            line = lines[port] = new PortLine(shares);
             has_lines = true;
             for (size_t left = ready.size(); left--;) {
                 Packet* const packet = ready.front();
