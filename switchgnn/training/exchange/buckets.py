@@ -24,6 +24,7 @@ from switchgnn.training.exchange.gradients import TCP, GradientSums, StartedSum,
 
 # Bytes of a bucket that are worth an all-reduce of their own.
 LEAST_BYTES = 1 << 16
+_TC_PRIO_BULK = 2  # of <linux/pkt_sched.h>
 
 
 class Overlap(str, Enum):
@@ -226,6 +227,9 @@ def _open_group(sums: GradientSums, traffic: TrafficClass) -> dist.ProcessGroup:
         # Those that have closed since, and other kinds, raise OSError.
         with suppress(OSError), socket.fromfd(_sockets()[name], *TCP) as each:
             each.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, traffic.dscp << 2)
+            if traffic is not TrafficClass.EXCHANGE:
+                # The byte alone leaves them among ordinary packets in queues of the kernel.
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _TC_PRIO_BULK)
     return group
 
 
