@@ -23,8 +23,8 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.training.base.errors import collective
 from switchgnn.training.base.options import ReduceBy
+from switchgnn.training.buckets import Overlap
 from switchgnn.training.data.partition import Partition, read_partition
-from switchgnn.training.exchange.buckets import Overlap
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
 from switchgnn.training.exchange.machine import local_processes, opened
 from switchgnn.training.trainer import EpochReport, Training, train_as_worker

@@ -24,9 +24,9 @@ from switchgnn.training.base.options import (
     own_device,
 )
 from switchgnn.training.base.steps import SharedSteps
+from switchgnn.training.buckets import GradientBuckets, Overlap
 from switchgnn.training.checkpoint import Checkpoint, TrainingProgress, what_is_trained
 from switchgnn.training.data.partition import Partition
-from switchgnn.training.exchange.buckets import GradientBuckets, Overlap
 from switchgnn.training.exchange.cache import CacheControl, Compressing
 from switchgnn.training.exchange.gradients import GradientSums
 from switchgnn.training.exchange.machine import Machine

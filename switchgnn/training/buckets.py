@@ -21,6 +21,8 @@ from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from switchgnn.host.base.coflow import Coflow, TrafficClass
 from switchgnn.training.exchange.gradients import TCP, GradientSums, StartedSum, gradients_of
+from switchgnn.training.layers.forward import replaced
+from switchgnn.training.layers.models import SummedForward
 
 # Bytes of a bucket that are worth an all-reduce of their own.
 LEAST_BYTES = 1 << 16
@@ -194,7 +196,7 @@ class GradientBuckets:
         self._wait_in_forward()
 
     def _wait_in_forward(self) -> None:
-        """Wait for each bucket before its first layer is used; in unknown models for all at once.
+        """Wait for each bucket before its weights are used; in unknown models for all at once.
 
         Code of others may read weights before it calls their layer.
         """
@@ -207,8 +209,12 @@ class GradientBuckets:
             for layer in {layer_of(name) for name, _ in bucket.named}:
                 layers[layer].append(bucket)
         for layer, buckets in layers.items():
-            wait = partial(self._finish_some, buckets)
-            self._hooks.append(model.get_submodule(layer).register_forward_pre_hook(wait))
+            module, wait = model.get_submodule(layer), partial(self._finish_some, buckets)
+            forward = replaced(module)
+            if isinstance(forward, SummedForward):
+                forward.before_weights = wait
+            else:
+                self._hooks.append(module.register_forward_pre_hook(wait))
 
     def _finish_some(self, buckets: Sequence[_Bucket], *_: object) -> None:
         for bucket in buckets:

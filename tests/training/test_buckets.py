@@ -10,7 +10,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 
 from torch_geometric.nn.models import GCN, GraphSAGE
 
-from switchgnn.training.exchange.buckets import split_in_buckets
+from switchgnn.training.buckets import split_in_buckets
 from switchgnn.training.layers import models
 from tests.support.speed import seconds_here
 from tests.training import threads
@@ -100,7 +100,7 @@ from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import LocalTransport
 from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.base.options import ModelOptions, TrainOptions
-from switchgnn.training.exchange.buckets import Overlap
+from switchgnn.training.buckets import Overlap
 from switchgnn.training.exchange.gradients import together_in_file
 from switchgnn.training.trainer import Training, train_as_worker
 
