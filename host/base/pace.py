@@ -148,8 +148,9 @@ class Pace:
 BURST_BYTES = 15 << 10
 
 
-HIGHEST_LEVEL = 2
-_LEVELS = range(HIGHEST_LEVEL + 1)
+# The highest level of bytes that wait for tokens; 0 is the lowest.
+NUMBERS = 2
+_LEVELS = range(NUMBERS + 1)
 # Bytes of higher levels per byte of a lower one after which this one goes first.
 _MOST_AHEAD = 15
 # A rounded time may leave this part of a byte missing.
@@ -177,18 +178,19 @@ class TokenBucket:
         self._needed, self._ahead = [0.0] * len(_LEVELS), [0.0] * len(_LEVELS)
         self._lock = threading.Lock()
 
-    def take(self, size: int, level: int = HIGHEST_LEVEL) -> None:
-        """Wait for the tokens of `size` bytes; for more than a burst, the bucket goes into debt."""
+    def take(self, size: int, level: int = NUMBERS) -> None:
+        """Wait for the tokens of `size` bytes; for more than a burst, the bucket goes into debt.
+
+        So it does for bytes of a level above ``NUMBERS``, which do not wait.
+        """
         needed = min(float(size), self._burst)
         with self._lock:
+            if level > NUMBERS:
+                self._tokens -= size
+                return
             self._needed[level] += needed
         while (missing := self._take(size, needed, level)) > _ROUNDING:
             self._sleep(missing / self._rate)
-
-    def overtake(self, size: int) -> None:
-        """Take the tokens of `size` bytes without waiting."""
-        with self._lock:
-            self._tokens -= size
 
     def _take(self, size: int, needed: float, level: int) -> float:
         """Take tokens, or return how many are missing, with those of others that go first."""

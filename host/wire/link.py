@@ -23,7 +23,7 @@ from switchgnn.base.udp_socket import (
     why_not_bound,
 )
 from switchgnn.host.base.errors import LinkError
-from switchgnn.host.base.pace import BURST_BYTES, HIGHEST_LEVEL, TokenBucket
+from switchgnn.host.base.pace import BURST_BYTES, NUMBERS, TokenBucket
 from switchgnn.host.wire import batches
 from switchgnn.host.wire.addresses import DSCP_CONTROL, DSCP_EARLY, DSCP_LATE, TOS_AT
 from switchgnn.host.wire.header import ETHERTYPE_IPV4, PROTOCOL
@@ -39,10 +39,9 @@ _CANNOT_CUT = (errno.EINVAL, errno.EIO, errno.EMSGSIZE, errno.ENOPROTOOPT, errno
 _MESSAGES_AT_ONCE = 16
 _LARGEST_MESSAGE = 1 << 16
 _SOL_UDP, _UDP_GRO = 17, 104
-# By DSCP: levels of the bucket, and priorities of <linux/pkt_sched.h> (TC_PRIO_FILLER, TC_PRIO_BULK
-# and TC_PRIO_INTERACTIVE).
-_LEVELS = {DSCP_LATE: 0, DSCP_EARLY: 1}
+# TC_PRIO_FILLER, TC_PRIO_BULK and TC_PRIO_INTERACTIVE of <linux/pkt_sched.h>.
 _PRIORITIES = {DSCP_LATE: 1, DSCP_EARLY: 2, DSCP_CONTROL: 6}
+_LEVELS = {DSCP_LATE: 0, DSCP_EARLY: 1, DSCP_CONTROL: 3}
 # Seconds on the line of the frames that leave a limited link in one step.
 _STEP_SECONDS = 0.001
 
@@ -59,8 +58,7 @@ class Traffic(NamedTuple):
 class Link(ABC):
     """Carries whole Ethernet frames between a worker and the switch. A context manager.
 
-    Any thread may send, but one at a time receives. All methods that use the link raise LinkError
-    if the interface is gone or down.
+    Any thread may send. All methods that use the link raise LinkError if it is gone or down.
     """
 
     _gathered: batches.FrameBatch | None = None
@@ -151,10 +149,9 @@ class SocketLink(Link):
     def limit(self, megabits: float) -> None:
         """Limit the rate of sending, in Mbit/s; the switch limits the other direction.
 
-        Frames without numbers overtake those with, and those of all-reduces wait for others. The
-        bytes of a frame include its Ethernet header, but not the headers of a datagram around it.
-        The kernel may limit an interface, too: where frames leave several at a time, it sets no
-        timer for each.
+        Frames of higher classes go first. The bytes of a frame include its Ethernet header, but not
+        the headers of a datagram around it. The kernel may limit an interface, too: where frames
+        leave several at a time, it sets no timer for each.
         """
         rate = megabits * 1e6 / 8
         self._bucket = TokenBucket(rate)
@@ -172,12 +169,9 @@ class SocketLink(Link):
 
     def send(self, frame: bytes | memoryview) -> None:
         """See ``Link``."""
-        dscp = _dscp_of(frame)
-        if self._bucket is not None and dscp == DSCP_CONTROL:
-            self._bucket.overtake(len(frame))
-        elif self._bucket is not None:
-            self._bucket.take(len(frame), _LEVELS.get(dscp, HIGHEST_LEVEL))
-        sender = self._sender(dscp)
+        if self._bucket is not None:
+            self._bucket.take(len(frame), _LEVELS.get(_dscp_of(frame), NUMBERS))
+        sender = self._sender(frame)
         sent = self._once(sender, partial(sender.send, frame))
         if sent is not None:
             self._count(1, sent)
@@ -187,7 +181,7 @@ class SocketLink(Link):
             self._frames_up += frames
             self._bytes_up += size
 
-    def _sender(self, _dscp: int) -> socket.socket:
+    def _sender(self, _frame: bytes | memoryview) -> socket.socket:
         return self._socket
 
     def send_rows(self, rows: batches.FrameRows, first: int, count: int) -> None:
@@ -196,7 +190,7 @@ class SocketLink(Link):
             self._send_all(rows, first, count)
             return
         at_once = max(1, self._step_bytes // max(1, rows.frame_bytes))
-        level = _LEVELS.get(_dscp_of(rows.frame(first)), HIGHEST_LEVEL)
+        level = _LEVELS.get(_dscp_of(rows.frame(first)), NUMBERS)
         for begin in range(first, first + count, at_once):
             step = min(at_once, first + count - begin)
             self._bucket.take(rows.bytes_of(begin, step), level)
@@ -204,19 +198,17 @@ class SocketLink(Link):
 
     def _send_all(self, rows: batches.FrameRows, first: int, count: int) -> None:
         end = first + count
-        sender = self._sender(_dscp_of(rows.frame(first)))
+        sender = self._sender(rows.frame(first))
         while first < end:
-            sent = self._once(sender, partial(self._send_rows, sender, rows, first, end - first))
+            sent = self._once(sender, partial(self._send_rows, rows, first, end - first))
             if sent is not None:
                 self._count(sent, rows.bytes_of(first, sent))
             # None: the first one is lost; retry with the others.
             first += 1 if sent is None else sent
 
-    def _send_rows(
-        self, sender: socket.socket, rows: batches.FrameRows, first: int, count: int
-    ) -> int:
+    def _send_rows(self, rows: batches.FrameRows, first: int, count: int) -> int:
         """Send at least one of some frames, without waiting; return how many were sent."""
-        frames = native_frames()
+        frames, sender = native_frames(), self._sender(rows.frame(first))
         if frames is not None:
             return frames.send(sender.fileno(), rows, first, count)
         sender.send(rows.frame(first))
@@ -335,8 +327,8 @@ class InterfaceLink(SocketLink):
         super().__init__(sock, interface)
         self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
 
-    def _sender(self, dscp: int) -> socket.socket:
-        return self._senders.get(dscp, self._socket)
+    def _sender(self, frame: bytes | memoryview) -> socket.socket:
+        return self._senders.get(_dscp_of(frame), self._socket)
 
     def close(self) -> None:
         """Close the sockets."""
@@ -358,18 +350,16 @@ class UdpLink(SocketLink):
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
         self._cuts = True
 
-    def _send_rows(
-        self, sender: socket.socket, rows: batches.FrameRows, first: int, count: int
-    ) -> int:
+    def _send_rows(self, rows: batches.FrameRows, first: int, count: int) -> int:
         """Let the kernel cut one long message into datagrams, at a third of the cost."""
         if self._cuts and count > 1:
             try:
-                return rows.send_cut(sender, first, count)
+                return rows.send_cut(self._socket, first, count)
             except OSError as error:
                 if error.errno not in _CANNOT_CUT:
                     raise
                 self._cuts = False
-        return super()._send_rows(sender, rows, first, count)
+        return super()._send_rows(rows, first, count)
 
 
 def open_link(description: str, *protocols: int) -> Link:

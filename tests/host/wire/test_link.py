@@ -314,7 +314,7 @@ def test_a_higher_level_goes_first_whenever_it_comes():
 @given(st.lists(st.integers(1, BURST), min_size=1, max_size=8), st.integers(0, 1))
 def test_a_lower_level_gets_a_sixteenth_beside_a_flood(sizes, level):
     senders = Senders()
-    senders.add(2, [100] * 1000)
+    senders.add(2, [100] * 400)
     senders.add(level, sizes, at=0.05)
     sent = {2: 0, level: 0}
     for _, each, size in senders.run():
