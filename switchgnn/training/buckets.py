@@ -100,7 +100,7 @@ class GradientBuckets:
         if overlap is not Overlap.NONE and sums.starts:
             for index, (_, parameter) in enumerate(self._named):
                 made = partial(self._made, index)
-                self._hooks.append(parameter.register_post_accumulate_grad_hook(made))
+                self._hooks.append(parameter.register_post_accumulate_grad_hook(made))  # type: ignore[no-untyped-call]
 
     def __enter__(self) -> "GradientBuckets":
         return self

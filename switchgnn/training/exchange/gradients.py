@@ -43,6 +43,7 @@ TCP = (socket.AF_INET, socket.SOCK_STREAM)
 _SO_MAX_PACING_RATE = 47  # of Linux; Python has no name for it
 # Waits for the sums of some values, and returns them.
 StartedSum = Callable[[], Tensor]
+_Pending = tuple[Callable[[], bool], Callable[[], object]]  # whether it is done, and the wait
 # A difference below this share of the average number is due to the rounding of other processors.
 _ROUNDING = 0.01
 
@@ -221,11 +222,10 @@ class GradientSums:
         self._steps.enter(f"the all-reduce of {what} of {values.dtype})", self._attending)
         here = values.detach().cpu()
         if switch and self._reducer is not None and here.dtype == torch.float32:
-            future = self._reducer.submit(here.numpy(), SUM, late=late)
-            done: Callable[[], bool] = future.done
-            wait: Callable[[], object] = lambda: here.copy_(torch.from_numpy(future.result()))
+            pending = self._start_in_switch(self._reducer, here, late=late)
         else:
-            done, wait = self._start_in_gloo(here, group)
+            pending = self._start_in_gloo(here, group)
+        done, wait = pending
         self.seconds += time.perf_counter() - started
 
         def finished() -> Tensor:
@@ -239,9 +239,12 @@ class GradientSums:
 
         return finished
 
-    def _start_in_gloo(
-        self, values: Tensor, group: dist.ProcessGroup | None
-    ) -> tuple[Callable[[], bool], Callable[[], object]]:
+    @staticmethod
+    def _start_in_switch(reducer: Reducer, values: Tensor, *, late: bool) -> _Pending:
+        future = reducer.submit(values.numpy(), SUM, late=late)
+        return future.done, lambda: values.copy_(torch.from_numpy(future.result()))
+
+    def _start_in_gloo(self, values: Tensor, group: dist.ProcessGroup | None) -> _Pending:
         with collective():
             work: dist.Work = dist.all_reduce(values, group=group, async_op=True)
 
