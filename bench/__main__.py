@@ -35,6 +35,7 @@ from bench.figures import phases as fig_phases
 from bench.figures import plain as fig_plain
 from bench.figures import planner as fig_planner
 from bench.figures import predicted as fig_predicted
+from bench.figures import priorities as fig_priorities
 from bench.figures import recovery as fig_recovery
 from bench.figures import shared_slots as fig_shared_slots
 from bench.figures import simulated as fig_simulated
@@ -73,6 +74,7 @@ _FIGURES = (
     fig_peers,
     fig_stream,
     fig_allreduce,
+    fig_priorities,
     fig_compression,
     fig_planner,
 )

@@ -24,6 +24,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.training.base.errors import collective
 from switchgnn.training.base.options import ReduceBy
+from switchgnn.training.buckets import Overlap
 from switchgnn.training.data.partition import Partition, read_partition
 from switchgnn.training.exchange.adaptation import Adaptation, PathForecast
 from switchgnn.training.exchange.gradients import pace_gloo, share_cores, together_in_file
@@ -79,13 +80,18 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         meeting = None
         if task.pace.silence and machine is None and partition.workers > 1:
             meeting = Rendezvous.of_all(partition.worker, partition.workers, task.pace)
-        pace_gloo(config.link)
+        limited = pace_gloo(config.link)
         end, reducer = _end(task, partition), None
         either = task.adapt is not None and task.adapt.reduce
         bits = ReduceBy.SWITCH.bits if either else task.reduce.bits
         if bits and end.workers > 1 and not task.seat:
             leaders = None if machine is None else machine.leaders
             end, reducer = stack.enter_context(switch_sums(end, bits, leaders))
+        training = task.training
+        if (limited and not bits) or (task.adapt is not None and bits):
+            # Each of several connections at once would have the whole rate; and the standby keeps
+            # the all-reduces over the switch in order with exchanges.
+            training = replace(training, overlap=Overlap.NONE)
         kind = transport_kind(task.transport)
         transport = stack.enter_context(opened(kind.open, end, partition, machine))
         adaptation = standby = None
@@ -110,7 +116,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
                 yield
 
         ledger = train_as_worker(
-            *(partition, transport, task.training, tell),
+            *(partition, transport, training, tell),
             seen=seen,
             reducer=reducer,
             binned=kind.binned,

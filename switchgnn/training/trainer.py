@@ -24,6 +24,7 @@ from switchgnn.training.base.options import (
     own_device,
 )
 from switchgnn.training.base.steps import SharedSteps
+from switchgnn.training.buckets import GradientBuckets, Overlap
 from switchgnn.training.checkpoint import Checkpoint, TrainingProgress, what_is_trained
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.adaptation import Adaptation
@@ -107,6 +108,7 @@ class Trainer:
         sums: GradientSums | None = None,
         compression: CompressionOptions | None = None,
         adaptation: Adaptation | None = None,
+        overlap: Overlap = Overlap.CLASSES,
     ) -> None:
         self.model = model
         self._adaptation = adaptation
@@ -128,6 +130,7 @@ class Trainer:
         self._optimizer = torch.optim.Adam(
             model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay
         )
+        self.buckets = GradientBuckets(model, self._optimizer, self._sums, overlap)
         vertices = torch.from_numpy(partition.vertices)
         self._input_dropout = nn.Dropout(options.input_dropout)
         VertexDropout(self._input_dropout, Draws(vertices, options.seed - 1))
@@ -189,11 +192,13 @@ class Trainer:
         paths = None if self._adaptation is None else self._adaptation.paths
         started = time.perf_counter()
         loss = self._step(epoch)
+        due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
+        if due:
+            self.buckets.finish()
         seconds = time.perf_counter() - started
         clock = self._remote.clock
         waited, exchange = clock.waiting - waiting, clock.exchanging - exchange
         all_reduce = self._sums.seconds - reduce
-        due = epoch % self._options.evaluate_every == 0 or epoch == self._options.epochs
         accuracy = self.evaluate() if due else None
         plain = self._remote.ledger.plain if self._compression.active else None
         saved = None if self._cache is None else self._cache.savings
@@ -221,8 +226,6 @@ class Trainer:
         self._optimizer.zero_grad()
         outputs = self.model(self._input_dropout(self._features), *self._edges)
         loss = self._loss(outputs)
-        # Also without labels here, as the others wait for this worker's gradients.
-        loss.backward()  # type: ignore[no-untyped-call]
         shares = loss.reshape(1)
         following = self._cache if self._cache is not None and self._cache.follows else None
         if following is not None:
@@ -230,8 +233,8 @@ class Trainer:
             shares = torch.cat([shares, hits.reshape(1) / self._partition.total_train])
         if self._adaptation is not None:
             shares = torch.cat([shares, self._adaptation.votes().to(shares)])
-        total, *others = self._sums.add_with_gradients(self.model, shares)
-        self._optimizer.step()
+        # Also without labels here, as the others wait for this worker's gradients.
+        total, *others = self.buckets.step(loss, shares)
         if self._adaptation is not None:
             self._adaptation.decide(epoch, others)
         if following is not None:
@@ -257,6 +260,7 @@ class Trainer:
     @torch.no_grad()
     def evaluate(self) -> Accuracy:
         """Return the accuracies over all workers (micro-averaged over labels if multi-label)."""
+        self.buckets.finish()
         self.model.eval()
         right = self._right(self.model(self._features, *self._edges))
         counts = torch.stack(
@@ -280,6 +284,7 @@ class Training:
     bins: BinOptions = field(default_factory=BinOptions)
     device: DeviceName = DeviceName.CPU
     compression: CompressionOptions = field(default_factory=CompressionOptions)
+    overlap: Overlap = Overlap.CLASSES
 
 
 def train_as_worker(
@@ -331,9 +336,11 @@ def train_as_worker(
                 sums=sums,
                 compression=training.compression,
                 adaptation=adaptation,
+                overlap=training.overlap,
             )
             paths = None if adaptation is None else adaptation.metrics
-            with seen(replace(view_of(partition.worker, transport, remote), paths=paths)):
+            view = replace(view_of(partition.worker, transport, remote), paths=paths)
+            with seen(view), trainer.buckets:
                 for _ in range(trainer.resume()):
                     transport.next_epoch()
                 for report in trainer.run():

@@ -51,6 +51,15 @@ def word_left() -> LostWorkerError | None:
     return None
 
 
+def give_up(group: dist.ProcessGroup | None = None) -> None:
+    """End all operations of a group of Gloo, as leaving it would wait for them."""
+    with suppress(RuntimeError, ValueError):
+        # A receiver that times out ends all at once.
+        other = (dist.get_rank() + 1) % dist.get_world_size()
+        never = dist.irecv(torch.empty(1), other, group)
+        never and never.wait(timedelta(milliseconds=1))
+
+
 class SharedSteps:
     """The operations of a worker, numbered and in words, compared with those of the others.
 
@@ -105,10 +114,7 @@ class SharedSteps:
                 self._watch(lambda most: work.wait(timedelta(seconds=most)), work.is_completed)
             work.wait()
         except SwitchGNNError:
-            # Leaving the group would wait for it; a receiver that times out ends all at once.
-            with suppress(RuntimeError, ValueError):
-                never = dist.irecv(torch.empty(1), (dist.get_rank() + 1) % dist.get_world_size())
-                never and never.wait(timedelta(milliseconds=1))
+            give_up()
             raise
         except RuntimeError:
             self.check()

@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from functools import partial
@@ -21,13 +21,15 @@ from torch.distributed.distributed_c10d import Store
 from switchgnn.host.base.errors import named_workers
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.reduce.reducer import Reducer
+from switchgnn.host.reduce.reduction import SUM
 from switchgnn.training.base.errors import (
     LostWorkerError,
     OutOfStepError,
     TrainingError,
     collective,
 )
-from switchgnn.training.base.steps import SharedSteps, leave_word, word_left
+from switchgnn.training.base.steps import SharedSteps, give_up, leave_word, word_left
+from switchgnn.training.exchange import process_group
 from switchgnn.training.exchange.machine import Machine
 from switchgnn.training.exchange.standby import Standby
 
@@ -38,8 +40,11 @@ _ODD = 0x1E3779B97F4A7C15  # in a product by it, the highest bits depend on all
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
 # The bytes of a TCP segment on Ethernet over those of its frame.
 TCP_PAYLOAD = 1448 / 1514
-_TCP = (socket.AF_INET, socket.SOCK_STREAM)
+TCP = (socket.AF_INET, socket.SOCK_STREAM)
 _SO_MAX_PACING_RATE = 47  # of Linux; Python has no name for it
+# Waits for the sums of some values, and returns them.
+StartedSum = Callable[[], Tensor]
+_Pending = tuple[Callable[[], bool], Callable[[], object]]  # whether it is done, and the wait
 # A difference below this share of the average number is due to the rounding of other processors.
 _ROUNDING = 0.01
 
@@ -95,20 +100,40 @@ def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[N
         yield
 
 
-def pace_gloo(link: str) -> None:
+def pace_gloo(link: str) -> bool:
     """Limit each TCP connection of this process to the rate of its worker's link, if it has one.
 
-    On loopback Gloo's connections pass no link of the fabric, so the kernel delays their segments.
-    Each has the whole rate: in a ring a worker sends to one neighbour, and receives from one.
+    Returns whether it has one. On loopback Gloo's connections pass no link of the fabric, so the
+    kernel delays their segments. Each has the whole rate: in a ring a worker sends to one
+    neighbour, and receives from one.
     """
     kind, *fields = link.split(":")
     if kind != "udp" or len(fields) < 5:  # without the MBIT of `open_link`
-        return
+        return False
     rate = struct.pack("Q", int(TCP_PAYLOAD * float(fields[4]) * 1e6 / 8))
     for file in Path("/proc/self/fd").iterdir():
         # Files raise OSError, and sockets other than those of TCP ignore the rate.
-        with suppress(OSError), socket.fromfd(int(file.name), *_TCP) as each:
+        with suppress(OSError), socket.fromfd(int(file.name), *TCP) as each:
             each.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, rate)
+    return True
+
+
+def gradients_of(named: Iterable[tuple[str, nn.Parameter]]) -> list[Tensor]:
+    """Return the gradients of parameters with names; those without one get zeros.
+
+    TrainingError: a gradient is sparse.
+    """
+    gradients = []
+    for name, parameter in named:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        if parameter.grad.is_sparse:
+            raise TrainingError(
+                f"The gradient of {name} is sparse, and workers add up whole ones: leave out "
+                "sparse=True."
+            )
+        gradients.append(parameter.grad)
+    return gradients
 
 
 class GradientSums:
@@ -142,6 +167,11 @@ class GradientSums:
         self._compared = 0  # how often weights have been compared
         self._alone = not dist.is_initialized() or dist.get_world_size() == 1
 
+    @property
+    def starts(self) -> bool:
+        """Whether sums can be started that others overtake: not by processes of one machine."""
+        return not self._alone and self._machine is None
+
     def add_with_gradients(self, model: nn.Module, shares: Tensor) -> tuple[float, ...]:
         """Replace every gradient by its sum over all workers, and return the sums of some numbers.
 
@@ -153,21 +183,10 @@ class GradientSums:
         shares = shares.detach()
         if self._alone:
             return tuple(map(float, shares))
-        gradients, parameters = [], list(model.parameters())
-        for parameter in parameters:
-            if parameter.requires_grad:
-                if parameter.grad is None:
-                    parameter.grad = torch.zeros_like(parameter)
-                if parameter.grad.is_sparse:
-                    name = next(n for n, each in model.named_parameters() if each is parameter)
-                    raise TrainingError(
-                        f"The gradient of {name} is sparse, and workers add up whole ones: leave "
-                        "out sparse=True."
-                    )
-                gradients.append(parameter.grad)
+        gradients = gradients_of(each for each in model.named_parameters() if each[1].requires_grad)
         device = gradients[0].device if gradients else shares.device
         # It makes a sum of numbers of fewer bits one of float32.
-        digest = [self._digest(parameters)] if self._compares and not self.in_switch else []
+        digest = self._digest(model)
         flat = torch.cat([each.reshape(-1).to(device) for each in (*gradients, shares, *digest)])
         sizes = [gradient.numel() for gradient in gradients]
         offset = sum(sizes)
@@ -177,14 +196,93 @@ class GradientSums:
         self.latest = self.in_switch, self.seconds - before
         for gradient, total in zip(gradients, torch.split(flat[:offset], sizes), strict=True):
             gradient.copy_(total.view_as(gradient))
-        told = flat[offset:].tolist()
-        if digest and not _same(told[len(shares) :]):
-            self._find_difference(model)
-        return tuple(told[: len(shares)])
+        return self._compared_sums(model, flat[offset:], len(shares))
 
-    def _digest(self, parameters: list[nn.Parameter]) -> Tensor:
+    def start_shares(self, model: nn.Module, shares: Tensor) -> Callable[[], tuple[float, ...]]:
+        """Begin to add up some numbers over Gloo, before a backward pass of the model.
+
+        Returns what waits for their sums, and raises, as :meth:`add_with_gradients`.
+        """
+        flat = torch.cat([each.cpu() for each in (shares.detach(), *self._digest(model))])
+        started = self.start(flat, f"the losses ({len(shares)} numbers")
+        return lambda: self._compared_sums(model, started(), len(shares))
+
+    def start(
+        self,
+        values: Tensor,
+        what: str,
+        *,
+        group: dist.ProcessGroup | None = None,
+        switch: bool = False,
+        late: bool = False,
+    ) -> StartedSum:
+        """Begin to replace values by their sums over all workers; what is returned waits for them.
+
+        All workers start the same sums in the same order. `group`: of Gloo; None: that of all.
+        `switch`: whether the switch adds up, and `late`: whether all others go first there.
+        """
+        started = time.perf_counter()
+        self._steps.enter(f"the all-reduce of {what} of {values.dtype})", self._attending)
+        here = values.detach().cpu()
+        if switch and self.in_switch and self._reducer is not None and here.dtype == torch.float32:
+            pending = self._start_in_switch(self._reducer, here, late=late)
+        else:
+            pending = self._start_in_gloo(here, group)
+        done, wait = pending
+        self.seconds += time.perf_counter() - started
+
+        def finished() -> Tensor:
+            began = time.perf_counter()
+            with nullcontext() if done() else self._attending():
+                wait()
+            if values.device != here.device:
+                values.copy_(here)
+            self.seconds += time.perf_counter() - began
+            return values
+
+        return finished
+
+    @staticmethod
+    def _start_in_switch(reducer: Reducer, values: Tensor, *, late: bool) -> _Pending:
+        future = reducer.submit(values.numpy(), SUM, late=late)
+        return future.done, lambda: values.copy_(torch.from_numpy(future.result()))
+
+    def _start_in_gloo(self, values: Tensor, group: dist.ProcessGroup | None) -> _Pending:
+        with collective():
+            work: dist.Work = dist.all_reduce(values, group=group, async_op=True)
+
+        def wait() -> None:
+            with collective():
+                self._steps.wait(work)
+
+        return work.is_completed, wait
+
+    def open_group(self) -> dist.ProcessGroup:
+        """Return another group of all workers, over connections of its own."""
+        with self._attending(), collective():
+            limit = process_group.timeout_of(dist.group.WORLD)
+            group: dist.ProcessGroup = dist.new_group(timeout=limit, backend="gloo")
+            return group
+
+    def abandon(self, error: BaseException, groups: Iterable[dist.ProcessGroup]) -> None:
+        """End the sums that are under way in some groups of Gloo and in that of all workers."""
+        if not isinstance(error, LostWorkerError):
+            leave_word(self._steps.worker, error)
+        for group in (*groups, None):
+            give_up(group)
+
+    def _compared_sums(self, model: nn.Module, sums: Tensor, count: int) -> tuple[float, ...]:
+        """Return the first sums; the others are of digests, and say whether weights are equal."""
+        told = sums.tolist()
+        if told[count:] and not _same(told[count:]):
+            self._find_difference(model)
+        return tuple(told[:count])
+
+    def _digest(self, model: nn.Module) -> tuple[Tensor, ...]:
         """Return 1, whole numbers and their squares, each time of another slice; see `_same`."""
-        parameters.sort(key=Tensor.numel, reverse=True)
+        if not self._compares or self.in_switch:
+            return ()
+        parameters = sorted(model.parameters(), key=Tensor.numel, reverse=True)
         turn, total = self._compared, self._steps.checksum
         if parameters:
             flat = parameters[turn % len(parameters)].detach().reshape(-1)
@@ -193,7 +291,8 @@ class GradientSums:
             total += int(bits[start : start + _SLICE].sum())
         self._compared += 1
         numbers = [total * _ODD >> bit & (1 << _BITS) - 1 for bit in _FROM]
-        return torch.tensor([1, *numbers, *(number**2 for number in numbers)], dtype=torch.float32)
+        squares = (number**2 for number in numbers)
+        return (torch.tensor([1, *numbers, *squares], dtype=torch.float32),)
 
     def _find_difference(self, model: nn.Module) -> None:
         """Raise OutOfStepError on all workers, where weights or calls differ but by rounding."""

@@ -240,6 +240,8 @@ class SummedForward(Replaced):
         self._make, self._rows, self._sums, self._tensor_id = make, rows, sums, tensor_id
         self._kept = None if keep is None else defaultdict[View, KeptSum](keep)
         self._order = torch.arange(len(sums.edges.partition.vertices))
+        # called before parameters of the layer are used, often after its exchange
+        self.before_weights: Callable[[], None] = lambda: None
         self.moved()
         self._as_sum(View())  # refuses what it cannot be made of before it is called
 
@@ -257,7 +259,9 @@ class SummedForward(Replaced):
         """Return [n, F'], given what the layer is called with."""
         x, view = self._rows(self.module, self._sums.edges, *arguments, **named)
         layer = self._as_sum(view)
-        return layer.after(x, self._mapped_sums(x, layer, view))
+        sums = self._mapped_sums(x, layer, view)
+        self.before_weights()
+        return layer.after(x, sums)
 
     def _mapped_sums(self, inputs: Tensor, layer: SummedLayer, view: View) -> Tensor:
         summed = partial(self._sums(view, layer.loops), tensor_id=self._tensor_id)
@@ -266,17 +270,22 @@ class SummedForward(Replaced):
             kept = self._kept[view]
         sums = None if kept is None else kept.of(inputs)
         if sums is not None:
+            self.before_weights()
             return layer.map(sums)
         if not torch.is_grad_enabled():
             # Hidden rows would look like constant inputs.
             kept = None
+        if not layer.constant:
+            self.before_weights()
         rows = layer.before(inputs)
         if layer.sums_first(rows) or (kept is not None and kept.pays(rows.shape[1])):
             # Kept sums serve all later passes, which may exchange other columns.
             sums = summed(rows, whole=kept is not None)
             if kept is not None:
                 kept.keep(sums)
+            self.before_weights()
             return layer.map(sums)
+        self.before_weights()
         mapped = layer.map(rows)
         if kept is not None:
             kept.sent(mapped.shape[1] * (1 + mapped.requires_grad))
