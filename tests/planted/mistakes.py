@@ -14,6 +14,7 @@ CAPTURE = f"{E2E}/test_capture.py"
 LIVE = f"{E2E}/test_live.py"
 PTF = "tests/ptf/test_ptf.py"
 MACHINE = "tests/training/exchange/test_machine.py"
+BUCKETS = "tests/training/test_buckets.py"
 CHECKPOINT = "tests/training/test_checkpoint.py"
 LAYERS = "tests/training/layers/test_layers.py"
 USES = "tests/training/layers/test_uses.py"
@@ -122,12 +123,20 @@ MISTAKES = (
     ),
     Mistake(
         "the weights that are saved lack the last step",
-        "switchgnn/training/trainer.py",
-        "        self._optimizer.step()\n",
-        '        self._left = getattr(self, "_left", self._options.epochs) - 1\n'
-        "        if self._left:\n"
-        "            self._optimizer.step()\n",
+        "switchgnn/training/buckets.py",
+        "            self._optimizer.step()\n            if self._hooks:\n",
+        '            self._left = getattr(self, "_left", 8) - 1\n'
+        "            if self._left:\n"
+        "                self._optimizer.step()\n"
+        "            if self._hooks:\n",
         ("tests/training/test_oracle.py::test_many_workers_train_like_one[gcn-1]",),
+    ),
+    Mistake(
+        "a layer uses weights whose bucket of gradients is still under way",
+        "switchgnn/training/buckets.py",
+        "forward.before_weights = wait",
+        "forward.before_weights = bool",
+        (f"{BUCKETS}::test_buckets_change_no_sum_and_wait_for_the_layer_that_needs_them[GCN]",),
     ),
     Mistake(
         "a worker that is forked lacks the variables of its order, as its rank",
