@@ -15,7 +15,8 @@ from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner.presets import AUTO, PlanRequest
-from switchgnn.topologies import Fabric, FabricKind, KeptPorts, Target
+from switchgnn.topologies import Fabric, FabricKind, Target
+from switchgnn.topologies.choice import KeptPorts
 
 if TYPE_CHECKING:
     from switchgnn.jobs.train import TrainJob
