@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
 from datetime import datetime, timezone
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -15,71 +16,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench.figures import adapt as fig_adapt
-from bench.figures import allreduce as fig_allreduce
-from bench.figures import auto as fig_auto
 from bench.figures import clone as fig_clone
-from bench.figures import compression as fig_compression
-from bench.figures import congestion as fig_congestion
-from bench.figures import entries as fig_entries
-from bench.figures import epoch as fig_epoch
-from bench.figures import exchange as fig_exchange
-from bench.figures import host as fig_host
-from bench.figures import install as fig_install
-from bench.figures import jobs as fig_jobs
-from bench.figures import lanes as fig_lanes
-from bench.figures import local as fig_local
-from bench.figures import loss as fig_loss
-from bench.figures import machines as fig_machines
 from bench.figures import peers as fig_peers
-from bench.figures import phases as fig_phases
-from bench.figures import plain as fig_plain
-from bench.figures import planner as fig_planner
-from bench.figures import predicted as fig_predicted
-from bench.figures import priorities as fig_priorities
-from bench.figures import recovery as fig_recovery
-from bench.figures import shared_slots as fig_shared_slots
-from bench.figures import simulated as fig_simulated
-from bench.figures import stream as fig_stream
-from bench.figures import targets as fig_targets
-from bench.figures import training as fig_training
-from bench.figures import wire as fig_wire
 from bench.line import ResultLine
 from bench.settings import Settings
 from bench.table import make_console, render
 from bench.testbeds.namespace import Namespace
 from switchgnn.base.errors import SwitchGNNError
 
-_FIGURES = (
-    fig_plain,
-    fig_targets,
-    fig_lanes,
-    fig_install,
-    fig_jobs,
-    fig_entries,
-    fig_host,
-    fig_exchange,
-    fig_loss,
-    fig_recovery,
-    fig_simulated,
-    fig_phases,
-    fig_congestion,
-    fig_shared_slots,
-    fig_local,
-    fig_epoch,
-    fig_wire,
-    fig_predicted,
-    fig_auto,
-    fig_adapt,
-    fig_training,
-    fig_machines,
-    fig_peers,
-    fig_stream,
-    fig_allreduce,
-    fig_priorities,
-    fig_compression,
-    fig_planner,
-)
+_ORDER = """
+plain targets lanes install jobs entries host exchange loss
+recovery simulated phases congestion shared_slots local epoch wire predicted auto adapt
+training machines peers stream allreduce priorities compression planner
+"""
+_FIGURES = tuple(import_module(f"bench.figures.{name}") for name in _ORDER.split())
 _NAMES = [figure.NAME for figure in (*_FIGURES, fig_clone)]
 
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 
+from switchgnn.base.native import find_compiler
 from switchgnn.base.network_file import Target
 from switchgnn.topologies.targets import BMV2_PROGRAM
 
@@ -21,6 +22,11 @@ def lacks_bmv2() -> str | None:
     if shutil.which(BMV2_PROGRAM) is None:
         return lacks() or f"needs BMv2: {BMV2_PROGRAM} is not on the PATH"
     return lacks()
+
+
+def lacks_compiler() -> str | None:
+    """Return why a figure of compiled code cannot be measured, or None if it can."""
+    return None if find_compiler() else "needs a C++ compiler (apt-get install g++)"
 
 
 def installed_targets() -> list[Target]:

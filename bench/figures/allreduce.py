@@ -7,14 +7,13 @@ import numpy as np
 
 from bench.line import Goal, ResultLine
 from bench.loads.gloo_worker import RingReport, reduce_in_ring
-from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training, train
+from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_shaped_training, train
 from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import SWITCH
 from switchgnn.jobs.allreduce import ReduceOptions, ReduceReport, run_allreduce
 from switchgnn.topologies import Fabric, FabricKind, Target, usual_limits
-from switchgnn.topologies.mininet_fabric import mininet_missing
 
 NAME = "allreduce"
 # Mininet makes its own namespaces.
@@ -29,11 +28,7 @@ _LOSS, _RATE = 0.01, 0.6
 _GRAPH = "digits"
 _SLOW, _EPOCHS, _LONG = 2.0, 5, 100
 _LOSSES_OFF = 1e-5
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks_training() or mininet_missing()
+missing = lacks_shaped_training
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from bench.line import Goal, ResultLine
-from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_training
+from bench.loads.training import Trainings, TrainingSetting, lacks_training
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.planner.presets import AUTO
@@ -44,10 +44,6 @@ def _compared(
     trainings = Trainings(settings, setting, [AUTO, *others])
     best = min(others, key=lambda name: trainings.epoch_seconds(name).median)
     taken, fastest = (trainings.epoch_seconds(name) for name in (AUTO, best))
-    links = "no limit" if bandwidth is None else f"{bandwidth:g} Mbit/s"
-    what = f"{graph}, {WORKERS} workers, {_LAYERS} layers of {_HIDDEN}, {links}"
-    if slots is not None:
-        what += f", {slots} slots"
-    chosen = trainings.reports[AUTO][0].transport
-    note = f"auto takes {chosen}"
-    return ResultLine(NAME, f"{what}: epoch", "s", taken, fastest, Goal(ratio_most=_RATIO), note)
+    note = f"auto takes {trainings.reports[AUTO][0].transport}"
+    what = f"{setting.words}: epoch"
+    return ResultLine(NAME, what, "s", taken, fastest, Goal(ratio_most=_RATIO), note)

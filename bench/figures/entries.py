@@ -12,10 +12,10 @@ import numpy as np
 
 from bench.errors import BenchError
 from bench.line import Goal, ResultLine
+from bench.machine import lacks_compiler
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.base.machine import python_program
-from switchgnn.base.native import find_compiler
 from switchgnn.controller import P4RuntimeClient, program_cookie
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.layout import Layout
@@ -29,11 +29,7 @@ _RATE, _BYTES = 500_000, 100
 _TIMES = 3
 _SEED = 1
 _ROOM = 1 << 24  # entries of the table, which has less as it is compiled
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return None if find_compiler() else "needs a C++ compiler (apt-get install g++)"
+missing = lacks_compiler
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,7 @@ def run(settings: Settings) -> Iterator[ResultLine]:
 def _against_fastest(settings: Settings, setting: TrainingSetting) -> ResultLine:
     trainings = Trainings(settings, setting, (SWITCH.name, *_RIVALS))
     rival = min(_RIVALS, key=lambda name: trainings.epoch_seconds(name).median)
-    links = "no limit" if setting.bandwidth is None else f"{setting.bandwidth:g} Mbit/s"
-    what = f"{setting.graph}, {WORKERS} workers, {setting.layers} layers of {setting.hidden}"
-    return trainings.epochs(NAME, f"{what}, {setting.fabric.value}, {links}", rival, _RATIO)
+    return trainings.epochs(NAME, setting.words, rival, _RATIO)
 
 
 def _bytes(settings: Settings, width: int) -> ResultLine:

@@ -4,12 +4,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.line import Goal, ResultLine
+from bench.loads.training import lacks_packages
 from bench.measure import alternate
 from bench.settings import Settings
 
@@ -23,14 +23,7 @@ OWN_NAMESPACE = False
 _GRAPH = "random:13752:245861:1"
 _FEATURES, _HIDDEN, _RATE = 64, 32, 0.01
 _RATIO = 1.2
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    for package in ("torch", "torch_geometric"):
-        if find_spec(package) is None:
-            return f"needs {package} (pip install -e '.[training]')"
-    return None
+missing = lacks_packages
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:

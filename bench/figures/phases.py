@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import product
 
 from bench.line import Goal, ResultLine
+from bench.machine import lacks_compiler
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.base.array_types import Int64s
-from switchgnn.base.native import find_compiler
 from switchgnn.host.direct.framing import Framing
 from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup
@@ -25,11 +25,7 @@ _WIDTH, _FRAMING = 602, Framing()
 _NETWORK = NetworkOptions(bandwidth=10_000, congestion_control=False)
 _MOST_OF_BOUND, _MOST_OF_QUEUE = 1.05, 0.3
 _BITS, _MEGA, _MICRO, _KILO = 8, 1e6, 1e-6, 1e3
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return None if find_compiler() else "needs a C++ compiler (apt-get install g++)"
+missing = lacks_compiler
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:

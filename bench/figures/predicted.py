@@ -10,7 +10,7 @@ from itertools import product
 
 from bench.line import Goal, ResultLine
 from bench.loads.processors import processor_seconds
-from bench.loads.training import WORKERS, Trainings, TrainingSetting, job_of, lacks_training
+from bench.loads.training import Trainings, TrainingSetting, job_of, lacks_training
 from bench.machine import installed_targets
 from bench.measure import Samples
 from bench.settings import Settings
@@ -79,16 +79,12 @@ def _exchanges(settings: Settings, setting: TrainingSetting) -> Iterator[ResultL
     # Slots matter to the switch alone.
     kinds = [SWITCH.name] if setting.slots else [SWITCH.name, HOST_PARTIAL.name, HOST.name]
     trainings = Trainings(settings, setting, kinds)
-    links = "no limit" if setting.bandwidth is None else f"{setting.bandwidth:g} Mbit/s"
-    what = f"{setting.graph}, {WORKERS} workers, {setting.layers} layers of {_HIDDEN}, {links}"
-    if setting.slots is not None:
-        what += f", {setting.slots} slots"
     for kind in kinds:
         reports = trainings.reports[kind]
         measured = tuple((report.exchange_seconds or 0.0) / _MILLI for report in reports)
         yield ResultLine(
             NAME,
-            f"{what}, {kind}: exchanges of an epoch",
+            f"{setting.words}, {kind}: exchanges of an epoch",
             "ms",
             Samples("measured", measured),
             Samples("predicted", (seconds[kind] / _MILLI,) * len(measured)),

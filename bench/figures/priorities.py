@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.line import Goal, ResultLine
-from bench.loads.training import TrainingSetting, job_of, lacks_training, train
+from bench.loads.training import TrainingSetting, job_of, lacks_shaped_training, train
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.host.registry import SWITCH
 from switchgnn.planner.graphs.graph import graph_from_edges
 from switchgnn.topologies import FabricKind, Target
-from switchgnn.topologies.mininet_fabric import mininet_missing
 
 if TYPE_CHECKING:
     from switchgnn.training.buckets import Overlap
@@ -28,11 +27,7 @@ _SIDE, _FEATURES, _CLASSES = 24, 64, 8
 _WORKERS, _LAYERS, _HIDDEN, _EPOCHS = 4, 4, 512, 11
 _BANDWIDTH = 20.0
 _MOST = 0.9
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks_training() or mininet_missing()
+missing = lacks_shaped_training
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:

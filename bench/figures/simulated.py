@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from bench.errors import BenchError
 from bench.line import Goal, ResultLine
+from bench.machine import lacks_compiler
 from bench.measure import Samples, repeat
 from bench.settings import Settings
-from switchgnn.base.native import find_compiler
 from tests.simulation.draw import Wish
 from tests.simulation.scenario import IncidentRates, Scenario
 from tests.simulation.soak import Soak
@@ -20,11 +20,7 @@ _BAD = IncidentRates(loss=0.02, duplicate=0.02, late=0.01, reorder=0.01, corrupt
 _SCENARIO = Scenario(seed=0, graph="random:240:640:0", workers=4, slots=256, up=_BAD, down=_BAD)
 _ROUNDS = (1, 8)
 _SCENARIOS = 8
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return None if find_compiler() else "needs a C++ compiler (apt-get install g++)"
+missing = lacks_compiler
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:

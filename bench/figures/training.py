@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 from bench.line import Goal, ResultLine
-from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_training
+from bench.loads.training import WORKERS, Trainings, TrainingSetting, lacks_shaped_training
 from bench.machine import installed_targets
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.topologies import FabricKind, Target
-from switchgnn.topologies.mininet_fabric import mininet_missing
 
 NAME = "training"
 # Mininet makes its own namespaces.
@@ -21,11 +20,7 @@ _BANDWIDTH = 2.0
 _EPOCHS = 4
 _RIVALS = {HOST.name: 0.5, HOST_PARTIAL.name: 1.0}
 _BYTES_OFF = 1.01
-
-
-def missing() -> str | None:
-    """Return what the machine lacks for this figure."""
-    return lacks_training() or mininet_missing()
+missing = lacks_shaped_training
 
 
 def run(settings: Settings) -> Iterator[ResultLine]:

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench.figures.allreduce import all_reduces
 from bench.line import Goal, ResultLine
-from bench.loads.training import (
-    WORKERS,
-    Trainings,
-    TrainingSetting,
-    lacks_training,
-    train_over,
-)
+from bench.loads.training import Trainings, TrainingSetting, lacks_training, train_over
 from bench.measure import Samples, alternate
 from bench.settings import Settings
 from switchgnn.host.registry import HOST_PARTIAL, SWITCH
@@ -75,17 +69,10 @@ def _beside_loopback(
 
     both = (setting.fabric, FabricKind.LOOPBACK)
     taken = alternate(settings.pairs, *((each.value, partial(exchanges, each)) for each in both))
-    what = f"{_what(setting)}: exchanges of an epoch"
+    what = f"{setting.words}: exchanges of an epoch"
     yield ResultLine(NAME, what, "ms", *taken, Goal(ratio_most=_AS_ON_LOOPBACK))
     trainings = Trainings(settings, setting, (SWITCH.name, HOST_PARTIAL.name))
-    yield trainings.epochs(NAME, _what(setting), HOST_PARTIAL.name, most)
-
-
-def _what(setting: TrainingSetting) -> str:
-    return (
-        f"{setting.graph}, {WORKERS} workers, {_LAYERS} layers of {setting.hidden}, "
-        f"{setting.fabric.value}, {setting.bandwidth or 0.0:g} Mbit/s"
-    )
+    yield trainings.epochs(NAME, setting.words, HOST_PARTIAL.name, most)
 
 
 def _compare(
@@ -94,7 +81,7 @@ def _compare(
     trainings = Trainings(settings, setting, (SWITCH.name, HOST_PARTIAL.name))
     ours, theirs = (trainings.reports[name] for name in (SWITCH.name, HOST_PARTIAL.name))
     bandwidth = setting.bandwidth or 0.0
-    what = f"{_what(setting)}: exchanges of an epoch"
+    what = f"{setting.words}: exchanges of an epoch"
     wire = Samples("busiest link", tuple(_wire(each, bandwidth) for each in ours))
     taken = _exchanges(SWITCH.name, ours)
     note = "; ".join(_note(each, bandwidth) for each in ours)

@@ -18,6 +18,7 @@ from switchgnn.planner import partition_workers
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.presets import AUTO
 from switchgnn.topologies import FabricKind, Target, usual_limits
+from switchgnn.topologies.mininet_fabric import mininet_missing
 
 if TYPE_CHECKING:
     from switchgnn.jobs.train import TrainJob
@@ -40,6 +41,14 @@ class TrainingSetting:
     hidden: int = 32  # numbers of a hidden feature
     slots: int | None = None  # of the switch; None: all that the program has
     per_machine: int = 1  # how many workers share a port
+
+    @property
+    def words(self) -> str:
+        """What is trained, on which links, for a line of the result."""
+        links = "no limit" if self.bandwidth is None else f"{self.bandwidth:g} Mbit/s"
+        slots = "" if self.slots is None else f", {self.slots} slots"
+        model = f"{self.layers} layers of {self.hidden}"
+        return f"{self.graph}, {WORKERS} workers, {model}, {self.fabric.value}, {links}{slots}"
 
 
 class Trainings:
@@ -75,12 +84,22 @@ class Trainings:
         return Samples(transport, tuple(report.epoch_seconds for report in made))
 
 
-def lacks_training() -> str | None:
-    """Return what the machine lacks for a training, or None."""
+def lacks_packages() -> str | None:
+    """Return which package of a training is missing, or None."""
     for package in ("torch", "torch_geometric"):
         if find_spec(package) is None:
             return f"needs {package} (pip install -e '.[training]')"
-    return lacks()
+    return None
+
+
+def lacks_training() -> str | None:
+    """Return what the machine lacks for a training, or None."""
+    return lacks_packages() or lacks()
+
+
+def lacks_shaped_training() -> str | None:
+    """Return what the machine lacks for a training in Mininet, or None."""
+    return lacks_training() or mininet_missing()
 
 
 def _copies(data: "Dataset") -> str:

@@ -1,6 +1,5 @@
 """Frames captured from a network interface."""
 
-import select
 import socket
 import struct
 import time
@@ -14,8 +13,6 @@ from switchgnn.host.wire.header import PROTOCOL
 _ALL_PROTOCOLS = 0x0003
 _RECEIVE_BUFFER = 32 << 20
 _BILLION = 1_000_000_000
-# Between checks that the interface still exists.
-_LOOK_SECONDS = 0.5
 # Linux constants that the module `socket` lacks.
 _SO_TIMESTAMPNS = 35
 _SOL_PACKET, _PACKET_STATISTICS = 263, 6
@@ -48,7 +45,6 @@ class ListeningInterface:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._dropped = 0
         try:
             # Protocol 0 receives nothing until bind, rather than frames of all interfaces.
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -68,7 +64,6 @@ class ListeningInterface:
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         enlarge_receive_buffer(self._socket, _RECEIVE_BUFFER)
         self._socket.bind((self.name, _ALL_PROTOCOLS))
-        self._index = socket.if_nametoindex(self.name)
 
     def __enter__(self) -> "ListeningInterface":
         return self
@@ -78,12 +73,7 @@ class ListeningInterface:
 
     def __iter__(self) -> Iterator[Captured]:
         """Yield frames until the interface goes away (CaptureError)."""
-        ready = select.poll()
-        ready.register(self._socket, select.POLLIN)
         while True:
-            if not ready.poll(_LOOK_SECONDS * 1000):
-                self._look()
-                continue
             try:
                 frame, notes, _, address = self._socket.recvmsg(LONGEST_FRAME, 64)
             except OSError as error:
@@ -92,23 +82,10 @@ class ListeningInterface:
             if address[2:4] != (socket.PACKET_OUTGOING, _LOOPBACK):
                 yield Captured(_time_in(notes), self.name, frame, len(frame))
 
-    def _look(self) -> None:
-        try:
-            index = socket.if_nametoindex(self.name)
-        except OSError:
-            index = 0
-        if index != self._index:
-            raise CaptureError(f"{self.name} is gone.")
-
     def dropped(self) -> int:
-        """Return the number of frames lost because they were not read fast enough."""
-        try:
-            counts = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
-        except OSError:
-            return self._dropped
-        # The kernel resets its count on every read.
-        self._dropped += _STATISTICS.unpack(counts)[1]
-        return self._dropped
+        """Return the number of frames lost since the last call, which were not read fast enough."""
+        counts = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
+        return int(_STATISTICS.unpack(counts)[1])
 
 
 def interfaces() -> list[str]:

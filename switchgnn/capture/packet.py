@@ -227,11 +227,9 @@ class Wanted:
         if packet.parsed is None:
             return not (self.kinds or self.rounds or self.blocks)
         header = packet.parsed.header
-        if self.kinds and header.kind not in self.kinds:
-            return False
-        if self.rounds and header.round not in self.rounds:
-            return False
-        return not self.blocks or (not packet.direct and header.block_id in self.blocks)
+        block = None if packet.direct else header.block_id
+        found = (self.kinds, header.kind), (self.rounds, header.round), (self.blocks, block)
+        return all(not wanted or it in wanted for wanted, it in found)
 
 
 class _LinkHeader(NamedTuple):

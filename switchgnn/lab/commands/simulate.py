@@ -79,14 +79,11 @@ def _chosen(subject: SimulatedSystem) -> list[str]:
     """Return a line about what `auto` took; nothing of other systems."""
     if subject.chosen is None or not subject.predicted_seconds:
         return []
-    told = {
-        transport: told_seconds(seconds) for transport, seconds in subject.predicted_seconds.items()
-    }
-    others = ", ".join(
-        f"{transport} {each}" for transport, each in told.items() if transport != subject.chosen
-    )
+    told = {name: told_seconds(each) for name, each in subject.predicted_seconds.items()}
+    chosen = told.pop(subject.chosen)
+    others = ", ".join(f"{name} {each}" for name, each in told.items())
     left = f"; hosts make {subject.left:,} sums" if subject.left else ""
-    return [f"auto takes {subject.chosen}: predicted {told[subject.chosen]} ({others}){left}"]
+    return [f"auto takes {subject.chosen}: predicted {chosen} ({others}){left}"]
 
 
 def report_text(report: SimulateReport) -> str:
@@ -313,11 +310,8 @@ class SimulateCommandOptions:
         return NetworkOptions(**given, background_seed=self.seed)
 
     def _leaf_spine(self) -> LeafSpineOptions | None:
-        given = {
-            name: getattr(self, name)
-            for name in ("leaves", "spines", "completion")
-            if getattr(self, name) is not None
-        }
+        named = shared_fields(self, LeafSpineOptions)
+        given = {name: it for name, it in named.items() if it is not None}
         if self.topology == _LEAF_SPINE:
             return LeafSpineOptions(**given)
         if self.topology != _STAR:

@@ -57,12 +57,14 @@ class _Shown:
     cells: Sequence[Cell]  # those it is about
     results: table.Results
 
-    def of(self, label: str, x: object) -> list[table.Result]:
-        cells = [it for it in self.cells if it.series == label and getattr(it, self.panel.x) == x]
+    def of(self, label: str, **where: object) -> list[table.Result]:
+        cells = [
+            it for it in self.cells if it.series == label and where.items() <= vars(it).items()
+        ]
         return [self.results[cell.point] for cell in cells if cell.point in self.results]
 
     def along(self, label: str) -> dict[int, list[table.Result]]:
-        found = {at: self.of(label, x) for at, x in enumerate(self.values)}
+        found = {at: self.of(label, **{self.panel.x: x}) for at, x in enumerate(self.values)}
         return {at: each for at, each in found.items() if each}
 
     @property
@@ -128,9 +130,7 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
             above = {"bottom": lower, "alpha": 0.35, "hatch": "////"}
             axes.bar(at, mean - lower, width, color=colour, **above)
             busiest = [
-                table.spread_of(
-                    [it["layers"] * it["busiest_link_seconds"] * 1e3 for it in each]
-                ).mean
+                np.mean([it["layers"] * it["busiest_link_seconds"] * 1e3 for it in each])
                 for each in found.values()
             ]
             axes.hlines(busiest, at - width / 2, at + width / 2, color="black", linewidth=1)
@@ -216,21 +216,13 @@ def _time(axes: "Axes", shown: _Shown) -> None:
     """Draw one seed over time; the mean of several seeds would not be a run."""
     name, curve = OVER_TIME[shown.panel.y]
     for series, colour in shown.series:
-        found = [
-            shown.results[cell.point]
-            for cell in shown.cells
-            if cell.series == series.label and cell.point in shown.results
-        ]
+        found = shown.of(series.label)
         if not found:
             continue
         axes.plot(*curve(found[0]), color=colour, label=series.label, linewidth=1.2)
         if shown.panel.y == "throughput":
-            axes.plot(
-                *_gigabits(found[0], "sums", "overflowed"),
-                color=colour,
-                linestyle=":",
-                linewidth=1.2,
-            )
+            both = _gigabits(found[0], "sums", "overflowed")
+            axes.plot(*both, color=colour, linestyle=":", linewidth=1.2)
     axes.set_xlabel("time (ms)")
     axes.set_ylabel(name)
     axes.set_xlim(left=0)

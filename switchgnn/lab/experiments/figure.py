@@ -2,15 +2,15 @@
 
 import runpy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
-from switchgnn.base.options import parse_bytes
+from switchgnn.base.options import parse_bytes, shared_fields
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.lab.experiments.point import SimulationPoint
-from switchgnn.lab.simulator.request import G3, HOSTS_ALONE, SPINE, LeafSpineOptions
+from switchgnn.lab.simulator.request import G3, HOSTS_ALONE, STAR, LeafSpineOptions
 from switchgnn.lab.simulator.setup import BIN_SIZE
 from switchgnn.profiles import find_profile
 
@@ -206,24 +206,12 @@ def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]
                 seed=seed,
                 background=float(load),
                 buffer=None if chosen.buffer is None else parse_bytes("buffer", chosen.buffer),
-                **_network(figure, chosen),
-                **_system(figure, series, graph, series.memory or memory, rate),
+                **shared_fields(figure, SimulationPoint)
+                | asdict(chosen.leaf_spine or STAR)
+                | _system(figure, series, graph, series.memory or memory, rate),
             )
         ]
     ]
-
-
-def _network(figure: Figure, scale: Scale) -> dict[str, Any]:
-    within = scale.leaf_spine
-    return {
-        "layers": figure.layers,
-        "features": figure.features,
-        "bandwidth": figure.bandwidth,
-        "window": figure.window,
-        "leaves": within.leaves if within else 0,
-        "spines": within.spines if within else 0,
-        "completion": within.completion if within else SPINE,
-    }
 
 
 def _system(

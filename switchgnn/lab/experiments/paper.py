@@ -226,9 +226,11 @@ def figure19() -> Figure:
     paper = replace(_PAPER, whole_features=False)
     without = "SwitchGNN w/o CC"
     loads = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-    tenth = {_REDDIT: ScaledGraph("reddit-like:0.1:{seed}")}
+    tenth, whole = (
+        {_REDDIT: ScaledGraph(f"reddit-like:{share}:{{seed}}")} for share in ("0.1", "1")
+    )
     medium = Scale((16, 32), graphs=tenth, seeds=3, background=loads, buffer="500kB")
-    heaviest = {"workers": MOST, "background": MOST}
+    heaviest, idle = ({"workers": MOST, "background": load} for load in (MOST, LEAST))
     return Figure(
         "figure19",
         title="Epoch time beside background traffic, with and without congestion control "
@@ -237,35 +239,17 @@ def figure19() -> Figure:
         "Poisson arrivals, any two workers; flows heed marks.",
         series=(replace(paper, label=without, congestion_control=False), paper, _HOSTS),
         panels=tuple(
-            Panel(
-                f"({letter}) Reddit, {{workers}} workers",
-                "lines",
-                "epoch",
-                "background",
-                {"workers": number},
-            )
-            for letter, number in (("a", LEAST), ("b", MOST))
+            Panel(f"({letter}) Reddit, {{workers}} workers", "lines", "epoch", "background", at)
+            for letter, at in (("a", {"workers": LEAST}), ("b", {"workers": MOST}))
         ),
         scales={
             "small": replace(medium, seeds=1, background=(0.0, 0.5)),
             "medium": medium,
-            "full": replace(
-                medium,
-                workers=(64, 128),
-                graphs={_REDDIT: ScaledGraph("reddit-like:1:{seed}")},
-                seeds=5,
-            ),
+            "full": replace(medium, workers=(64, 128), graphs=whole, seeds=5),
         },
         claims=(
             Claim("epoch", "SwitchGNN", without, "drawn: far below 1", heaviest, times=True),
-            Claim(
-                "epoch",
-                "SwitchGNN",
-                without,
-                "drawn: about 1",
-                {"workers": MOST, "background": LEAST},
-                times=True,
-            ),
+            Claim("epoch", "SwitchGNN", without, "drawn: about 1", idle, times=True),
             Claim("epoch", without, "BNS-GCN", "-", heaviest, times=True),
         ),
     )
@@ -298,16 +282,9 @@ def loop() -> Figure:
             Scale((32,), sizes, recirculation_rates=rates),
             Scale((128,), sizes, recirculation_rates=rates),
         ),
-        claims=(
-            Claim("communication", "SwitchGNN", "BNS-GCN", "not said", one_pipeline, times=True),
-            Claim(
-                "communication",
-                "SwitchGNN, best plan",
-                "BNS-GCN",
-                "not said",
-                one_pipeline,
-                times=True,
-            ),
+        claims=tuple(
+            Claim("communication", ours.label, "BNS-GCN", "not said", one_pipeline, times=True)
+            for ours in (_PAPER, _BEST)
         ),
     )
 
@@ -321,19 +298,15 @@ def switches() -> Figure:
     tofino1, tofino2 = 0.266e9, 1.064e9
     few, many = (tofino1, tofino2, 16e9), (tofino1, tofino2, 4e9, 16e9, 64e9)
     within = replace(_BEST, label="SwitchGNN, best plan, tofino2", switch="tofino2")
+    one_or_eight = "(a) Reddit, 10 MB, one slot or eight per pass"
+    at_tofino2: Where = {"recirculation": tofino2}
     return Figure(
         "switches",
         title="Communication within what a switch has",
         paper="none of the paper's: its simulations have no limit but memory.",
         series=(_HOSTS, _BEST, within),
         panels=(
-            Panel(
-                "(a) Reddit, 10 MB, one slot or eight per pass",
-                "lines",
-                "communication",
-                "recirculation",
-                _AT_10_MB,
-            ),
+            Panel(one_or_eight, "lines", "communication", "recirculation", _AT_10_MB),
             Panel("(b) Reddit, 10 MB, traffic", "lines", "traffic", "recirculation", _AT_10_MB),
         ),
         scales=_scales(
@@ -343,14 +316,7 @@ def switches() -> Figure:
             Scale((128,), ("10MB",), recirculation_rates=many),
         ),
         claims=(
-            Claim(
-                "communication",
-                within.label,
-                "BNS-GCN",
-                "not said",
-                {"recirculation": tofino2},
-                times=True,
-            ),
+            Claim("communication", within.label, "BNS-GCN", "not said", at_tofino2, times=True),
         ),
     )
 
@@ -361,7 +327,7 @@ def never_slower() -> Figure:
     Only `auto` is made for the loop's rate, with as many table entries as the P4 program has (the
     profile `embedded`). Graphs without the paper's shapes have shares as if they had them.
     """
-    auto = PlottedSeries("SwitchGNN, auto", AUTO, switch="embedded")
+    auto, measure = PlottedSeries("SwitchGNN, auto", AUTO, switch="embedded"), "communication"
     partial = PlottedSeries("copies or partial sums", HOST_PARTIAL)
     others = (_HOSTS, partial, *(replace(it, whole_features=False) for it in (_STRAW, _PAPER)))
     rates: dict[str, Where] = {
@@ -382,6 +348,7 @@ def never_slower() -> Figure:
         },
         recirculation_rates=(_QUARTER, _PIPELINE, _FOUR),
     )
+    few = {name: medium.graphs[name] for name in ("digits:80", _REDDIT)}
     larger = {
         "random": ScaledGraph("random:20000:400000:{seed}", 0.1),
         "products": ScaledGraph("products-like:0.02:{seed}", 0.02),
@@ -397,28 +364,16 @@ def never_slower() -> Figure:
         panel_height=6.0,
         series=(*others, auto),
         panels=tuple(
-            Panel(
-                f"({letter}) {rate} passes/s",
-                "ratios",
-                "communication",
-                "memory",
-                where,
-                of=auto.label,
-            )
+            Panel(f"({letter}) {rate} passes/s", "ratios", measure, "memory", where, of=auto.label)
             for letter, (rate, where) in zip("abc", rates.items(), strict=True)
         ),
         scales={
-            "small": replace(
-                medium,
-                workers=(32,),
-                memory=("10MB", "100MB"),
-                graphs={name: medium.graphs[name] for name in ("digits:80", _REDDIT)},
-            ),
+            "small": replace(medium, workers=(32,), memory=("10MB", "100MB"), graphs=few),
             "medium": medium,
             "full": replace(medium, graphs={**medium.graphs, **larger}),
         },
         claims=tuple(
-            Claim("communication", auto.label, other, "-", where, times=True)
+            Claim(measure, auto.label, other, "-", where, times=True)
             for other in (FASTEST, partial.label)
             for where in rates.values()
         ),

@@ -64,7 +64,7 @@ def simulate_options(point: SimulationPoint) -> SimulateOptions:
             background_load=point.background,
             background_seed=point.seed,
         ),
-        leaf_spine=LeafSpineOptions(point.leaves, point.spines, point.completion)
+        leaf_spine=LeafSpineOptions(**shared_fields(point, LeafSpineOptions))
         if point.leaves
         else None,
         request=PlanRequest(order=point.order, rows=1),

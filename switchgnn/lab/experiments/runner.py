@@ -63,10 +63,8 @@ class Store:
             kept = json.loads(self._path(point).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if not isinstance(kept, dict) or not isinstance(kept.get("result"), dict):
-            return None
-        same = kept.get("parameters") == asdict(point) and kept.get("versions") == self._versions
-        return kept["result"] if same else None
+        result: dict[str, Any] = kept.pop("result")
+        return result if kept == {"parameters": asdict(point), "versions": self._versions} else None
 
     def keep(self, point: SimulationPoint, result: Mapping[str, Any]) -> None:
         """Replace the result of a point atomically."""
@@ -108,9 +106,6 @@ def run_points(
         jobs: how many processes run at a time.
         tell: called with a line when a point is done.
         program: what simulates points.
-
-    Returns:
-        How many were simulated, had a result, or failed.
     """
     different = list(dict.fromkeys(points))
     waiting = [point for point in different if store.find(point) is None]

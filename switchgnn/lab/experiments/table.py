@@ -66,15 +66,7 @@ def spread_of(values: Sequence[float]) -> Spread:
     return Spread(sum(values) / len(values), min(values), max(values))
 
 
-HEADINGS = (
-    "figure",
-    "what",
-    "paper",
-    "ours",
-    "computing / 2",
-    "computing * 2",
-    "at",
-)
+HEADINGS = ("figure", "what", "paper", "ours", "computing / 2", "computing * 2", "at")
 # The model's GPU may be twice or half as fast.
 _HALF, _TWICE = 0.5, 2.0
 _NOTHING = "–"  # noqa: RUF001

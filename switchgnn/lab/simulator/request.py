@@ -66,23 +66,19 @@ class NetworkOptions:
         self._check(data_frame_bytes)
         delay = round(self.delay * _MICRO * PICOSECONDS)
         group = self.pace.group_size
-        loop = self.recirculation_rate
-        marks = self.ecn_threshold
+        loop, marks = self.recirculation_rate, self.ecn_threshold
         return {
+            **vars(self),
             "bits_per_second": self.bandwidth * _MEGA,
             "delay": delay,
             "overhead_bytes": self.overhead,
             "data_frame_bytes": data_frame_bytes,
             "buffer_bytes": _NO_LIMIT if self.buffer is None else self.buffer,
             "ecn_bytes": _NO_LIMIT if marks is None else marks * FEATURE_FRAME_BYTES,
-            "window": self.window,
             "group": group,
             "groups_apart": max(_GROUPS_APART, 2 * -(-self.window // group)),
-            "congestion_control": self.congestion_control,
             "round_trip": max(1, 2 * delay),
             "timeout": 0 if self.timeout is None else round(self.timeout * _MICRO * PICOSECONDS),
-            "background_load": self.background_load,
-            "background_seed": self.background_seed,
             "pass": 0 if loop is None else max(1, round(PICOSECONDS / loop)),
         }
 
@@ -137,6 +133,8 @@ class LeafSpineOptions:
             raise SimulatorError(no_such("completion", self.completion, COMPLETIONS))
         return even_leaf_spine(workers, self.leaves, self.spines)
 
+
+STAR = LeafSpineOptions(leaves=0, spines=0)
 
 # The paper's systems: hosts alone, a switch without blocks or order, and plans.
 BNS_GCN, HOST_PARTIAL, G3 = "bns-gcn", "host-partial", "g3"

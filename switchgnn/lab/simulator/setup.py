@@ -87,47 +87,41 @@ def host_setup(
     frames = framing.frames(rows, features)
     last = framing.frame_bytes(rows, features) - (frames - 1) * full
     made = None if phases is None else phases(frames)
-    receivers, confirms, lengths, dues, sizes = [], [], [], [], []
+    parts = []
     for worker in range(workers):
         indptr = indptr_of(frames[worker])
         own = None if made is None else made.of_worker(worker)
         order = send_order(worker, indptr, np.arange(int(indptr[-1])), own)
-        receivers.append(order.peer.astype(np.uint8))
-        confirms.append(_confirmed(order.number, asking_frames(order, pace)))
         ends = order.number + 1 == frames[worker][order.peer]
-        length = np.where(ends, last[worker][order.peer], full)
-        lengths.append(length.astype(np.uint16))
-        dues.append(order.due.astype(np.uint64))
-        sizes.append(len(order.peer))
-    arrays = {
-        "frame_indptr": indptr_of(np.array(sizes)).astype(np.uint64),
-        "frame_to": np.concatenate(receivers),
-        "frame_confirms": np.concatenate(confirms),
-        "frame_bytes": np.concatenate(lengths),
-        "frame_due": np.concatenate(dues),
-        "awaited": frames.sum(axis=0).astype(np.uint64),
-    }
+        part: dict[str, NDArray[Any]] = {
+            "frame_to": order.peer.astype(np.uint8),
+            "frame_confirms": _confirmed(order.number, asking_frames(order, pace)),
+            "frame_bytes": np.where(ends, last[worker][order.peer], full).astype(np.uint16),
+            "frame_due": order.due.astype(np.uint64),
+        }
+        parts.append(part)
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    arrays["frame_indptr"] = indptr_of(frames.sum(axis=1)).astype(np.uint64)
+    arrays["awaited"] = frames.sum(axis=0).astype(np.uint64)
     return Setup(workers, True, arrays, data_frame_bytes=full, packed_frame_bytes=full)
 
 
 def boundary_of_plan(plan: Plan) -> BoundaryEdges:
     """Return the boundary edges that the switch of a plan serves."""
     record = plan.manifest.direction(Direction.FORWARD)
-    sources, destinations, senders, receivers = [], [], [], []
+    sources, destinations = [], []
     for part in plan.workers:
         first, last = part.receive_indptr[[record.first_block - 1, record.last_block]].tolist()
         sums = slice(*part.neighbour_indptr[[first, last]].tolist())
         sizes = np.diff(part.neighbour_indptr[first : last + 1])
         sources.append(part.neighbour_vertex[sums])
         destinations.append(np.repeat(part.receive_vertex[first:last], sizes))
-        senders.append(part.neighbour_worker[sums])
-        receivers.append(np.full(int(sizes.sum()), part.worker))
     source, destination = (
         np.concatenate(each).astype(np.int32) for each in (sources, destinations)
     )
-    sender, receiver = (np.concatenate(each).astype(np.uint8) for each in (senders, receivers))
+    sender, receiver = (plan.assignment[end].astype(np.uint8) for end in (source, destination))
     order = sort_by_keys(destination, source)
-    return BoundaryEdges(source[order], destination[order], sender[order], receiver[order])
+    return BoundaryEdges(source, destination, sender, receiver).take(order)
 
 
 def _confirmed(number: Int64s, asking: Bools) -> UInt8s:

@@ -10,7 +10,7 @@ from switchgnn.base.files import private_folder, writing
 from switchgnn.base.interruptible import interruptible
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import PICOSECONDS, LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.request import PICOSECONDS, STAR, LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import Setup
 
 # (bytes, per cent of the flows that have no more).
@@ -21,9 +21,6 @@ HADOOP = (
     *((2_000_000, 99.0), (10_000_000, 100.0)),
 )
 _PER_CENT = 100
-
-
-_STAR = LeafSpineOptions(leaves=0, spines=0)
 
 
 @dataclass(frozen=True)
@@ -188,7 +185,7 @@ def run_simulation(
         words = {
             # The models ignore options that they do not know.
             **vars(setup),
-            **vars(leaf_spine or _STAR),
+            **vars(leaf_spine or STAR),
             **options.words(setup.data_frame_bytes),
             **{"arrays": folder, "opening": opening, "trace": trace},
             "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),

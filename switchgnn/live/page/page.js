@@ -4,7 +4,6 @@ const EVERY = 500; // milliseconds
 const SILENT = 2; // seconds
 const MOST_POINTS = 600;
 const MOST_NAMES = 16;
-const REPAIRS = ["recalls_total", "fetches_total", "features_resent_total"];
 const LOST = ["injected_faults_total/up/lost", "injected_faults_total/down/lost"];
 const own = crypto.getRandomValues(new Uint32Array(1))[0];
 const find = (id) => document.getElementById(id);

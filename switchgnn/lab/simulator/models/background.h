@@ -102,11 +102,9 @@ class Flow : public Host {
 
     /// A frame has arrived at the receiver, whose link to the switch is `up`.
     void Take(const Packet& packet, Link& up, Picoseconds now) {
-        Packet ack{.kind = Kind::BACKGROUND_ACK, .ecn = packet.ecn, .asked = packet.asked};
-        ack.worker = static_cast<uint16_t>(drawn_.to);
-        ack.id = packet.id;
-        ack.group = packet.group;
-        up.Send(ack, now);
+        up.Send({.kind = Kind::BACKGROUND_ACK, .ecn = packet.ecn,
+                 .worker = static_cast<uint16_t>(drawn_.to), .id = packet.id,
+                 .group = packet.group, .asked = packet.asked}, now);
         if (here_[packet.id]) {
             bytes_repeated_ += packet.count;
             return;
@@ -148,11 +146,8 @@ class Flow : public Host {
     };
 
     void Send(uint32_t index, Picoseconds now) {
-        Packet packet{
-            .kind = Kind::BACKGROUND, .worker = static_cast<uint16_t>(worker_), .asked = now};
-        packet.count = BytesAt(index);
-        packet.id = index;
-        packet.group = drawn_.number;
+        const Packet packet{.kind = Kind::BACKGROUND, .worker = worker_, .count = BytesAt(index),
+                            .id = index, .group = drawn_.number, .asked = now};
         bytes_sent_ += packet.count;
         unconfirmed_.push_back({index, now});
         if (pace_.losses && !timer_.On()) {

@@ -128,21 +128,12 @@ class Leaf : public AddingSwitch {
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
         if (!uplinks_.FromSpine(port)) {
             AddingSwitch::Receive(packet, port, now);
-            return;
-        }
-        switch (packet.kind) {
-            case Kind::SUM:
-            case Kind::FEATURE:
-                TakeFromSpine(packet, now);
-                break;
-            case Kind::ADVANCE:
-                Advance(packet.turn, now);
-                break;
-            case Kind::NOTICE:
-                TellAll(packet, now);
-                break;
-            default:
-                break;
+        } else if (IsData(packet.kind)) {
+            TakeFromSpine(packet, now);
+        } else if (packet.kind == Kind::ADVANCE) {
+            Advance(packet.turn, now);
+        } else if (packet.kind == Kind::NOTICE) {
+            TellAll(packet, now);
         }
     }
 
@@ -171,7 +162,7 @@ class Leaf : public AddingSwitch {
     }
 
     void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
-        const bool part = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
+        const bool part = IsData(packet.kind);
         Packet sent = packet;
         if (!routes_) sent.ecn = part && !marked_.empty() && marked_.erase(packet.id) != 0;
         if (routes_ ? !part || !routes_->Crosses(packet.id) : uplinks_.Here(worker)) {
@@ -220,15 +211,12 @@ class Spine : public Switch {
         : tier_(tier), number_(number), barriers_(options), slots_(std::move(slots)) {}
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
-        switch (packet.kind) {
-            case Kind::DONE:
-                Collect(packet, now);
-                break;
-            case Kind::NOTICE:
-                Notice(packet, now);
-                break;
-            default:
-                Take(packet, now);
+        if (packet.kind == Kind::DONE) {
+            Collect(packet, now);
+        } else if (packet.kind == Kind::NOTICE) {
+            Notice(packet, now);
+        } else {
+            Take(packet, now);
         }
     }
 

@@ -200,7 +200,7 @@ struct HostTally {
 class Host : public Receiver {
   public:
     Host(uint32_t worker, const PaceOptions& pace)
-        : worker_(worker), pace_(pace), congestion_(pace) {}
+        : worker_(static_cast<uint16_t>(worker)), pace_(pace), congestion_(pace) {}
 
     /// Attach the link to the switch.
     void Attach(Link& up) { up_ = &up; }
@@ -243,7 +243,7 @@ class Host : public Receiver {
         finished_at_ = now;
     }
 
-    uint32_t worker_;
+    uint16_t worker_;
     PaceOptions pace_;
     Congestion congestion_;
     Link* up_ = nullptr;

@@ -72,20 +72,14 @@ struct Packet {
     std::array<uint32_t, kMostRows - 1> other;
 };
 
+/// Whether it has rows of the exchange.
+constexpr bool IsData(Kind kind) { return kind == Kind::FEATURE || kind == Kind::SUM; }
+
 /// Bytes of a frame, as the emulation counts them; where frames of a kind differ, of most of them.
 constexpr uint32_t FrameBytes(Kind kind) {
-    switch (kind) {
-        case Kind::FEATURE:
-        case Kind::SUM:
-            return 188;
-        case Kind::DONE:
-        case Kind::ADVANCE:
-            return 88;
-        case Kind::BACKGROUND:
-            return kFullFrameBytes;
-        default:
-            return 60;
-    }
+    if (IsData(kind)) return 188;
+    if (kind == Kind::BACKGROUND) return kFullFrameBytes;
+    return kind == Kind::DONE || kind == Kind::ADVANCE ? 88 : 60;
 }
 
 constexpr uint32_t FrameBytes(const Packet& packet) {
@@ -94,9 +88,7 @@ constexpr uint32_t FrameBytes(const Packet& packet) {
 }
 
 /// Whether a full queue loses it. Control packets are small, and have room beyond it.
-constexpr bool CanBeLost(Kind kind) {
-    return kind == Kind::FEATURE || kind == Kind::SUM || kind == Kind::BACKGROUND;
-}
+constexpr bool CanBeLost(Kind kind) { return IsData(kind) || kind == Kind::BACKGROUND; }
 
 /// Whether it overtakes frames with numbers, as in p4src/loop.p4.
 constexpr bool IsUrgent(const Packet& packet) {

@@ -67,16 +67,12 @@ class Peer : public Host {
     }
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
-        switch (packet.kind) {
-            case Kind::ACK:
-                TakeAck(packet, now);
-                break;
-            case Kind::RECALL:
-                Acknowledge(packet, now);
-                break;
-            default:
-                TakeFrame(packet, now);
-                break;
+        if (packet.kind == Kind::ACK) {
+            TakeAck(packet, now);
+        } else if (packet.kind == Kind::RECALL) {
+            Acknowledge(packet, now);
+        } else {
+            TakeFrame(packet, now);
         }
         FinishIfThrough(now);
     }
@@ -122,15 +118,11 @@ class Peer : public Host {
 
     /// An ACK says whether frames came marked, and is not marked itself.
     void Acknowledge(const Packet& packet, Picoseconds now) {
-        Packet ack{.kind = Kind::ACK, .ecn = marked_[packet.worker], .asked = packet.asked};
+        const uint8_t missing = arrived_.Missing(packet.worker, packet.group, packet.count);
+        up_->Send({.kind = Kind::ACK, .ecn = marked_[packet.worker], .missing = missing,
+                   .worker = worker_, .count = packet.count, .id = packet.worker,
+                   .group = packet.group, .asked = packet.asked, .between_hosts = true}, now);
         marked_[packet.worker] = false;
-        ack.worker = static_cast<uint16_t>(worker_);
-        ack.id = packet.worker;
-        ack.count = packet.count;
-        ack.group = packet.group;
-        ack.missing = arrived_.Missing(packet.worker, packet.group, packet.count);
-        ack.between_hosts = true;
-        up_->Send(ack, now);
     }
 
     void TakeAck(const Packet& packet, Picoseconds now) {
@@ -194,27 +186,17 @@ class Peer : public Host {
     }
 
     Packet FrameAt(uint64_t index, Picoseconds now) const {
-        Packet packet{
-            .kind = Kind::FEATURE, .worker = static_cast<uint16_t>(worker_), .asked = now};
-        packet.id = to_[index];
-        packet.count = confirms_[index];
-        packet.bytes = bytes_[index];
-        packet.echo = packet.count != 0;
-        packet.group = static_cast<uint32_t>(index);
-        packet.between_hosts = true;
-        return packet;
+        return {.kind = Kind::FEATURE, .echo = confirms_[index] != 0, .worker = worker_,
+                .count = confirms_[index], .id = to_[index],
+                .group = static_cast<uint32_t>(index), .asked = now, .bytes = bytes_[index],
+                .between_hosts = true};
     }
 
     void Question(uint32_t index, Run& run, Picoseconds now) {
         run.asked_at = now;
-        Packet question{
-            .kind = Kind::RECALL, .worker = static_cast<uint16_t>(worker_), .asked = now};
-        question.id = to_[index];
-        question.count = run.length;
-        question.group = index;
-        question.between_hosts = true;
         ++tally_.recalled;
-        up_->Send(question, now);
+        up_->Send({.kind = Kind::RECALL, .worker = worker_, .count = run.length, .id = to_[index],
+                   .group = index, .asked = now, .between_hosts = true}, now);
     }
 
     void FinishIfThrough(Picoseconds now) {

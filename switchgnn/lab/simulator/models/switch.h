@@ -37,11 +37,7 @@ struct Tally {
     uint64_t max_slots = 0;
 };
 
-enum class Fate {
-    KEPT,
-    COMPLETED,
-    OVERFLOWED,
-};
+enum class Fate { KEPT, COMPLETED, OVERFLOWED };
 
 /// A row is a destination in a block. With a plan each has a slot of its own in each pool; with the
 /// strawman they compete for those of their bank, first come, first served. Counts what happens.
@@ -72,15 +68,11 @@ class Slots {
         Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row,
                        .turn = packet.turn, .bytes = packet.bytes};
         const size_t at = At(row, packet.turn);
-        switch (free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count)) {
-            case Fate::KEPT:
-                return std::nullopt;
-            case Fate::COMPLETED:
-                leaving.kind = Kind::SUM;
-                break;
-            case Fate::OVERFLOWED:
-                ++tally.overflowed;
-        }
+        const Fate fate =
+            free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count);
+        if (fate == Fate::KEPT) return std::nullopt;
+        if (fate == Fate::COMPLETED) leaving.kind = Kind::SUM;
+        tally.overflowed += fate == Fate::OVERFLOWED;
         tally.sums += leaving.kind == Kind::SUM;
         return leaving;
     }
@@ -95,14 +87,12 @@ class Slots {
 
     /// Make an answer to a RECALL of a row: the sum if it has left, or MISSING.
     Packet AnswerTo(const Packet& recall) const {
-        Packet answer{.kind = Kind::MISSING, .id = recall.id, .turn = recall.turn};
         const Left& left = rows_[At(recall.id, recall.turn)].left;
-        if (left.turn == recall.turn) {
-            answer.kind = Kind::SUM;
-            answer.count = left.count;
-            answer.bytes = left.bytes;
+        if (left.turn != recall.turn) {
+            return {.kind = Kind::MISSING, .id = recall.id, .turn = recall.turn};
         }
-        return answer;
+        return {.kind = Kind::SUM, .count = left.count, .id = recall.id, .turn = recall.turn,
+                .bytes = left.bytes};
     }
 
     /// Refuse to end a unit while a sum of it is incomplete.
@@ -355,23 +345,14 @@ class AddingSwitch : public Switch {
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         if (packet.between_hosts) {
             down_[packet.id]->Send(packet, now);
-            return;
-        }
-        switch (packet.kind) {
-            case Kind::FEATURE:
-                Take(packet, now);
-                break;
-            case Kind::DONE:
-                if (barriers_.Collect(packet, down_.size())) Done(packet.turn, now);
-                break;
-            case Kind::RECALL:
-                Recall(packet, now);
-                break;
-            case Kind::NOTICE:
-                Notice(packet, now);
-                break;
-            default:
-                break;
+        } else if (packet.kind == Kind::FEATURE) {
+            Take(packet, now);
+        } else if (packet.kind == Kind::DONE) {
+            if (barriers_.Collect(packet, down_.size())) Done(packet.turn, now);
+        } else if (packet.kind == Kind::RECALL) {
+            Recall(packet, now);
+        } else if (packet.kind == Kind::NOTICE) {
+            Notice(packet, now);
         }
     }
 

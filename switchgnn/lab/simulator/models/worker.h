@@ -237,23 +237,15 @@ class Worker : public Host {
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         Heed(packet, now);
-        switch (packet.kind) {
-            case Kind::ADVANCE:
-                ++passed_;
-                BeginSome(now);
-                break;
-            case Kind::ACK:
-                TakeAck(packet, now);
-                break;
-            case Kind::SUM:
-            case Kind::FEATURE:
-                TakePart(packet, now);
-                break;
-            case Kind::MISSING:
-                recallers_[PoolOf(packet.turn)].NotYet(now);
-                break;
-            default:
-                break;
+        if (packet.kind == Kind::ADVANCE) {
+            ++passed_;
+            BeginSome(now);
+        } else if (packet.kind == Kind::ACK) {
+            TakeAck(packet, now);
+        } else if (packet.kind == Kind::MISSING) {
+            recallers_[PoolOf(packet.turn)].NotYet(now);
+        } else if (IsData(packet.kind)) {
+            TakePart(packet, now);
         }
     }
 
@@ -279,7 +271,7 @@ class Worker : public Host {
     }
 
     void Send(Packet packet, Picoseconds now) {
-        packet.worker = static_cast<uint16_t>(worker_);
+        packet.worker = worker_;
         up_->Send(packet, now);
     }
 
@@ -289,8 +281,7 @@ class Worker : public Host {
             congestion_.Marked(packet.count * FlightOf(passed_).PacketsPerSum());
             return;
         }
-        const bool data = packet.kind == Kind::SUM || packet.kind == Kind::FEATURE;
-        if (!packet.ecn || !data) return;
+        if (!packet.ecn || !IsData(packet.kind)) return;
         ++untold_;
         if (pace_.congestion_control) recallers_[PoolOf(packet.turn)].Marked();
         if (!notified_ || now - last_notice_ >= congestion_.Smoothed()) {
