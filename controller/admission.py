@@ -96,16 +96,8 @@ def admit(
 ) -> Place:
     """Return the place of a job beside others; one that is there and needs the same keeps its own.
 
-    Args:
-        request: what the job asks for.
-        plan: the switch's part of its plan.
-        ports: of its neighbours.
-        layout: of the switch's program.
-        present: the jobs of the switch; one of the same name is replaced.
-        address: of the switch, for errors.
-
-    Raises:
-        PlanRefusedError: the switch has no room, or a port is another job's.
+    `ports`: of its neighbours. `present`: the jobs of the switch; one of the same name is replaced.
+    PlanRefusedError: the switch has no room, or a port is another job's.
     """
     others = [each for each in present if each.name != request.name]
     own = next((each for each in present if each.name == request.name), None)

@@ -9,7 +9,8 @@ from finsy.proto import p4r
 from switchgnn.base.array_types import Bools
 from switchgnn.base.machine import Amount
 from switchgnn.controller.base.place import Place
-from switchgnn.controller.controls.job import belongs
+from switchgnn.controller.controls.banks import shared_slots
+from switchgnn.controller.controls.job import Jobs, WorkerPorts, belongs
 from switchgnn.controller.controls.loop import groups_of
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
@@ -49,6 +50,11 @@ class SwitchContents:
         numbers = {number for place in places for number in groups_of(self.groups, place)}
         groups = {number: self.groups[number] for number in numbers}
         return SwitchContents(rows, self.defaults, groups)
+
+    def jobs(self, layout: Layout) -> list[Place]:
+        """Return the jobs that have entries, by number."""
+        shared = shared_slots(layout, self.defaults)
+        return Jobs(layout).decode(self.rows[Jobs.name], self.rows[WorkerPorts.name], shared)
 
     def beside(self, others: "SwitchContents") -> "SwitchContents":
         """Return these contents and those of other jobs; defaults are these."""

@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from switchgnn.controller.admission import job_named
 from switchgnn.controller.base.errors import JobRunningError
 from switchgnn.controller.base.place import Place
-from switchgnn.controller.change import (
-    ChangeCounts,
-    SwitchContents,
-    change_between,
-    read_state,
-)
-from switchgnn.controller.controls.banks import shared_slots
-from switchgnn.controller.controls.job import Jobs, WorkerPorts
+from switchgnn.controller.change import ChangeCounts, change_between, read_state
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.controller.counters import Counters, read_counters
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
@@ -41,22 +34,13 @@ def loop_use(before: Counters, after: Counters) -> list[LoopUse]:
 def remove_job(
     clients: Sequence[P4RuntimeClient], name: str, before: Sequence[Counters] = ()
 ) -> list[tuple[Place, ChangeCounts]]:
-    """Remove a job from switches and verify; what the other jobs have stays as it is.
+    """Remove a job from open switches and verify; return its places, and what was removed there.
 
-    Args:
-        clients: of the switches, open.
-        name: of the job.
-        before: the counters of each a while ago; empty: the job is removed even if it runs.
-
-    Returns:
-        For each switch the place that is free now, and what was removed.
-
-    Raises:
-        UnknownJobError: a switch has no such job; nothing was removed.
-        JobRunningError: it runs; nothing was removed.
+    `before`: the counters of each switch a while ago; empty: the job is removed even if it runs.
+    Nothing is removed where one has no such job (UnknownJobError), or it runs (JobRunningError).
     """
     states = [read_state(client, client.get_layout()) for client in clients]
-    places = [_places(client, state) for client, state in zip(clients, states, strict=True)]
+    places = [state.jobs(at.get_layout()) for at, state in zip(clients, states, strict=True)]
     found = [job_named(each, name, at.address) for each, at in zip(places, clients, strict=True)]
     for client, counters, place in zip(clients, before, found, strict=bool(before)):
         _refuse_running(client, counters, place)
@@ -68,12 +52,6 @@ def remove_job(
         verify(client, client.get_layout(), rest)
         counts.append(change.counts)
     return list(zip(found, counts, strict=True))
-
-
-def _places(client: P4RuntimeClient, state: SwitchContents) -> list[Place]:
-    layout = client.get_layout()
-    shared = shared_slots(layout, state.defaults)
-    return Jobs(layout).decode(state.rows[Jobs.name], state.rows[WorkerPorts.name], shared)
 
 
 def _refuse_running(client: P4RuntimeClient, before: Counters, place: Place) -> None:

@@ -19,8 +19,8 @@ from switchgnn.controller.change import (
     group_updates,
     read_state,
 )
-from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots, shared_slots
-from switchgnn.controller.controls.job import Jobs, WorkerPorts
+from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import NO_SESSION, Session, SessionEntry
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
@@ -68,9 +68,7 @@ class SwitchInstall:
     @property
     def jobs(self) -> list[Place]:
         """The jobs that the switch had before."""
-        rows = self._before.rows
-        shared = shared_slots(self._layout, self._before.defaults)
-        return Jobs(self._layout).decode(rows[Jobs.name], rows[WorkerPorts.name], shared)
+        return self._before.jobs(self._layout)
 
     def others(self, name: str) -> SwitchContents:
         """Return what the switch's jobs but one had before."""

@@ -21,7 +21,7 @@ from switchgnn.controller.base.errors import (
 )
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.change import InstallReport, SwitchContents, read_state
-from switchgnn.controller.controls.job import Jobs, WorkerPorts
+from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.install import DesiredStates, MakeExecutor, Share, install_each
 from switchgnn.controller.p4runtime.client import P4RuntimeClient, program_cookie
@@ -131,23 +131,15 @@ def _watching(switch: str | P4RuntimeClient) -> P4RuntimeClient:
 def _watch(watcher: "_Watcher") -> None:
     try:
         for client in watcher.clients:
-            # The lowest election id displaces no other controller.
+            # The lowest election id displaces no other controller. Any other one might outrank a
+            # primary, so a switch that has one is refused.
             if client.election_id > _LOWEST_ELECTION_ID:
-                _refuse_other_primary(client)
+                with suppress(NoPrimaryError), client.another(_LOOKING_ON, primary=True):
+                    pass  # Some switches make us the primary where there is no other.
         watcher.run()
     finally:
         for client in watcher.clients:
             client.close()
-
-
-def _refuse_other_primary(client: P4RuntimeClient) -> None:
-    """Refuse a switch that has a primary controller, even one that ours would outrank."""
-    try:
-        with client.another(_LOOKING_ON, primary=True):
-            # Some switches make us the primary where there is no other.
-            return
-    except NoPrimaryError:
-        return
 
 
 @dataclass(frozen=True)
@@ -215,7 +207,7 @@ class _Watcher:
         except BaseException:
             target.go_back()
             raise
-        jobs = Jobs(_layout(self.program)).decode(kept.rows[Jobs.name], kept.rows[WorkerPorts.name])
+        jobs = kept.jobs(_layout(self.program))
         names = ", ".join(place.name for place in jobs)
         self._tell(
             WatchEventKind.INSTALLED,
@@ -254,12 +246,10 @@ class _Watcher:
 
     def _served(self, address: str, job: str) -> int:
         """Return the number of a job's plan at the last look; 0: none."""
-        rows, layout = self._kept[address].rows, _layout(self.program)
-        sessions = Session(layout).decode(rows[Session.name])
-        places = Jobs(layout).decode(rows[Jobs.name], rows[WorkerPorts.name])
-        own = [
-            sessions[each.job].plan for each in places if each.name == job and each.job in sessions
-        ]
+        kept, layout = self._kept[address], _layout(self.program)
+        sessions = Session(layout).decode(kept.rows[Session.name])
+        named = [each.job for each in kept.jobs(layout) if each.name == job]
+        own = [sessions[number].plan for number in named if number in sessions]
         return own[0] if own else 0
 
     def _restore(self) -> None:

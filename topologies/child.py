@@ -85,7 +85,11 @@ class Child:
                 log = theirs.enter_context(self.log.open("w")).fileno()
             stdin, stdout = theirs.enter_context(Path(os.devnull).open()).fileno(), log
             if self._pipe:
-                stdin, stdout = self._make_pipes(theirs)
+                stdin, write = os.pipe()
+                read, stdout = os.pipe()
+                for file in (stdin, stdout):
+                    theirs.callback(os.close, file)
+                self._stdin, self._stdout = os.fdopen(write, "w"), os.fdopen(read)
             try:
                 self._process = self._begin(stdin, stdout, log)
             except FabricError as error:
@@ -93,14 +97,6 @@ class Child:
                 raise FabricError(f"Cannot start {self.name}: {error}") from error
         words = shlex.join(module_of(self._command) or self._command)
         _LOG.info("%s: process %d, %s; its log: %s", self.name, self.pid, words, self.log)
-
-    def _make_pipes(self, theirs: ExitStack) -> tuple[int, int]:
-        stdin, write = os.pipe()
-        read, stdout = os.pipe()
-        for file in (stdin, stdout):
-            theirs.callback(os.close, file)
-        self._stdin, self._stdout = os.fdopen(write, "w"), os.fdopen(read)
-        return stdin, stdout
 
     def _close_pipes(self) -> None:
         for stream in (self._stdin, self._stdout):

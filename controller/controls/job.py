@@ -42,15 +42,9 @@ class Jobs(Entries):
         return self.make(values, 1)
 
     def decode(self, jobs: Rows, workers: Rows, shared: int | None = None) -> list[Place]:
-        """Return the jobs of a switch by number.
+        """Return the jobs of a switch by number, from the entries of both tables.
 
-        Args:
-            jobs: the entries of this table.
-            workers: those of the worker table.
-            shared: how many slots the jobs share; None: each has its own.
-
-        Returns:
-            The place of each job.
+        `shared`: how many slots the jobs share; None: each has its own.
         """
         params = jobs.param_columns(self.table.action(self.action))
         columns = {name: [int(each) for each in column] for name, column in params.items()}

@@ -29,12 +29,16 @@ class PeakMemory:
     """
 
     def __init__(self) -> None:
-        self.forgot = _forget_peak()  # whether the system reset the peak
-        self.before = _status("VmRSS") or _process_peak()  # resident bytes at construction
+        self.forgot = True  # whether the system reset the peak
+        try:
+            _CLEAR.write_text(_FORGET_PEAK)
+        except OSError:
+            self.forgot = False
+        self.before = _field(_STATUS, "VmRSS") or _process_peak()  # resident bytes at construction
 
     def peak(self) -> int:
         """Return the peak in bytes."""
-        return (_status("VmHWM") if self.forgot else None) or _process_peak()
+        return (_field(_STATUS, "VmHWM") if self.forgot else None) or _process_peak()
 
 
 def available_memory() -> int | None:
@@ -85,18 +89,6 @@ def size_text(number: float) -> str:
 def size_unit(number: float) -> tuple[str, float]:
     """Return the unit in which that many bytes are read best, and its size."""
     return next((each for each in _UNITS if number >= each[1]), _UNITS[-1])
-
-
-def _forget_peak() -> bool:
-    try:
-        _CLEAR.write_text(_FORGET_PEAK)
-    except OSError:
-        return False
-    return True
-
-
-def _status(field: str) -> int | None:
-    return _field(_STATUS, field)
 
 
 def _field(file: Path, field: str) -> int | None:

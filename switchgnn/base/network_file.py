@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -174,14 +175,6 @@ def is_address(text: str) -> bool:
     return bool(named) and 0 < int(port) <= _LAST_PORT
 
 
-def _problems(network: DescribedNetwork) -> Iterator[str]:
-    yield from _of_names(network)
-    yield from _of_addresses(network)
-    yield from _of_workers(network)
-    yield from _of_ports(network)
-    yield from _of_tiers(network)
-
-
 def _of_names(network: DescribedNetwork) -> Iterator[str]:
     if problem := bad_job_name(network.job):
         yield problem
@@ -289,7 +282,8 @@ def read_network(path: Path) -> DescribedNetwork:
     for number, worker in enumerate(told["workers"]):
         for name in [name for name in _FORMS if worker.get(name) == ""]:
             raise NetworkError(f"{path}: worker {number} has the {name} '', not {_FORMS[name][1]}.")
-    for problem in _problems(network):
+    checks = (_of_names, _of_addresses, _of_workers, _of_ports, _of_tiers)
+    for problem in chain.from_iterable(check(network) for check in checks):
         raise NetworkError(f"{path}: {problem}.")
     return replace(
         network,

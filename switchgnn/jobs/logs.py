@@ -47,7 +47,10 @@ def run_logs(asked: Path | None, folder: Path) -> Iterator[RunLogs]:
     logs = RunLogs(folder / "logs" if asked is None else asked.absolute())
     with writing(logs.folder):
         logs.folder.mkdir(parents=True, exist_ok=True)
-    with _written_to(logs.folder / _OWN_LOG):
+    with writing(logs.folder / _OWN_LOG):
+        handler = _File(logs.folder / _OWN_LOG, encoding="utf-8")
+    handler.setFormatter(_FORMAT)
+    with _handled_by(handler):
         try:
             yield logs
         except Exception as error:
@@ -86,15 +89,6 @@ class _Aloud(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{printable(record.getMessage()).replace(chr(10), ' ')}\n")
-
-
-@contextmanager
-def _written_to(path: Path) -> Iterator[None]:
-    with writing(path):
-        handler = _File(path, encoding="utf-8")
-    handler.setFormatter(_FORMAT)
-    with _handled_by(handler):
-        yield
 
 
 @contextmanager

@@ -101,8 +101,10 @@ class Checkpoint:
         data, problem = b"", ""
         if self._own:
             try:
-                self._try_to_write()
-                data = self._read()
+                with tempfile.TemporaryFile(dir=self._path.parent):
+                    data = self._read()
+            except OSError as error:
+                problem = self._not_written(error)
             except TrainingError as error:
                 problem = str(error)
         self._agree(problem)
@@ -127,13 +129,6 @@ class Checkpoint:
         except OSError as error:
             return self._not_written(error)
         return ""
-
-    def _try_to_write(self) -> None:
-        try:
-            with tempfile.TemporaryFile(dir=self._path.parent):
-                pass
-        except OSError as error:
-            raise TrainingError(self._not_written(error)) from error
 
     def _not_written(self, error: OSError) -> str:
         why = why_not_written(error, self._path)

@@ -224,7 +224,11 @@ def report_direction(
         slots_used_max=int(used.max(initial=0)),
         slots_used_mean=_ratio(int(used.sum()), len(used)),
         ways={
-            name: _transport_cost(packets, host, sum(frames))
+            name: TransportCost(
+                up=_load(packets.up, sum(frames)),
+                down=_load(packets.down, sum(frames)),
+                traffic_fraction=_ratio(packets.total, host.total),
+            )
             for name, packets in candidates.items()
             if packets is not None
         },
@@ -250,14 +254,6 @@ def _occupancy(flow: Flow, slots: int) -> Occupancy:
         slots_mean=mean,
         share_max=most / slots,
         share_mean=mean / slots,
-    )
-
-
-def _transport_cost(packets: PacketCounts, host: PacketCounts, weight: int) -> TransportCost:
-    return TransportCost(
-        up=_load(packets.up, weight),
-        down=_load(packets.down, weight),
-        traffic_fraction=_ratio(packets.total, host.total),
     )
 
 
@@ -356,11 +352,6 @@ class LeafSpinePrediction:
 
     partial_sums: tuple[tuple[int, ...], ...]  # from the leaf to the spine
     sums: tuple[tuple[int, ...], ...]  # from the spine to the leaf, in bundles if there are
-
-    @property
-    def packets(self) -> int:
-        """All packets."""
-        return sum(map(sum, self.partial_sums)) + sum(map(sum, self.sums))
 
 
 def predict_leaf_spine(

@@ -76,13 +76,10 @@ class NetworkModel:
         rate = self.passes_per_second
         return 0 if rate is None else max(1, round(PICOSECONDS / rate))
 
-    def on_link(self, frame: int) -> int:
-        """Return the picoseconds that a frame of that many bytes takes on a link."""
-        return round(frame * _BITS * PICOSECONDS / self.bits_per_second)
-
     def of_host(self, frame: int) -> int:
-        """Return the picoseconds after which a host sends or takes the next frame."""
-        return max(self.on_link(frame), self.host_work)
+        """Return the picoseconds that a frame of that many bytes takes on a link, or of a host."""
+        on_link = round(frame * _BITS * PICOSECONDS / self.bits_per_second)
+        return max(on_link, self.host_work)
 
 
 @dataclass(frozen=True, eq=False)

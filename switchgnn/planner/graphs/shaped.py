@@ -91,7 +91,11 @@ def _make(shape: Shape, scale: float, vertices: int, rng: np.random.Generator, n
     total = np.concatenate([[0.0], np.cumsum(weights)])
     model = _Model(total, bounds, shape.outside, rng.permutation(vertices))
     keys = _distinct_edges(model, edges, rng)
-    return _as_rows(keys, vertices, name)
+    both = np.concatenate([keys, keys % vertices * vertices + keys // vertices])
+    both.sort()
+    indptr = np.searchsorted(both, np.arange(vertices + 1, dtype=np.int64) * vertices)
+    both %= vertices
+    return Graph(indptr=indptr, indices=both.astype(np.int32), name=name)
 
 
 def _community_bounds(vertices: int, communities: int, rng: np.random.Generator) -> Int64s:
@@ -149,14 +153,6 @@ def _draw(model: _Model, number: int, rng: np.random.Generator) -> Iterator[Int6
         proper = one != other
         u, v = ids[one[proper]], ids[other[proper]]
         yield np.minimum(u, v) * vertices + np.maximum(u, v)
-
-
-def _as_rows(keys: Int64s, vertices: int, name: str) -> Graph:
-    both = np.concatenate([keys, keys % vertices * vertices + keys // vertices])
-    both.sort()
-    indptr = np.searchsorted(both, np.arange(vertices + 1, dtype=np.int64) * vertices)
-    both %= vertices
-    return Graph(indptr=indptr, indices=both.astype(np.int32), name=name)
 
 
 RANDOM = "random"

@@ -290,16 +290,12 @@ class FunctionContext:
         return variable(self.layout.next_index[str(node["right"]["value"])])
 
 
-def _truth(value: ir.Expr) -> ir.Expr:
-    return value if value.within(0, 1) else compare("!=", value, constant(0))
-
-
 # Operators of one operand, which is on the right.
 _UNARY: dict[str, Callable[[ir.Expr], ir.Expr]] = {
     "not": arithmetic.negation,
     "~": arithmetic.bit_not,
     "-": lambda value: arithmetic.subtract(constant(0), value),
-    "d2b": _truth,
+    "d2b": lambda value: value if value.within(0, 1) else compare("!=", value, constant(0)),
     "b2d": lambda value: value,
 }
 _OTHER: dict[str, Callable[[FunctionContext, Json], ir.Expr]] = {

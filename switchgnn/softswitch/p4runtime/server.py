@@ -374,14 +374,6 @@ def socket_path(address: str) -> Path | None:
     return Path(path)
 
 
-def _check_unused(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as sock:
-        if sock.connect_ex(os.fspath(path)) == 0:
-            raise GrpcAddressError(
-                f"The gRPC address {_SCHEME}{path} cannot be used: free it or choose another."
-            )
-
-
 @contextmanager
 def _owner_only() -> Iterator[None]:
     before = os.umask(_OWNER_ONLY)
@@ -458,14 +450,15 @@ def _serialized(message: Message) -> bytes:
 
 
 def _bind(server: grpc.Server, address: str, tls: ServerTls | None) -> str:
-    path = socket_path(address)
+    path, fix = socket_path(address), "free it or choose another"
     if path is None:
         _check_free(address)
     else:
-        _check_unused(path)
+        with socket.socket(socket.AF_UNIX) as sock:
+            if sock.connect_ex(os.fspath(path)) == 0:
+                raise GrpcAddressError(f"The gRPC address {address} cannot be used: {fix}.")
     # gRPC expects a URI with a quoted path.
     target = address if path is None else f"unix:{quote(os.fspath(path))}"
-    fix = "free it or choose another"
     try:
         with _owner_only() if path is not None else nullcontext():
             if tls is None:

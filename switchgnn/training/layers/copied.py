@@ -128,16 +128,13 @@ class CopiedForward(Replaced):
         rows = self._halo.rows
         if isinstance(outputs, Tensor):
             return outputs[:rows]
-        if isinstance(outputs, tuple) and len(outputs) == 2 and _are_edges(outputs[0]):
-            own = outputs[0][1] < rows
-            return outputs[0][:, own], outputs[1][own]
         if isinstance(outputs, tuple):
+            edges = outputs[0] if len(outputs) == 2 else None
+            if isinstance(edges, Tensor) and edges.dtype == torch.int64 and len(edges) == 2:
+                own = edges[1] < rows
+                return edges[:, own], outputs[1][own]
             return tuple(map(self._own, outputs))
         return outputs
-
-
-def _are_edges(values: object) -> bool:
-    return isinstance(values, Tensor) and values.dtype == torch.int64 and len(values) == 2
 
 
 def _with_globals(function: Any, changed: Mapping[str, object]) -> FunctionType:  # noqa: ANN401
