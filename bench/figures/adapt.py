@@ -13,7 +13,9 @@ from bench.loads.kept import KeptSwitch
 from bench.loads.training import WORKERS, TrainingSetting, job_of, lacks_training
 from bench.measure import Samples
 from bench.settings import Settings
+from bench.testbeds.forkserver import NewForkserver
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
+from switchgnn.jobs.workers import ENVIRONMENT, imported_before_forks
 from switchgnn.planner.presets import AUTO, PlanRequest
 from switchgnn.topologies import Fabric, FabricKind, Target
 from switchgnn.topologies.choice import KeptPorts
@@ -73,6 +75,7 @@ class _Trainings:
     """Trainings of a case."""
 
     def __init__(self, case: _Case) -> None:
+        from switchgnn.jobs.measured import measured_here  # noqa: PLC0415
         from switchgnn.jobs.train import predict_transport  # noqa: PLC0415
         from switchgnn.training import load_dataset  # noqa: PLC0415
 
@@ -80,7 +83,10 @@ class _Trainings:
         self.base = replace(
             job_of(case.setting, SWITCH.name), request=PlanRequest(preset=AUTO, partition="metis")
         )
-        self.found = predict_transport(self.base, self.data, lambda _: None)
+        with NewForkserver(imported_before_forks(), ENVIRONMENT) as forkserver:
+            measured = measured_here(self.base, forkserver, lambda _: None)
+        self.measured = measured
+        self.found = predict_transport(self.base, self.data, lambda _: None, measured)
         self.chosen = self.found.chosen.name
 
     def job(self, name: str) -> "TrainJob":
@@ -91,8 +97,10 @@ class _Trainings:
             return job_of(self.case.setting, name)
         assert self.found.whole is not None
         over = replace(self.base, planned=self.found.whole)
-        more = {"first": self.chosen, "keep_reduce": True}
-        paths = predict_paths(over, self.data, self.found.whole[1], **more)
+        plan = self.found.whole[1]
+        paths = predict_paths(
+            *(over, self.data, plan, self.chosen, self.measured), keep_reduce=True
+        )
         return replace(over, task=replace(over.task, adapt=paths))
 
     def seconds(self, name: str) -> float:
