@@ -86,10 +86,9 @@ class GradientBuckets:
         optimizer: torch.optim.Optimizer,
         sums: GradientSums,
         overlap: Overlap = Overlap.CLASSES,
-        least: int = LEAST_BYTES,
     ) -> None:
         self._model, self._optimizer, self._sums = model, optimizer, sums
-        self._overlap, self._least = overlap, least
+        self._overlap = overlap
         self._named = [each for each in model.named_parameters() if each[1].requires_grad]
         self._order: list[int] = []  # of gradients, while it is noted
         self._buckets: list[_Bucket] = []  # from back to front; empty: one all-reduce of all
@@ -179,7 +178,7 @@ class GradientBuckets:
         order = self._sums.spread(torch.tensor(made)).tolist()
         named = [self._named[index] for index in order]
         sizes = [each.numel() * each.element_size() for _, each in named]
-        groups = split_in_buckets([name for name, _ in named], sizes, self._least)
+        groups = split_in_buckets([name for name, _ in named], sizes)
         if len(groups) < 2:
             self._remove_hooks()
             return
@@ -229,9 +228,9 @@ def _open_group(sums: GradientSums, traffic: TrafficClass) -> dist.ProcessGroup:
     """Return a group of Gloo whose packets are of a class."""
     before = _sockets()
     group = sums.open_group()
-    for name in _sockets().keys() - before.keys():
+    for name in (opened := _sockets()).keys() - before.keys():
         # Those that have closed since, and other kinds, raise OSError.
-        with suppress(OSError), socket.fromfd(_sockets()[name], *TCP) as each:
+        with suppress(OSError), socket.fromfd(opened[name], *TCP) as each:
             each.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, traffic.dscp << 2)
             if traffic is not TrafficClass.EXCHANGE:
                 # The byte alone leaves them among ordinary packets in queues of the kernel.
