@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from bench.figures import adapt as fig_adapt
 from bench.figures import allreduce as fig_allreduce
 from bench.figures import auto as fig_auto
 from bench.figures import clone as fig_clone
@@ -69,6 +70,7 @@ _FIGURES = (
     fig_wire,
     fig_predicted,
     fig_auto,
+    fig_adapt,
     fig_training,
     fig_machines,
     fig_peers,

@@ -107,7 +107,7 @@ class GradientBuckets:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if error is None:
             self.finish()
-        elif self._groups:
+        elif self._buckets:
             self._sums.abandon(error, self._groups.values())
         self._remove_hooks()
 
@@ -135,8 +135,7 @@ class GradientBuckets:
 
     def finish(self) -> None:
         """Wait for all sums and make the steps that are due, front layers first."""
-        for bucket in reversed(self._buckets):
-            self._finish(bucket)
+        self._finish([*reversed(self._buckets)])
 
     def _made(self, index: int, _: Tensor) -> None:
         """Note a gradient, and begin all-reduces in their order, the same on all workers."""
@@ -161,16 +160,17 @@ class GradientBuckets:
         group = self._groups.get(late)
         bucket.sum = self._sums.start(values, what, group=group, switch=True, late=late)
 
-    def _finish(self, bucket: _Bucket) -> None:
-        if bucket.sum is None:
-            return
-        started, bucket.sum = bucket.sum, None
-        sums = torch.split(started(), [each.numel() for _, each in bucket.named])
-        for (_, parameter), values in zip(bucket.named, sums, strict=True):
-            parameter.grad = values.view_as(parameter).to(parameter)
-        self._optimizer.step()  # of the parameters with a gradient: those of this bucket
-        for _, parameter in bucket.named:
-            parameter.grad = None
+    def _finish(self, buckets: Sequence[_Bucket], *_called: object) -> None:
+        for bucket in buckets:
+            if bucket.sum is None:
+                continue
+            started, bucket.sum = bucket.sum, None
+            sums = torch.split(started(), [each.numel() for _, each in bucket.named])
+            for (_, parameter), values in zip(bucket.named, sums, strict=True):
+                parameter.grad = values.view_as(parameter).to(parameter)
+            self._optimizer.step()  # of the parameters with a gradient: those of this bucket
+            for _, parameter in bucket.named:
+                parameter.grad = None
 
     def _split(self) -> None:
         """Make the buckets after the first epoch, if there are two of them at least."""
@@ -187,11 +187,10 @@ class GradientBuckets:
             self._buckets.append(bucket)
             self._bucket_of |= {order[index]: bucket for index in group}
         if not self._sums.in_switch:
-            classes = self._overlap is Overlap.CLASSES
-            for late, each in ((False, TrafficClass.EARLY), (True, TrafficClass.LATE)):
-                self._groups[late] = _open_group(
-                    self._sums, each if classes else TrafficClass.EXCHANGE
-                )
+            for late, traffic in ((False, TrafficClass.EARLY), (True, TrafficClass.LATE)):
+                classes = self._overlap is Overlap.CLASSES
+                marked = traffic if classes else TrafficClass.EXCHANGE
+                self._groups[late] = _open_group(self._sums, marked)
         self._wait_in_forward()
 
     def _wait_in_forward(self) -> None:
@@ -208,16 +207,12 @@ class GradientBuckets:
             for layer in {layer_of(name) for name, _ in bucket.named}:
                 layers[layer].append(bucket)
         for layer, buckets in layers.items():
-            module, wait = model.get_submodule(layer), partial(self._finish_some, buckets)
+            module, wait = model.get_submodule(layer), partial(self._finish, buckets)
             forward = replaced(module)
             if isinstance(forward, SummedForward):
                 forward.before_weights = wait
             else:
                 self._hooks.append(module.register_forward_pre_hook(wait))
-
-    def _finish_some(self, buckets: Sequence[_Bucket], *_: object) -> None:
-        for bucket in buckets:
-            self._finish(bucket)
 
     def _remove_hooks(self) -> None:
         while self._hooks:

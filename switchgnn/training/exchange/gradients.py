@@ -44,7 +44,6 @@ TCP = (socket.AF_INET, socket.SOCK_STREAM)
 _SO_MAX_PACING_RATE = 47  # of Linux; Python has no name for it
 # Waits for the sums of some values, and returns them.
 StartedSum = Callable[[], Tensor]
-_Pending = tuple[Callable[[], bool], Callable[[], object]]  # whether it is done, and the wait
 # A difference below this share of the average number is due to the rounding of other processors.
 _ROUNDING = 0.01
 
@@ -119,10 +118,7 @@ def pace_gloo(link: str) -> bool:
 
 
 def gradients_of(named: Iterable[tuple[str, nn.Parameter]]) -> list[Tensor]:
-    """Return the gradients of parameters with names; those without one get zeros.
-
-    TrainingError: a gradient is sparse.
-    """
+    """Return the gradients of parameters with names, zeros for none; refuse sparse ones."""
     gradients = []
     for name, parameter in named:
         if parameter.grad is None:
@@ -224,16 +220,20 @@ class GradientSums:
         started = time.perf_counter()
         self._steps.enter(f"the all-reduce of {what} of {values.dtype})", self._attending)
         here = values.detach().cpu()
+        done: Callable[[], bool]
+        wait: Callable[[], object]
         if switch and self.in_switch and self._reducer is not None and here.dtype == torch.float32:
-            pending = self._start_in_switch(self._reducer, here, late=late)
+            future = self._reducer.submit(here.numpy(), SUM, late=late)
+            done, wait = future.done, lambda: here.copy_(torch.from_numpy(future.result()))
         else:
-            pending = self._start_in_gloo(here, group)
-        done, wait = pending
+            with collective():
+                work: dist.Work = dist.all_reduce(here, group=group, async_op=True)
+            done, wait = work.is_completed, partial(self._steps.wait, work)
         self.seconds += time.perf_counter() - started
 
         def finished() -> Tensor:
             began = time.perf_counter()
-            with nullcontext() if done() else self._attending():
+            with nullcontext() if done() else self._attending(), collective():
                 wait()
             if values.device != here.device:
                 values.copy_(here)
@@ -241,21 +241,6 @@ class GradientSums:
             return values
 
         return finished
-
-    @staticmethod
-    def _start_in_switch(reducer: Reducer, values: Tensor, *, late: bool) -> _Pending:
-        future = reducer.submit(values.numpy(), SUM, late=late)
-        return future.done, lambda: values.copy_(torch.from_numpy(future.result()))
-
-    def _start_in_gloo(self, values: Tensor, group: dist.ProcessGroup | None) -> _Pending:
-        with collective():
-            work: dist.Work = dist.all_reduce(values, group=group, async_op=True)
-
-        def wait() -> None:
-            with collective():
-                self._steps.wait(work)
-
-        return work.is_completed, wait
 
     def open_group(self) -> dist.ProcessGroup:
         """Return another group of all workers, over connections of its own."""

@@ -200,9 +200,10 @@ class Standby:
         """Serve workers to which the switch is silent; see ``Transport.attend``."""
         while not until():
             self._exchange.attend(lambda: until() or self.down or self._meeting.called())
-            if self.down or until():
+            if self.down:
                 return
-            self._fall_back()
+            if not until() and self._meeting.called():
+                self._fall_back()
 
     def next_epoch(self) -> None:
         """Return to the switch if it has answered all workers; ask it again if it has not."""

@@ -24,7 +24,6 @@ from tests.support.speed import pace_here, seconds_here
 
 QUICK = Pace(window=4, timeout=0.25)
 STEADY = Pace(window=4, timeout=20.0)
-LONG = 30.0
 every_number_of_pools = pytest.mark.parametrize("pools", [1, 2, 4])
 every_send = pytest.mark.parametrize("send", ["multicast", "cover"])
 FORWARD, BACKWARD = Direction
@@ -397,7 +396,7 @@ def test_an_exchange_goes_on_where_a_silent_switch_has_left_it(graph, when, pool
                 sums = own()
             except SwitchSilentError:
                 noticed.add(worker)
-            if silent.wait(LONG) == 0 and not back.is_set():
+            if silent.wait(seconds_here(30.0)) == 0 and not back.is_set():
                 team.switch.forget() if forgets else None
                 back.set()
         return exchange.aggregate(rows) if sums is None else sums

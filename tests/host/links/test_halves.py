@@ -302,13 +302,13 @@ def test_a_half_that_waits_for_the_line_does_not_keep_the_other_one_waiting(how,
     def send(frame):
         if bytes(frame) == second():
             waiting.set()
-            assert free.wait(SECONDS)
+            assert free.wait(seconds_here(10.0))
         link.sent.append(bytes(frame))
 
     link.send = send
     with elsewhere() as run:
         low = run(lambda: other.send(second()))
-        assert waiting.wait(SECONDS)
+        assert waiting.wait(seconds_here(10.0))
         one.send(first())
         assert link.sent == [first()]
         free.set()
