@@ -18,9 +18,6 @@ Hermod's rules for pipeline and expert parallelism are of another field and are 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-# The micro-batch of a coflow that no epoch waits for.
-LAST_BATCH = 2**31 - 1
-
 
 class CoflowType(IntEnum):
     """The types of coflows; those of one epoch go in this order."""
@@ -28,7 +25,6 @@ class CoflowType(IntEnum):
     FORWARD = 0  # the exchange of a layer's rows
     BACKWARD = 1  # that of their gradients
     ALL_REDUCE = 2  # of a bucket of gradients
-    BULK = 3  # checkpoints, and whatever else nobody waits for
 
 
 class TrafficClass(Enum):
@@ -72,14 +68,8 @@ class Coflow:
         """Return the all-reduce of gradients of an epoch; the next one waits for it."""
         return cls(epoch + 1, CoflowType.ALL_REDUCE, layer)
 
-    @classmethod
-    def bulk(cls, number: int = 0) -> "Coflow":
-        """Return a coflow that nobody waits for."""
-        return cls(LAST_BATCH, CoflowType.BULK, number)
-
     def traffic_class(self, early: int) -> TrafficClass:
         """Return the class of its packets, where this many buckets of front layers are early."""
         if self.type <= CoflowType.BACKWARD:
             return TrafficClass.EXCHANGE
-        bucket = self.type is CoflowType.ALL_REDUCE
-        return TrafficClass.EARLY if bucket and self.layer < early else TrafficClass.LATE
+        return TrafficClass.EARLY if self.layer < early else TrafficClass.LATE

@@ -1,6 +1,5 @@
 """Exchanges between hosts: the transports `host`, `host-partial` and `g3`."""
 
-from switchgnn.host.direct.frames import PROTOCOL
 from switchgnn.host.direct.kinds import copy_schedules, partial_schedules
 from switchgnn.host.direct.schedule import (
     read_schedule,
@@ -8,11 +7,8 @@ from switchgnn.host.direct.schedule import (
     schedule_file,
     write_schedule,
 )
-from switchgnn.host.direct.transport import DirectTransport
 
 __all__ = [
-    "PROTOCOL",
-    "DirectTransport",
     "copy_schedules",
     "partial_schedules",
     "read_schedule",

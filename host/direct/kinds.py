@@ -94,20 +94,10 @@ def write_schedules(
     """Write the schedules that ``choose`` makes; ``paths``: one per worker."""
     for schedule, path in zip(choose(graph, assignment, len(paths)), paths, strict=True):
         if isinstance(schedule, BinnedSchedule):
-            write_binned_schedule(schedule, path)
+            write_schedule(schedule.forward, path)
+            write_schedule(schedule.backward, backward_file(path))
         else:
             write_schedule(schedule, path)
-
-
-def write_binned_schedule(schedule: BinnedSchedule, path: Path) -> None:
-    """Write one worker's schedules, the backward one to ``backward_file(path)``."""
-    write_schedule(schedule.forward, path)
-    write_schedule(schedule.backward, backward_file(path))
-
-
-def read_binned_schedule(path: Path) -> BinnedSchedule:
-    """Read what ``write_binned_schedule`` wrote."""
-    return BinnedSchedule(read_schedule(path), read_schedule(backward_file(path)))
 
 
 def backward_file(path: Path) -> Path:
@@ -126,6 +116,7 @@ class BinnedTransport(DirectTransport):
 @contextmanager
 def open_binned(end: WorkerEnd) -> Iterator[DirectTransport]:
     """Open the transport `g3`."""
-    both = read_binned_schedule(end.schedule_file())
-    with open_schedule(end, both.forward, backward=both.backward, kind=BinnedTransport) as made:
+    file = end.schedule_file()
+    forward, backward = read_schedule(file), read_schedule(backward_file(file))
+    with open_schedule(end, forward, backward=backward, kind=BinnedTransport) as made:
         yield made

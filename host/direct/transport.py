@@ -46,14 +46,9 @@ class DirectTransport(Transport):
     the same epoch.
 
     Args:
-        schedule: this worker's part.
         link: an open link for ``PROTOCOL``; the caller closes it, after ``close``.
-        stations: the addresses of the workers.
-        pace: bounds on sending and waiting.
         backward: this worker's part of the backward direction; None: ``schedule.transposed()``.
         sampling: which rows are sent; by default all.
-        framing: the content of a frame.
-        clock: the clock of the link.
         compression: what `aggregate` leaves out of the rows; streams are plain.
         peers: the workers that may exchange rows in either direction by schedules that follow;
             None: there are no others.
@@ -107,12 +102,10 @@ class DirectTransport(Transport):
         self._compressed: CompressedRows | None = None
         self._link = link
         self._start = link.traffic
-        self._agreement = zlib.crc32(
-            f"{sampling.rate}/{sampling.seed}".encode(),
-            zlib.crc32(schedule.digest.tobytes()),
-        )
+        self._terms = f"{sampling.rate}/{sampling.seed}"
         if framing.packed:
-            self._agreement = zlib.crc32(f"mtu {framing.mtu}".encode(), self._agreement)
+            self._terms += f"mtu {framing.mtu}"
+        self._agreement = self._agreed(schedule)
         self.compress(compression)
         # By later schedules any pair may exchange one way only.
         both, one_way = _peers(self._schedules.values()) if peers is None else (peers, peers)
@@ -139,11 +132,15 @@ class DirectTransport(Transport):
     def reschedule(self, forward: DirectSchedule, backward: DirectSchedule) -> None:
         """Exchange by other schedules from the next round on, as all workers must.
 
-        Their rounds have another mark, so no worker takes rows of another schedule.
+        Their rounds have another mark, so no worker takes rows of another schedule. It does not
+        depend on earlier ones: a worker that has no round by a schedule may leave it out.
         """
         self._schedules = {Direction.FORWARD: forward, Direction.BACKWARD: backward}
         self._sides = self._draw()
-        self._agreement = zlib.crc32(forward.digest.tobytes(), self._agreement)
+        self._agreement = self._agreed(forward)
+
+    def _agreed(self, schedule: DirectSchedule) -> int:
+        return zlib.crc32(self._terms.encode(), zlib.crc32(schedule.digest.tobytes()))
 
     @property
     def traffic(self) -> Traffic:

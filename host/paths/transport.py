@@ -168,7 +168,8 @@ class PathsTransport(InNetworkExchange):
         self._manifest.direction(direction)  # refuses one that the plan does not have
         check_rows(features, self._hosts.vertices, self._hosts.worker)
         width, self._stream = features.shape[1], None
-        if self._uses_hosts(direction):
+        own = self._paths[direction]
+        if self._part.leaves_any or Path.HOST in own or Path.HOST_PARTIAL in own:
             self._stream = self._hosts.begin(width, direction)
             self._stream.feed(np.arange(len(features)), features)
         if self._uses_switch(direction):
@@ -206,10 +207,6 @@ class PathsTransport(InNetworkExchange):
         super().stop()
         self._hosts.stop()
 
-    def next_epoch(self) -> None:
-        """Begin another epoch between the hosts; nothing is sampled."""
-        self._hosts.next_epoch()
-
     @property
     def traffic(self) -> Traffic:
         """Frames and bytes of both exchanges so far."""
@@ -221,10 +218,6 @@ class PathsTransport(InNetworkExchange):
 
     def _uses_switch(self, direction: Direction) -> bool:
         return Path.SWITCH in self._paths.get(direction, ())
-
-    def _uses_hosts(self, direction: Direction) -> bool:
-        own = self._paths[direction]
-        return self._part.leaves_any or Path.HOST in own or Path.HOST_PARTIAL in own
 
     def _find_schedule(self, paths: BlockPaths) -> PathSchedule:
         found: PathSchedule = self._schedule_of(tuple(sorted(paths.items())))

@@ -369,6 +369,7 @@ class _InstalledPlan:
     places: Sequence[Place]
     entries: int  # of the job, on all switches
     shares: Sequence[Share]
+    desired: DesiredStates
     report: InstallReport
     seconds: float  # the time of the installation
 
@@ -416,7 +417,7 @@ def _installed(
         states = [desired.of(*each) for each in zip(shares, places, strict=True)]
         # One more on each switch is the session.
         entries = sum(1 + sum(map(len, state.rows.values())) for state in states)
-        yield _InstalledPlan(fabric, readers, places, entries, shares, report, seconds)
+        yield _InstalledPlan(fabric, readers, places, entries, shares, desired, report, seconds)
 
 
 def shares_of(
@@ -454,16 +455,14 @@ def _exchanged(
             return before
 
     survive = workers.survive and not fabric.workers_have_hosts
-    shown = (workers.transport, fabric, slots)
     with BackgroundTraffic(fabric, job.background) as background:
         before = on.counters()
         wires, cables = fabric.wire_bytes(), fabric.cable_bytes()
         received = background.received_bytes()
         with ExitStack() as stack:
             if survive and job.on is None:
-                desired = DesiredStates(workers.program, job.ecn_threshold, job.queue)
-                stack.enter_context(_kept_installed(on, desired))
-            stack.enter_context(observer.over(*shown))
+                stack.enter_context(_kept_installed(on))
+            stack.enter_context(observer.over(workers.transport, fabric, slots))
             stack.enter_context(naming_who_releases(counters, job.leaf_spine, job.workers))
             result = workers.run(fabric, links)
         received = background.received_bytes() - received
@@ -489,7 +488,7 @@ def _exchanged(
 
 
 @contextmanager
-def _kept_installed(on: _InstalledPlan, desired: DesiredStates) -> Iterator[None]:
+def _kept_installed(on: _InstalledPlan) -> Iterator[None]:
     """Install the plan again during the block wherever a switch has lost it."""
     over, network = threading.Event(), on.fabric.describe()
 
@@ -499,7 +498,7 @@ def _kept_installed(on: _InstalledPlan, desired: DesiredStates) -> Iterator[None
             replace(share, switch=client) for share, client in zip(on.shares, clients, strict=True)
         ]
         try:
-            watch(shares, desired, JobRequest(network.job), on_event=note, stop=over)
+            watch(shares, on.desired, JobRequest(network.job), on_event=note, stop=over)
         except ControllerError as error:
             _LOG.warning("The plan is no longer kept installed: %s", error)
 

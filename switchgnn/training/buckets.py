@@ -223,9 +223,9 @@ def _open_group(sums: GradientSums, traffic: TrafficClass) -> dist.ProcessGroup:
     """Return a group of Gloo whose packets are of a class."""
     before = _sockets()
     group = sums.open_group()
-    for name in _sockets().keys() - before.keys():
+    for name in (opened := _sockets()).keys() - before.keys():
         # Those that have closed since, and other kinds, raise OSError.
-        with suppress(OSError), socket.fromfd(_sockets()[name], *TCP) as each:
+        with suppress(OSError), socket.fromfd(opened[name], *TCP) as each:
             each.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, traffic.dscp << 2)
             if traffic is not TrafficClass.EXCHANGE:
                 # The byte alone leaves them among ordinary packets in queues of the kernel.

@@ -35,11 +35,6 @@ class Phases:
     amount: Int64s
     length: Int64s
 
-    @property
-    def makespan(self) -> int:
-        """How long all phases take."""
-        return int(self.length.sum())
-
     @cached_property
     def begin(self) -> Int64s:
         """int64[P + 1], when each phase begins, and the end."""

@@ -214,7 +214,7 @@ class Standby:
         # Others may have been in this epoch already when they fell back.
         if not self.down or self._epoch <= max(each.epoch for each in self._positions):
             return
-        if self._vote is not None and self._counted(self._vote):
+        if self._counted():
             self._return()
         if self.down:
             self._answered = self._answered or self._answers()
@@ -226,7 +226,8 @@ class Standby:
         self._paths = paths
         if any(Path.GLOO in own for own in paths.values()):
             self._schedule_beside = self._exchange.beside(paths)
-        if not self._owed:
+        # Without the switch some workers still owe exchanges over earlier paths.
+        if not self.down:
             self._exchange.set_paths(paths)
 
     def take_changes(self) -> list[dict[str, Any]]:
@@ -236,8 +237,7 @@ class Standby:
 
     def close(self) -> None:
         """Wait for the last vote, which other workers may still count."""
-        if self._vote is not None:
-            self._counted(self._vote)
+        self._counted()
 
     def _make(self, made: _Made, over_switch: Callable[[], Float32s], *, barrier: bool) -> Float32s:
         """Make an operation; `barrier`: over the switch, it ends only when all have begun it."""
@@ -345,8 +345,11 @@ class Standby:
         self._owed.popleft()
         return True
 
-    def _counted(self, vote: tuple[dist.Work, torch.Tensor]) -> bool:
-        work, answers = vote
+    def _counted(self) -> bool:
+        """Wait for the last vote, if any; return whether the switch answers all workers."""
+        if self._vote is None:
+            return False
+        work, answers = self._vote
         with collective():
             work.wait()
         return bool(answers)
@@ -359,24 +362,21 @@ class Standby:
         while self._owed:
             made = self._owed[0]
             try:
-                if made.direction is not None:
-                    self._again(made, made.direction)
-                elif self._reducer is not None and not made.begun:
-                    self._reducer.submit(made.values)
+                if made.direction is None:
+                    if self._reducer is not None and not made.begun:
+                        self._reducer.submit(made.values)
+                elif made.begun:
+                    self._exchange.resume()
+                else:
+                    self._exchange.set_paths(made.paths)
+                    made.begun = True
+                    self._exchange.aggregate(made.values, made.direction)
             except SwitchSilentError:
                 self._fall_back()
                 return
             self._owed.popleft()
         self._exchange.set_paths(self._paths)
         self._note("switch answers again")
-
-    def _again(self, made: _Made, direction: Direction) -> None:
-        if made.begun:
-            self._exchange.resume()
-        else:
-            self._exchange.set_paths(made.paths)
-            made.begun = True
-            self._exchange.aggregate(made.values, direction)
 
     def _note(self, why: str) -> None:
         words = f"epoch {self._epoch}: {why}"

@@ -6,12 +6,9 @@ import pytest
 
 from switchgnn.host.base.coflow import Coflow, CoflowType, TrafficClass
 
-FORWARD, BACKWARD, REDUCE, _ = CoflowType
+FORWARD, BACKWARD, REDUCE = CoflowType
 LAYERS = 3
-ALL = [
-    *(Coflow(*each) for each in product(range(3), (FORWARD, BACKWARD, REDUCE), range(LAYERS))),
-    *(Coflow.bulk(number) for number in range(2)),
-]
+ALL = [Coflow(*each) for each in product(range(3), CoflowType, range(LAYERS))]
 
 
 def test_the_order_is_strict_and_total():
@@ -29,7 +26,6 @@ def test_the_order_is_strict_and_total():
         pytest.param(Coflow(5, FORWARD, 1), Coflow.bucket(4, 2), id="III: of a layer in front"),
         pytest.param(Coflow(5, FORWARD, 1), Coflow.bucket(4, 1), id="III: of the same layer"),
         pytest.param(Coflow.bucket(4, 0), Coflow.bucket(4, 1), id="III: the front bucket"),
-        pytest.param(Coflow.bucket(9, 5), Coflow.bulk(), id="bulk is last"),
     ],
 )
 def test_who_goes_first(first, then):
@@ -41,8 +37,6 @@ def can_meet(a, b):
 
     A bucket begins in the backward pass of an epoch, and its layer of the next one waits for it.
     """
-    if CoflowType.BULK in (a.type, b.type):
-        return True
     if REDUCE in (a.type, b.type):
         bucket, other = (a, b) if a.type is REDUCE else (b, a)
         if other.type is REDUCE:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from switchgnn.host.base.errors import FeatureError
-from switchgnn.host.direct.quantiser import Quantiser, flag_rows, pack_flags, unpack_flags
+from switchgnn.host.direct.compressed import Quantiser, flag_rows, pack_flags, unpack_flags
 
 BITS = (8, 16)
 numbers = st.floats(-(2.0**126), 2.0**126, width=32)

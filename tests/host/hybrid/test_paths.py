@@ -82,3 +82,33 @@ def test_a_maximum_comes_from_the_switch_whatever_the_paths(karate):
         for part, (found, more) in zip(karate.plan.workers, together(work, WORKERS), strict=True):
             assert np.array_equal(found, right[part.vertices])
             assert more > 0
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_rows_of_hosts_agree_though_a_worker_has_left_out_epochs_and_paths(karate, returns):
+    """As after a silence of the switch, where only some complete what the others have completed."""
+    features = whole_numbers(karate, 5)
+    by_host, partial = (
+        one_path(karate.plan.manifest, each) for each in (Path.HOST, Path.HOST_PARTIAL)
+    )
+
+    def work(worker):
+        rows, own = karate.plan.workers[worker].vertices, transports[worker]
+        own.set_paths(partial)
+        own.aggregate(features[rows])
+        if worker:
+            own.next_epoch()
+            own.set_paths(by_host)
+        own.set_paths(partial if returns else by_host)
+        found = own.aggregate(features[rows])
+        own.close()
+        return found
+
+    with crew(karate) as transports:
+        found = together(work, WORKERS)
+    source, target = karate.graph.edges()
+    crossing = karate.plan.assignment[source] != karate.plan.assignment[target]
+    sums = np.zeros_like(features)
+    np.add.at(sums, target[crossing], features[source[crossing]])
+    for part, own in zip(karate.plan.workers, found, strict=True):
+        assert np.array_equal(own, sums[part.vertices])

@@ -21,6 +21,10 @@ def matrices(draw):
     )
 
 
+def makespan(phases):
+    return int(phases.length.sum())
+
+
 def busiest(matrix):
     """The most that a worker sends or gets, of what it does not keep."""
     traffic = matrix - np.diag(np.diag(matrix))
@@ -42,18 +46,18 @@ def test_phases_are_matchings_that_add_up_to_the_matrix(make, matrix):
 
 @given(matrices())
 def test_the_shortest_phases_take_no_longer_than_the_busiest_worker(matrix):
-    assert shortest_phases(matrix).makespan == busiest(matrix)
-    assert greedy_phases(matrix).makespan >= busiest(matrix)
+    assert makespan(shortest_phases(matrix)) == busiest(matrix)
+    assert makespan(greedy_phases(matrix)) >= busiest(matrix)
 
 
 def test_the_thesis_phases_can_take_longer():
-    assert (greedy_phases(CAUGHT).makespan, shortest_phases(CAUGHT).makespan) == (3, 2)
+    assert [makespan(make(CAUGHT)) for make in MAKERS] == [2, 3]
 
 
 def test_phases_of_many_workers_are_few():
     matrix = np.random.default_rng(0).integers(0, 10**6, (128, 128))
     phases = shortest_phases(matrix)
-    assert phases.makespan == busiest(matrix)
+    assert makespan(phases) == busiest(matrix)
     assert len(phases.length) < 127**2 / 4
 
 
