@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("controller", "host", "p4src", "switchgnn", "topologies")
 FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
@@ -78,50 +76,3 @@ def test_docstrings_have_their_sections():
     assert "PlannerError" in errors
     assert {"build_plan", "join"} < public
     assert [line for file in FILES for line in incomplete(file, errors, public)] == []
-
-
-GOOD = '''
-__all__ = ["Thing"]
-
-
-class MineError(SwitchGNNError):
-    """Ours."""
-
-
-class Thing:
-    def make(self, a: int, b: int, *, c: int) -> int:
-        """Make one.
-
-        Args:
-            a: of three.
-
-        Returns:
-            It.
-
-        Raises:
-            MineError: never.
-        """
-        raise MineError("no")
-'''
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "found"),
-    [
-        ("Make one", "Make some", []),
-        (
-            "one.\n\n        Args:\n            a: of three.\n",
-            "one.\n",
-            ["Thing.make has no Args:"],
-        ),
-        ("        Returns:\n            It.\n", "", ["Thing.make has no Returns/Yields:"]),
-        ("Raises:\n            MineError: never.", "", ["Thing.make has no Raises:"]),
-        ("    def make(", "    @app.command()\n    def make(", []),
-    ],
-)
-def test_what_is_missing_is_found(tmp_path, old, new, found):
-    file = tmp_path / "module.py"
-    assert GOOD.count(old) == 1
-    file.write_text(GOOD.replace(old, new))
-    said = incomplete(file, names_in([file], _ERROR), offered([file]))
-    assert [line.partition(f"{file}:")[2].partition(": ")[2] for line in said] == found

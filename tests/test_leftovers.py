@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.markers import full
 from tests.support.processes import is_alive, run_program
 
 pytestmark = pytest.mark.whole
@@ -117,27 +116,3 @@ def test_processes_and_files_are_named_and_gone(outcome_of):
     assert not folder.exists()
     # Sockets are made in folders that are made in it, and the paths of sockets are short.
     assert len(str(folder)) - len(tempfile.gettempdir()) <= len("/sg-12345678/gw0")
-
-
-@pytest.mark.parametrize(
-    ("how", "options", "word"),
-    [
-        ("SIGTERM", (), "KeyboardInterrupt"),
-        pytest.param("SIGINT", (), "KeyboardInterrupt", marks=full),
-        # A process of tests dies, and another one looks.
-        ("SIGKILL", ("-n1",), "crashed"),
-    ],
-)
-def test_interrupted_tests_leave_nothing(outcome_of, how, options, word):
-    outcome = outcome_of(
-        f"""
-        def test_interrupted():
-            note(child=subprocess.Popen(["sleep", "1009"]).pid, folder=tempfile.mkdtemp())
-            os.kill(os.getpid(), signal.{how})
-            time.sleep(1000)
-        """,
-        *options,
-    )
-    assert word in outcome.text
-    assert not is_alive(outcome.noted["child"])
-    assert not Path(outcome.noted["folder"]).exists()

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import textwrap
 from pathlib import Path
 
 WAITS = {"wait", "join", "settimeout", "acquire", "create_connection"}
@@ -51,16 +50,3 @@ def test_no_deadline_is_of_fixed_length():
         for line in of_fixed_length(path.read_text())
     ]
     assert found == [], "take seconds_here() of tests/support/speed.py"
-
-
-def test_a_deadline_of_fixed_length_is_found():
-    text = """\
-        process.wait(30)
-        subprocess.run(command, timeout=SECONDS)
-        end = time.monotonic() + 20
-        thread.join(seconds_here(30))
-        child.wait(0.2)
-        ", ".join(words.split())
-        socket.create_connection(address, 5)
-    """
-    assert sorted(of_fixed_length(textwrap.dedent(text))) == [1, 2, 3, 7]

@@ -159,16 +159,6 @@ def test_the_line_of_a_packet():
     )
 
 
-def test_the_line_of_a_narrow_packet():
-    header = Header(kind=Kind.SUM, dst_id=9, count=2, fragment=7, bits=16, session=1, round=5)
-    words = "sum session 1 round 5 block 0 fragment 0 lanes 64 bits {} group 0 src 0 dst 9 count 2"
-    for bits in (16, 8, 0):
-        frame = frame_of(header._replace(bits=bits), bytes(8 * bits), SWITCH, WORKERS[0])
-        packet = decoded(frame)
-        assert description(packet) == f"{words.format(bits)} level 0"
-        assert object_of(packet)["bits"] == bits
-
-
 def test_the_lines_of_an_all_reduce():
     header = Header(
         kind=Kind.REDUCE,

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from switchgnn.capture.lines import description, workers_of
 from switchgnn.capture.packet import Captured, decode, usual_names
-from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.addresses import ipv4_envelope
 from switchgnn.host.wire.header import (
     BITS,
@@ -25,7 +24,7 @@ from switchgnn.host.wire.header import (
     payload_bytes,
     places_bytes,
 )
-from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
+from switchgnn.host.wire.narrow import unpack_lanes
 from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
 from tests.capture.written import pcap
 from tests.support.markers import needs, whole
@@ -218,63 +217,3 @@ def test_the_columns(tmp_path):
     assert "SwitchGNN" in result.stdout
     assert result.stdout.rstrip().endswith(description(decoded(frame)))
     assert description(decoded(frame)).endswith("refused: tag")
-
-
-MISTAKES = [
-    ("GROUP_LANES * (1 +", "GROUP_LANES * (2 +"),
-    ("range:uint() - math.floor(2 ^ (bits - 1))", "range:uint()"),
-    ("GROUP_BYTES * math.floor(group / parts)", "GROUP_BYTES * group"),
-    ("buffer(38, WORKER_BYTES)", "buffer(39, WORKER_BYTES)"),
-    ("tree:add(f.plan, buffer(30, 4))", "tree:add(f.plan, buffer(26, 4))"),
-    ("begin + 4 * lane, 4", "begin + 124 - 4 * lane, 4"),
-    ("value = 0xffffffff", "value = 0xfffffffe"),
-    ("innermost(ip_len) - innermost(ip_hdr_len)", "128"),
-    ("0, bytes / 4 - 1 do", "0, bytes / 4 - 2 do"),
-    ("WORKER_BYTES - math.floor(worker / 8)", "1 + math.floor(worker / 8)"),
-    ("buffer(8, 2):uint(), 16)", "buffer(8, 2):uint(), 8)"),
-    ("buffer(29, 1):uint(), buffer(34, 4)", "buffer(26, 1):uint(), buffer(34, 4)"),
-    ("tree:add(f.reduce_code, buffer(16, 2))", "tree:add(f.reduce_code, buffer(14, 2))"),
-    ("[REDUCED] = true }", "}"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("right", "wrong"), MISTAKES, ids=[wrong for _, wrong in MISTAKES])
-def test_a_mistake_is_noticed(right, wrong, tmp_path):
-    """The comparison above is tried with a field in another one's position, and the like."""
-    text = SCRIPT.read_text()
-    assert text.count(right) == 1
-    script = tmp_path / "wrong.lua"
-    script.write_text(text.replace(right, wrong))
-    header = Header(
-        5, 6, 7, 3, True, False, True, False, Kind.WAITING, 5, 8, 1, True, 1055, 9, 200, 0x123456
-    )  # fmt: skip
-    body = BarrierBody(0x3F800000, 0xABCDEF, 7, 0b101 | 1 << 100, 0b10)
-    newest = body._replace(magnitude=0xEF)
-    frames = [
-        frame_of(header, body.pack(), SWITCH, WORKERS[0]),
-        frame_of(
-            Header(kind=Kind.SUM, src_id=1, dst_id=2, block_id=3, count=4, fragment=3),
-            bytes(range(128)),
-            SWITCH,
-            WORKERS[1],
-        ),
-        frame_of(
-            Header(kind=Kind.SUM, src_id=1, dst_id=2, block_id=3, count=4, fragment=7, bits=16),
-            pack_lanes(np.arange(-32, 32, dtype=np.int32)[np.newaxis], 16).tobytes(),
-            *(SWITCH, WORKERS[1]),
-        ),
-        frame_of(header._replace(kind=Kind.REDUCING), newest.pack(), SWITCH, WORKERS[0]),
-        frame_of(
-            Header(kind=Kind.REDUCED, block_id=7, fragment=3), bytes(range(128)), *WORKERS[:2]
-        ),
-        frame_of(
-            Header(kind=Kind.FEATURE, src_id=1, dst_id=2, block_id=3, count=4, level=1),
-            struct.pack(">5f", *range(5)),
-            *WORKERS[:2],
-            protocol=DIRECT_PROTOCOL,
-        ),
-    ]
-    said = dissected([(each,) for each in frames], tmp_path, script)
-    with pytest.raises((AssertionError, TypeError)):
-        for each, frame in zip(said, frames, strict=True):
-            assert_same(each, decoded(frame))

@@ -46,13 +46,3 @@ def test_exact_numbers_are_those_that_commands_print(page, printed):
 def test_each_function_writes_to_one_document(printed):
     names = [name for page in PAGES for name in MARKER.findall(page.read_text())]
     assert sorted(names) == sorted(printed.NUMBERS)
-
-
-def test_a_wrong_number_is_replaced_and_a_measured_one_kept(printed, monkeypatch):
-    numbers = {"exact": lambda: "1,797", "measured": lambda: None}
-    monkeypatch.setattr(printed, "NUMBERS", numbers)
-    page = "".join(
-        f'<!-- [[[cog put("{name}") ]]] -->\n\n{value}\n\n<!-- [[[end]]] -->\n'
-        for name, value in (("exact", "1,798"), ("measured", "8 ms"))
-    )
-    assert written(page) == page.replace("1,798", "1,797")

@@ -135,18 +135,6 @@ def test_a_comparison_as_a_user_sees_it(tmp_path):
     assert sorted(path.name for path in events.iterdir()) == ["local", "switch"]
 
 
-def test_bytes_are_those_that_the_plan_predicts():
-    """Only requests of waiting workers exceed the prediction."""
-    named = ("--data", "random:300:2000:1", "--workers", "4")
-    reports = finished(train(EMBEDDED, *named, *over(*TRANSPORTS[:3]), epochs=3))
-    assert len(reports) == 3
-    for report in reports:
-        pairs = zip(report["bytes_per_link"], report["expected_bytes_per_link"], strict=True)
-        for link, expected in pairs:
-            for way in ("up", "down"):
-                assert 0 < expected[way] <= link[way] <= 1.5 * expected[way], report["transport"]
-
-
 def test_cached_rows_of_8_bits_train_about_as_well_with_fewer_bytes():
     named = ("--data", "digits", "--workers", 3, "--no-precompute", "--cache", "auto", "--bits", 8)
     reports = finished(train(EMBEDDED, *named, *over(*TRANSPORTS[1:3]), epochs=20))

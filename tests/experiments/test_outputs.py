@@ -78,15 +78,6 @@ def test_bins_hide_a_part_of_the_computing_that_is_there(compute):
     assert value_of("epoch", one, compute) == pytest.approx(6 + 5 * compute - saved)
 
 
-def test_an_epoch_is_both_and_only_computing_is_scaled():
-    one = RESULTS[POINTS[4]]
-    assert value_of("epoch", one) == pytest.approx(6)
-    assert value_of("epoch", one, 2.0) == pytest.approx(7)
-    assert value_of("epoch", one, 0.5) == pytest.approx(5.5)
-    assert value_of("communication", one, 2.0) == pytest.approx(5)
-    assert value_of("traffic", one, 2.0) == pytest.approx(5_000 / 1e6)
-
-
 def epochs(numbers):
     """Results in which the series have these epochs, half of it computing."""
     return {

@@ -196,13 +196,6 @@ def test_fewer_packets_than_the_paper(strategy, slots):
     assert ours < 0.95 * (pairs(boundary, paper) + returned)
 
 
-def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "mtkahypar", None)
-    assert not blocks_destination.has_mtkahypar()
-    with helpers.reports("[hypergraph]"):
-        hypergraph(split(helpers.random_graph(50, 200, 0), 2), 10, 0)
-
-
 def everyone_apart(graph):
     return helpers.boundary_of(graph, np.arange(graph.vertices))
 
