@@ -53,13 +53,6 @@ def test_the_lowest_versions_are_those_that_are_allowed():
     assert set(lines) == allowed
 
 
-def test_the_make_file_takes_the_same_torch():
-    pinned = next(
-        version for name, sign, version in requirements() if (name, sign) == ("torch", "==")
-    )
-    assert re.search(rf"^TORCH +\?= torch=={re.escape(pinned)}$", MAKEFILE, re.MULTILINE)
-
-
 @pytest.mark.parametrize("path", [HOOKS, WORKFLOW], ids=lambda path: path.name)
 def test_make_targets_of_hooks_and_workflow_exist(path):
     found = set(re.findall(r"^[^#\n]*\bmake ([a-z-]+)", path.read_text(), re.MULTILINE))

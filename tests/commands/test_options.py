@@ -2,20 +2,16 @@
 
 import re
 import shlex
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from switchgnn.base.options import option, with_groups
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.run import app as run_app
 from switchgnn.commands.shared.config_file import ConfigError
 from switchgnn.commands.train.command import app as train_app
-from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.planner.presets import KNOWN, PRESETS
 from switchgnn.training.base.options import MODELS, TrainingOptions, TrainOptions
@@ -182,17 +178,6 @@ def test_every_command_has_an_example_that_it_takes(name):
         pass
 
 
-@pytest.mark.parametrize("name", ["run", "train"])
-def test_the_grammar_of_faults_is_told(name):
-    text = " ".join(help_of([name], width=300).split())
-    grammar = text[text.index("--faults") :]
-    for word in (*(each.name for each in fields(FaultRates)), *DIRECTIONS, "workers", "cables"):
-        assert re.search(rf"\b{word}\b", grammar), word
-    # What it shows as an example is one.
-    (shown,) = re.findall(r"\bExample: (\S+=\S+)", grammar)
-    assert Faults.parse(shown).seed == 7
-
-
 @pytest.mark.parametrize("name", ["plan", "run", "train"])
 def test_strategies_are_listed_and_completed(name):
     text = help_of([name], width=300)
@@ -239,16 +224,3 @@ def test_the_short_help_and_that_of_all_options():
     for words in ("--dropout", "--bits", "Fewer bytes", "--no-congestion-control"):
         assert words not in short
         assert (words in long) == (words != "--no-congestion-control")
-
-
-@dataclass(frozen=True)
-class Stay:
-    host: Annotated[str, typer.Option(help="Where.")]
-    days: int = option(None, "N", "How long.", min=1, default=3)
-
-
-def test_no_two_options_of_a_command_have_one_name():
-    def visit(here: Stay, there: Stay) -> None: ...
-
-    with pytest.raises(TypeError, match="two options named host"):
-        with_groups(visit)

@@ -189,15 +189,6 @@ def test_plots_are_drawn(tmp_path):
     plan("karate", "--workers", 1, "--plots", tmp_path / "alone")
 
 
-def test_each_step_is_said_once_after_a_while(capsys, monkeypatch):
-    with Steps() as steps:
-        steps.tell("one")
-        monkeypatch.setattr("switchgnn.commands.shared.console._QUIET_SECONDS", 0.0)
-        steps.tell("two")
-    err = capsys.readouterr().err
-    assert (err.count("one"), err.count("two")) == (0, 1)
-
-
 def test_ctrl_c_ends_steps_at_once_but_lets_writing_clean_up():
     before = signal.getsignal(signal.SIGINT)
     steps = Steps()
@@ -261,20 +252,6 @@ def test_the_least_time_is_chosen_and_said(directions):
     assert said in told["why"]
     assert told["chosen"] in told["why"]
     assert "1,500 bytes" in told["why"]
-
-
-@pytest.mark.whole
-def test_a_slow_switch_with_few_slots_does_not_pay_and_auto_leaves_all():
-    slow = ("--slots", 64, "--recirculation-rate", 2e5)
-    told = planned(*slow)
-    assert told["why"].startswith("The switch does not pay: ")
-    assert told["chosen"] == "host-partial"
-    assert told["left"] == {"forward": 0}
-    auto = planned(*slow, "--strategy", "auto")
-    assert auto["why"].endswith("so all is left to the hosts.")
-    assert auto["packets_up"] == 0
-    assert auto["left"]["forward"] > 0
-    assert auto["seconds"]["host-partial"] == told["seconds"]["host-partial"]
 
 
 def run(*words):

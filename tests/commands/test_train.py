@@ -10,9 +10,7 @@ from switchgnn.commands.train.display import (
     Epochs,
     closing_line,
     largest_difference,
-    links_table,
     saving_lines,
-    transports_table,
     verdict_lines,
 )
 from switchgnn.commands.train.follow import TrainEvents
@@ -136,19 +134,6 @@ def test_bytes_with_and_without_compression_are_reported():
         "were left out, and epsilon was 0.25 at the end.",
         "host with --bits 8: 12.0 kB instead of 48.0 kB, 25.0%.",
     ]
-
-
-def test_tables_fit_a_terminal():
-    reports = [report("host-partial"), report("local", traffic=False)]
-    console = Console(width=80, record=True)
-    console.print(transports_table(reports))
-    console.print(links_table(reports))
-    text = console.export_text()
-    assert "host-partial" in text
-    assert "133.3%" in text
-    assert "3 / 2" in text
-    assert "…" not in text
-    assert links_table(reports[1:]) is None
 
 
 @pytest.mark.whole

@@ -1,13 +1,10 @@
 """The dashboard and docs/monitoring.md ask for metrics, labels and options that are there."""
 
-import inspect
 import json
 import re
 
 import pytest
-import yaml
 
-from switchgnn.commands.controller import metrics as metrics_command
 from switchgnn.controller import P4RuntimeClient, star_network
 from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.metrics import SwitchMetrics
@@ -78,21 +75,3 @@ def test_variables_are_there_and_ask_for_what_is_exported(exported):
             ).groups()
             assert label == name
             assert label in exported[metric]
-
-
-def test_prometheus_asks_where_metrics_are_by_default():
-    jobs = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
-    targets = {
-        job["job_name"]: [target for each in job["static_configs"] for target in each["targets"]]
-        for job in jobs
-    }
-    options = inspect.signature(metrics_command).parameters
-    assert targets["switchgnn-switches"] == [
-        f"{options['listen'].default}:{options['port'].default}"
-    ]
-    ports = [int(target.rpartition(":")[2]) for target in targets["switchgnn-workers"]]
-    assert ports == list(range(ports[0], ports[0] + 4))
-    assert f"--metrics {ports[0]}" in PAGE
-
-
-PAGE = (DEPLOY.parent / "docs/monitoring.md").read_text()

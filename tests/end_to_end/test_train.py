@@ -237,44 +237,6 @@ def test_a_model_that_cannot_be_trained_is_refused_at_once(tmp_path, name, words
     assert "switchgnn/" not in result.stderr
 
 
-FAILING_MODEL = """
-import os
-import torch_geometric.nn
-
-class Net(torch_geometric.nn.GCN):
-    def __init__(self, inputs, classes):
-        super().__init__(inputs, 8, 2, classes)
-        self.epochs = 0
-
-    def forward(self, x, edges):
-        self.epochs += 1
-        if os.environ.get("RANK") == "1" and self.epochs > 2:
-            self.complain(x)
-        return super().forward(x, edges)
-
-    def complain(self, x):
-        raise RuntimeError(f"no such rows: {x.shape[1]}")
-"""
-
-
-@pytest.mark.parametrize("transport", ["host", pytest.param("switch", marks=full)])
-def test_the_worker_whose_model_fails_is_named_with_its_lines(transport, tmp_path):
-    """Not the others, which fail because they miss it."""
-    named = (*own_model(tmp_path, FAILING_MODEL), "--workers", "3", *over(transport))
-    result = train(EMBEDDED, *named, scratch=tmp_path, epochs=9)
-    assert result.returncode == 2
-    assert len(result.stdout.splitlines()) == 2
-    errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
-    assert errors == [
-        f"Error: Worker 1: The model {tmp_path}/own.py:Net failed, in line 17 (complain): "
-        "RuntimeError: no such rows: 34."
-    ]
-    trace = result.stderr[result.stderr.index("Traceback") : result.stderr.index("Error: Worker")]
-    assert 'own.py", line 13, in forward' in trace
-    assert 'own.py", line 17, in complain' in trace
-    assert "switchgnn/" not in trace
-
-
 KILLED_MODEL = """
 import os, signal, sys
 import torch_geometric.nn

@@ -166,19 +166,3 @@ def test_a_heat_map_has_the_ratio_of_each_point():
             (x, y): expected[columns[x]] for x in range(len(columns)) for y in range(len(rows))
         }
         assert f"above 1 in {len(rows)} of {4 * len(rows)}" in axes.get_xlabel()
-
-
-def test_a_heat_map_leaves_out_what_has_no_result():
-    picture = draw_figure(
-        GRID,
-        GRID_CELLS,
-        communicating(lambda cell: by_hand(cell) * (cell.memory != "3MB" or cell.workers != 8)),
-        "",
-    )
-    axes = picture.axes[0]
-    rows = len(axes.get_yticklabels())
-    assert len(axes.texts) == 4 * rows - rows // 3
-
-
-def test_without_results_the_table_says_so():
-    assert {row[3] for row in rows_of(FIGURE, CELLS, {})} == {"no result"}

@@ -1,8 +1,5 @@
 """All-reduces on bad links, with switches and workers that end, and beside forged frames."""
 
-import random
-from contextlib import ExitStack
-
 import numpy as np
 import pytest
 
@@ -12,18 +9,13 @@ from switchgnn.host.reduce.frames import with_number
 from switchgnn.host.wire.header import SESSION_MASK, Header, Kind
 from tests.recovery.conftest import (
     ALL_FAULTS,
-    BEDS,
-    FEW_FAULTS,
     WORKERS,
     all_happened,
-    control,
-    made_bed,
     of_stars,
 )
 from tests.support.fabrics import JOIN_SECONDS
-from tests.support.reducing import SIZES, Crew, all_done, check
+from tests.support.reducing import SIZES, check
 from tests.support.speed import seconds_here
-from tests.support.waiting import wait_until
 
 
 def test_every_sum_is_exact(crew, stack):
@@ -32,23 +24,6 @@ def test_every_sum_is_exact(crew, stack):
     with workers.exchanging(stack):
         check(workers.submit(1, SIZES))
     assert all_happened(workers)
-
-
-@pytest.mark.parametrize("faults", ["", FEW_FAULTS], ids=["calm", "faults"])
-@pytest.mark.parametrize("which", BEDS)
-def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
-    """Its slots are empty, and the session stays."""
-    with made_bed(which, tmp_path) as made, ExitStack() as stack:
-        made.install()
-        control(stack, made)
-        workers = Crew(made, stack, faults=faults).begun()
-        moments = random.Random(1)
-        jobs = workers.submit(1, (*SIZES, 70_001, 3))
-        for switch in (0, 2):
-            until = workers.total()["sums"] + moments.randrange(1, 1000)
-            wait_until(lambda until=until: workers.total()["sums"] >= until or all_done(jobs))
-            made.restart(switch)
-        check(jobs)
 
 
 BRIEF = Pace(timeout=1.0)

@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -15,8 +14,6 @@ from tests.simulation.checks.barriers import BarrierWaits
 from tests.simulation.checks.sums import SumsExact
 from tests.simulation.parts.controller import VirtualController
 from tests.simulation.scenario import (
-    Incident,
-    IncidentKind,
     IncidentRates,
     Scenario,
     read_scenario,
@@ -68,14 +65,6 @@ def test_wherever_it_crashes_it_is_a_failure(soak, monkeypatch, owner, name, who
     assert what_crashed(KeyError(object())) == "KeyError: <object object at 0x...>"
 
 
-def test_a_worker_that_crashes_beside_one_that_was_killed_is_not_excused(soak, monkeypatch):
-    monkeypatch.setattr(SumReceiver, "ask_for_what_is_late", crash)
-    kill = Incident(IncidentKind.KILL, "w1", 80)
-    outcome = soak.run(replace(SMALL, incidents=(kill,)))
-    assert outcome.faults["kill"] == 1
-    assert outcome.violations[0].name == "crash"
-
-
 @pytest.mark.whole
 def test_a_scenario_that_fails_becomes_small():
     # Hypothesis draws constants of loaded modules, which are the same in a new process.
@@ -125,8 +114,3 @@ def test_a_failure_is_reported_with_what_replays_it(tmp_path, capsys):
     assert main(["--scenario", scenario]) == 0
     assert main(["--scenario", str(tmp_path / "none.json")]) == 2
     assert capsys.readouterr().err.startswith("Error: ")
-
-
-def test_a_soak_without_failures_says_so(capsys):
-    assert main(["--seed", "1", "--examples", "2", "--leaves", "2", "--spines", "1"]) == 0
-    assert capsys.readouterr().out == "All checks hold in 2 scenarios from seed 1.\n"

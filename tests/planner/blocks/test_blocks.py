@@ -467,11 +467,3 @@ def test_refining_within_limits_keeps_to_them_and_never_costs_pairs(case, parts,
         refined = refine_within(edges, fitted, parts, limits)
         assert limits.hold(refined, parts)
         assert count_pairs(edges, refined, parts) <= count_pairs(edges, fitted, parts)
-
-
-@pytest.mark.whole
-def test_the_same_seed_gives_the_same_blocks():
-    one, other = sparse_plan(seed=4), sparse_plan.__wrapped__(seed=4)
-    assert one.manifest.digest == other.manifest.digest
-    boundary = boundary_edges(SPARSE, one.assignment)
-    assert destination(boundary, SLOTS, 4).max() > one.manifest.blocks

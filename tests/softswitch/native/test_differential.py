@@ -4,7 +4,6 @@ import copy
 import itertools
 import json
 import random
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from switchgnn.softswitch.base.errors import SoftSwitchError
 from switchgnn.softswitch.base.state import Replica
 from switchgnn.softswitch.base.tables import Entry, Range, Ternary, prefix_mask
 from switchgnn.softswitch.lowering.loader import GivenProgram
-from switchgnn.softswitch.native import build
 from tests.softswitch.harness import PROGRAMS, NativeRig, Rig, action_target, exactly
 from tests.softswitch.test_headers import label, magic
 from tests.softswitch.test_programs import order, probe
@@ -166,16 +164,6 @@ def changed(data, rng):
         elif rng.random() < 0.5:
             del data[at:]
     return bytes(data)
-
-
-def plant(monkeypatch, folder, file, right, wrong):
-    """Compile programs with a mistake in the runtime; return whether the text is there."""
-    copied = shutil.copytree(build.RUNTIME, folder / "mistaken")
-    text = (copied / file).read_text()
-    (copied / file).write_text(text.replace(right, wrong))
-    monkeypatch.setattr(build, "RUNTIME", copied)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    return right in text
 
 
 ROUNDS, FRAMES = 20, 40

@@ -22,7 +22,6 @@ from switchgnn.training.data.partition import split_machines
 from switchgnn.training.exchange.machine import Machine, MachineTransport
 from tests.host.direct.crew import together
 from tests.support.commands import switchgnn
-from tests.support.kept_logs import take_kept_logs
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering
 from tests.training.helpers import refusal
@@ -199,32 +198,3 @@ def test_they_train_like_one_process_and_share_a_link(model):
         assert (report["workers"], len(links)) == (4, 2)
         real, planned = (sum(each["up"] + each["down"] for each in way) for way in (links, plan))
         assert 0 < planned <= real <= 1.1 * planned
-
-
-MODEL = """
-import os
-from torch_geometric.nn import GCN
-
-class Net(GCN):
-    calls = 0
-    def forward(self, *words, **more):
-        self.calls += 1
-        if self.calls == 3 and os.environ.get("RANK") == "3":
-            os.kill(os.getpid(), 9)
-        return super().forward(*words, **more)
-
-def make(features, classes):
-    return Net(features, 8, 2, classes)
-"""
-
-
-@pytest.mark.whole
-def test_a_killed_worker_ends_the_training_and_leaves_nothing(tmp_path):
-    (tmp_path / "net.py").write_text(MODEL)
-    (scratch := tmp_path / "scratch").mkdir()
-    words = f"{SHARED} karate --model {tmp_path}/net.py:make --unchecked --transport host"
-    result = switchgnn(*words.split(), scratch=scratch)
-    assert result.returncode == 2
-    assert "Worker 3 " in result.stderr.splitlines()[-1]
-    take_kept_logs(scratch)
-    assert list(scratch.iterdir()) == []
