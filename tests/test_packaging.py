@@ -9,7 +9,6 @@ from email import message_from_string
 from pathlib import Path
 
 import pytest
-import yaml
 
 from switchgnn import __version__
 from tests.support.installed import build, copy_of_the_checkout
@@ -52,28 +51,6 @@ def test_the_lowest_versions_are_those_that_are_allowed():
         if relation != "<" and name != ONE_VERSION
     }
     assert set(lines) == allowed
-
-
-def test_the_make_file_takes_the_same_torch():
-    pinned = next(
-        version for name, sign, version in requirements() if (name, sign) == ("torch", "==")
-    )
-    assert re.search(rf"^TORCH +\?= torch=={re.escape(pinned)}$", MAKEFILE, re.MULTILINE)
-
-
-def test_the_citation_names_this_version():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["version"] == __version__
-    assert citation["license"] == PROJECT["license"]
-    assert citation["authors"] == [{"name": author["name"]} for author in PROJECT["authors"]]
-    (paper,) = citation["references"]
-    assert paper["url"] == PROJECT["urls"]["Paper"]
-
-
-def test_the_changelog_dates_this_version():
-    text = (ROOT / "CHANGELOG.md").read_text()
-    dated = re.findall(r"^## (.*)", text.partition("\n## Unreleased\n")[2] or text, re.MULTILINE)
-    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", dated[0])
 
 
 @pytest.mark.parametrize("path", [HOOKS, WORKFLOW], ids=lambda path: path.name)

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
-from switchgnn.base.network import leaf_spine_networks, mac_number, star_network
 from switchgnn.capture.files import CaptureStream, read_frames
-from switchgnn.capture.lines import description, line_of, object_of, workers_of
-from switchgnn.capture.packet import KIND_NAMES, Captured, decode, frames_in, usual_names
+from switchgnn.capture.lines import description, line_of, object_of
+from switchgnn.capture.packet import Captured, decode, frames_in, usual_names
 from switchgnn.host.direct.frames import unpack
 from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import (
@@ -21,7 +20,6 @@ from switchgnn.host.wire.header import (
     BarrierBody,
     Header,
     Kind,
-    Refusal,
     unpack_header,
 )
 from tests.capture.drawn import (
@@ -159,16 +157,6 @@ def test_the_line_of_a_packet():
     )
 
 
-def test_the_line_of_a_narrow_packet():
-    header = Header(kind=Kind.SUM, dst_id=9, count=2, fragment=7, bits=16, session=1, round=5)
-    words = "sum session 1 round 5 block 0 fragment 0 lanes 64 bits {} group 0 src 0 dst 9 count 2"
-    for bits in (16, 8, 0):
-        frame = frame_of(header._replace(bits=bits), bytes(8 * bits), SWITCH, WORKERS[0])
-        packet = decoded(frame)
-        assert description(packet) == f"{words.format(bits)} level 0"
-        assert object_of(packet)["bits"] == bits
-
-
 def test_the_lines_of_an_all_reduce():
     header = Header(
         kind=Kind.REDUCE,
@@ -196,30 +184,6 @@ def test_the_lines_of_an_all_reduce():
     assert object_of(packet)["body"] == {
         "newest": newest, "plan": 0xAB, "workers": [0, 2], "heartbeats": [1],
     }  # fmt: skip
-
-
-def test_a_refusal_has_its_name():
-    body = BarrierBody(0x3F800000, 0xAB, 7, 0b101, 0b10).pack()
-    words = "magnitude 1 plan 000000ab at round 7 workers 0,2 heartbeats 1 refused: "
-    for refusal in list(Refusal)[1:]:
-        frame = frame_of(Header(kind=Kind.WAITING, count=refusal), body, SWITCH, WORKERS[0])
-        assert description(decoded(frame)).endswith(words + refusal.name.lower())
-
-
-def test_names_of_stations_kinds_and_workers():
-    def name(station):
-        return NAMES[mac_number(station.mac).to_bytes(6, "big")]
-
-    assert [name(each.station) for each in star_network(128).neighbours] == [
-        f"w{worker}" for worker in range(128)
-    ]
-    networks = leaf_spine_networks([0, 1, 1, 2], 2)
-    assert [name(each.switch) for each in networks.switches] == [
-        "leaf-0", "leaf-1", "leaf-2", "spine-0", "spine-1"
-    ]  # fmt: skip
-    assert name(star_network(1).switch) == "switch"
-    assert {int(kind): kind.name.lower() for kind in Kind} == KIND_NAMES
-    assert workers_of(1 << 127 | 1) == [0, 127]
 
 
 DONE, ADVANCE = control(Kind.DONE, block_id=7), control(Kind.ADVANCE, down=True, block_id=7)

@@ -61,20 +61,6 @@ def test_a_block_from_its_first_feature_to_its_advance():
     assert (summary.late, summary.unsound) == (0, 0)
 
 
-def test_it_reads_like_this():
-    frames = [
-        (10**9, feature(0, src_id=5, block_id=2, round=3)),
-        (2 * 10**9, feature(0, src_id=5, block_id=2, round=3)),
-        (3 * 10**9, control(Kind.ADVANCE, 0, down=True, block_id=2, round=3)),
-    ]
-    [chapter], _ = chapters_of(frames)
-    assert chapter.lines(10**9) == [
-        "session 1, round 3, block 2: 0.000000 to 2.000000 s, 1 fragment; "
-        "first feature at 0.000000; last advance at 2.000000",
-        "  w0 sent 2 feature (1 again); got 1 advance",
-    ]
-
-
 def reduce_frame(kind, number, worker=0, *, down=False, **fields):
     """A frame of an all-reduce, of 32 numbers, from a worker or to it."""
     header = Header(kind=kind, session=1, block_id=number % 2**16, round=number >> 16, **fields)

@@ -147,14 +147,6 @@ def refused(called):
     return run
 
 
-def test_a_damaged_file_is_read_up_to_there(file, tmp_path, refused):
-    path = tmp_path / "cut.pcap"
-    path.write_bytes(file.read_bytes()[:-130])
-    line, shown = refused(path)
-    assert "is damaged at byte" in line and "ends in the middle of a packet" in line
-    assert len(shown) == 8
-
-
 def test_sentences(tmp_path, file, refused):
     (tmp_path / "text").write_text("text, and nothing else")
     assert "neither a pcap nor a pcapng" in refused(tmp_path / "text")[0]

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import Interface, interface_named, read_network
 from switchgnn.commands import network as command
-from switchgnn.commands.application import app
 from switchgnn.commands.doctor import Finding, examine, examine_network
 from switchgnn.controller import P4RuntimeClient, program_cookie
 from switchgnn.p4src import load_strawman
@@ -66,16 +65,6 @@ def test_every_extra_that_it_names_is_one(install, nothing_here):
     }
     assert named >= {"test", "training", "plots", "hypergraph", "mininet"}
     assert named <= extras
-
-
-def test_what_mends_stands_in_lines_that_can_be_copied(install, nothing_here):
-    install(EDITABLE)
-    done = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "80"})
-    assert done.exit_code == 2, "numpy is required"
-    lines = done.stdout.splitlines()
-    assert "  torch: pip install -e '/src/switch gnn[training]'" in lines
-    assert max(map(len, lines[: lines.index("To fix it:")])) <= 80
-    assert "…" not in done.stdout
 
 
 def by_name(network):

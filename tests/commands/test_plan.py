@@ -91,34 +91,6 @@ def test_strategies_in_place_of_the_presets_and_an_assignment(tmp_path):
     assert "Order bfs: as asked." in found["reasons"]
 
 
-@pytest.mark.whole
-def test_the_words_fit_80_columns(tmp_path):
-    ends = np.random.default_rng(1).integers(0, 3000, (20_000, 2))
-    np.savetxt(tmp_path / "edges.txt", ends, fmt="%d")
-    words = ("--workers", 16, "--slots", 500, "--directions", "both")
-    text = plan(tmp_path / "edges.txt", *words)
-    assert "this plan" in text
-    assert "lower bound" in text
-    assert "this plan (gamr)" in text
-    assert "forward and backward:" in text
-    assert "…" not in text
-    assert max(map(len, text.splitlines())) <= 80
-
-
-def test_both_directions_of_a_directed_graph(tmp_path):
-    source, destination = np.array([[0, 4], [0, 5], [1, 4], [2, 5], [3, 0]]).T
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=6))])
-    np.savez(tmp_path / "directed.npz", indptr=indptr, indices=destination)
-    found = plan_json(
-        tmp_path / "directed.npz", "--workers", 3, "--slots", 4, "--directions", "both"
-    )
-    assert set(found["directions"]) == {"forward", "backward"}
-    entries = sum(each["entries"] for each in found["directions"].values())
-    assert found["entries"]["fanout"] == entries
-    text = plan(tmp_path / "directed.npz", "--workers", 3, "--slots", 4, "--directions", "both")
-    assert "backward:" in text
-
-
 def test_a_plan_is_checked(tmp_path):
     folder = tmp_path / "plan"
     plan("karate", "--workers", 3, "--slots", 9, "--out", folder)
@@ -217,15 +189,6 @@ def test_plots_are_drawn(tmp_path):
     plan("karate", "--workers", 1, "--plots", tmp_path / "alone")
 
 
-def test_each_step_is_said_once_after_a_while(capsys, monkeypatch):
-    with Steps() as steps:
-        steps.tell("one")
-        monkeypatch.setattr("switchgnn.commands.shared.console._QUIET_SECONDS", 0.0)
-        steps.tell("two")
-    err = capsys.readouterr().err
-    assert (err.count("one"), err.count("two")) == (0, 1)
-
-
 def test_ctrl_c_ends_steps_at_once_but_lets_writing_clean_up():
     before = signal.getsignal(signal.SIGINT)
     steps = Steps()
@@ -289,39 +252,6 @@ def test_the_least_time_is_chosen_and_said(directions):
     assert said in told["why"]
     assert told["chosen"] in told["why"]
     assert "1,500 bytes" in told["why"]
-
-
-@pytest.mark.whole
-def test_a_slow_switch_with_few_slots_does_not_pay_and_auto_leaves_all():
-    slow = ("--slots", 64, "--recirculation-rate", 2e5)
-    told = planned(*slow)
-    assert told["why"].startswith("The switch does not pay: ")
-    assert told["chosen"] == "host-partial"
-    assert told["left"] == {"forward": 0}
-    auto = planned(*slow, "--strategy", "auto")
-    assert auto["why"].endswith("so all is left to the hosts.")
-    assert auto["packets_up"] == 0
-    assert auto["left"]["forward"] > 0
-    assert auto["seconds"]["host-partial"] == told["seconds"]["host-partial"]
-
-
-@pytest.mark.whole
-def test_a_mixed_plan_says_for_how_many_it_pays():
-    told = plan_json(
-        *("digits:20", "--workers", 8, "--slots", 1_000, "--bandwidth", 2, "--strategy", "auto"),
-        *("--lanes", 64),
-    )
-    assert told["chosen"] == "mixed"
-    assert "of the destinations" in told["why"]
-    assert told["left"]["forward"] > 0
-    assert told["packets_up"] > 0
-    assert told["loads"]["mixed"]["up"] > told["packets_up"] * told["frame_bytes"]
-
-
-def test_over_leaves_nothing_is_predicted():
-    told = planned("--slots", 10_000, "--leaves", 2)
-    assert (told["seconds"], told["chosen"]) == ({}, None)
-    assert "not predicted" in told["why"]
 
 
 def run(*words):

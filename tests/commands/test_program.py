@@ -6,27 +6,20 @@ import re
 import shlex
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.table import Table
-from typer.testing import CliRunner
 
 from switchgnn import __version__
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network_file import network_text
-from switchgnn.commands.application import COMMANDS, app
+from switchgnn.commands.application import COMMANDS
 from switchgnn.commands.main import main
 from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
 from switchgnn.commands.shared.outputs import LiveOptions
 from switchgnn.commands.train.display import Epochs
-from switchgnn.lab.commands import figures
-from switchgnn.lab.experiments.figure import ExperimentError, cells_of
-from switchgnn.lab.experiments.paper import find_figures
-from switchgnn.lab.experiments.runner import run_points
-from tests.experiments.fake_points import FakeProgram
 from tests.network.usual import described_star, with_links
 from tests.support.processes import run_program
 from tests.support.speed import seconds_here
@@ -226,15 +219,6 @@ def test_what_needs_no_command_imports_none():
 
 
 @pytest.mark.whole
-def test_a_command_imports_what_it_needs():
-    """Or the test above would see nothing whatever happened."""
-    modules, _ = imported("plan", "--help")
-    assert {"numpy", "msgspec"} <= set(modules)
-    assert "torch" not in modules
-    assert "matplotlib" not in modules
-
-
-@pytest.mark.whole
 def test_without_a_page_nothing_of_it_is_imported():
     options = ("--workers", "2", "--target", "embedded", "--fabric", "loopback")
     modules, _ = imported("run", "--graph", "karate", *options)
@@ -295,32 +279,3 @@ def test_all_commands_print_with_it():
 def test_a_port_without_a_page():
     with pytest.raises(SwitchGNNError, match="add --live"):
         LiveOptions(live_port=0).check()
-
-
-@pytest.mark.parametrize("missing", [{"uvicorn"}, {"starlette"}, {"starlette", "uvicorn"}])
-def test_a_package_that_is_missing_is_named(missing, monkeypatch):
-    monkeypatch.setattr("switchgnn.base.machine.checkout", Path.cwd)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else name)
-    with pytest.raises(SwitchGNNError) as told:
-        LiveOptions(live=True).check()
-    [line] = str(told.value).splitlines()
-    assert "pip install -e '.[live]'" in line
-    for name in ("starlette", "uvicorn"):
-        assert (name in line) == (name in missing)
-
-
-(EXAMPLE,) = find_figures(["example"])
-POINTS = list(dict.fromkeys(cell.point for cell in cells_of(EXAMPLE, "small")))
-
-
-@pytest.mark.whole
-def test_failed_points_are_counted(tmp_path, monkeypatch):
-    program = FakeProgram(tmp_path, fails={POINTS[0]: "no room."})
-    monkeypatch.setattr(figures, "run_points", partial(run_points, program=program.words))
-    monkeypatch.setattr(figures, "current_versions", lambda: {"code": "1"})
-    done = CliRunner().invoke(app, ["figures", "example", "--out", str(tmp_path / "out")])
-    assert isinstance(done.exception, ExperimentError)
-    some, others = len(POINTS), len(POINTS) - 1
-    assert f"1 figure of {some} points, {others} of them simulated" in done.stdout
-    assert str(done.exception).startswith(f"1 of {some} points failed")
-    assert str(done.exception).endswith("no room. The same command tries them again.")

@@ -1,6 +1,5 @@
 """The report of a training, its tables, plots and events, from made-up epochs."""
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -10,16 +9,13 @@ from rich.console import Console
 from switchgnn.commands.train.display import (
     Epochs,
     closing_line,
-    kept_line,
     largest_difference,
-    links_table,
     saving_lines,
-    transports_table,
     verdict_lines,
 )
-from switchgnn.commands.train.follow import EventsError, TrainEvents
+from switchgnn.commands.train.follow import TrainEvents
 from switchgnn.host import registry
-from switchgnn.jobs.plots import PlotError, draw_plots
+from switchgnn.jobs.plots import draw_plots
 from switchgnn.jobs.train_report import Recorder
 
 WORKERS, EPOCHS = 3, 4
@@ -123,11 +119,6 @@ def test_the_closing_line():
     assert closing_line(reports) == f"{carried} {differ}"
 
 
-def test_sums_that_were_kept_are_reported():
-    assert kept_line([report(), report("host")]) is None
-    assert "used again 21 times; --no-precompute" in kept_line([report(kept=21), report("host")])
-
-
 SAVED = {"bytes_without": 4000, "rows": 10, "skipped_rows": 3, "epsilon": 0.0625}
 
 
@@ -143,19 +134,6 @@ def test_bytes_with_and_without_compression_are_reported():
         "were left out, and epsilon was 0.25 at the end.",
         "host with --bits 8: 12.0 kB instead of 48.0 kB, 25.0%.",
     ]
-
-
-def test_tables_fit_a_terminal():
-    reports = [report("host-partial"), report("local", traffic=False)]
-    console = Console(width=80, record=True)
-    console.print(transports_table(reports))
-    console.print(links_table(reports))
-    text = console.export_text()
-    assert "host-partial" in text
-    assert "133.3%" in text
-    assert "3 / 2" in text
-    assert "…" not in text
-    assert links_table(reports[1:]) is None
 
 
 @pytest.mark.whole
@@ -175,13 +153,6 @@ def test_plots_show_what_was_reported(tmp_path):
             assert f"<!-- {registry.HOST.label}" in drawing
 
 
-@pytest.mark.parametrize("blocked", ["matplotlib", "matplotlib.figure"])
-def test_without_matplotlib_plots_say_what_to_install(monkeypatch, tmp_path, blocked):
-    monkeypatch.setitem(sys.modules, blocked, None)
-    with pytest.raises(PlotError, match=r"pip install .*\[plots\]"):
-        draw_plots([report()], tmp_path)
-
-
 def test_events_hold_the_epochs(tmp_path):
     accumulator = pytest.importorskip(
         "tensorboard.backend.event_processing.event_accumulator",
@@ -197,12 +168,6 @@ def test_events_hold_the_epochs(tmp_path):
     assert [each.value for each in kept.Scalars("accuracy/test")] == [0.25]
     assert "accuracy/validation" not in kept.Tags()["scalars"]
     assert [each.value for each in kept.Scalars("traffic/bytes_up")] == [10, 20]
-
-
-def test_without_tensorboard_events_say_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(EventsError, match=r"pip install .*\[tensorboard\]"):
-        TrainEvents(tmp_path, "switch")
 
 
 def made(transport, seconds, *links, bandwidth=None, waiting=0.05):

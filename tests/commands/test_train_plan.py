@@ -1,6 +1,5 @@
 """What `--transport auto` predicts and takes."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,6 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.jobs import train
 from switchgnn.jobs.train import (
     TrainJob,
-    bmv2_note,
     plan_of,
     predict_paths,
     predict_transport,
@@ -22,7 +20,6 @@ from switchgnn.jobs.train import (
 )
 from switchgnn.planner import Direction, PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.profiles import find_profile
 from switchgnn.training.base.compression import CompressionOptions
 from switchgnn.training.base.options import TrainOptions
 from switchgnn.training.data.load import load_dataset
@@ -117,20 +114,6 @@ def test_the_paths_of_all_blocks_take_what_is_predicted_for_their_transports(den
         assert all(0 < width.toll <= width.seconds for width in cost.widths)
     assert list(paths.reduce.values()) == sorted(paths.reduce.values())
     assert paths.is_open
-
-
-def test_what_bmv2_takes_is_said_beforehand(dense):
-    """Beside what is predicted for the embedded switch."""
-    over_bmv2 = replace(job_of(lanes=64), target="bmv2", fabric="mininet")
-    plan = plan_of(over_bmv2, dense, lambda _: None)[1]
-    said = re.findall(r"([\d.]+) s[ ,]", bmv2_note(over_bmv2, dense, plan))
-    total, each, embedded = map(float, said)
-    assert total == pytest.approx(each * over_bmv2.task.training.options.epochs, rel=0.1)
-    # Each hop of a source takes a pass at least, for each of its fragments.
-    rate = find_profile("bmv2").passes_per_second
-    assert each >= len(plan.switch.entry_source) / len(plan.manifest.directions) / rate
-    found = predicted(job_of(lanes=64), dense).seconds[SWITCH.name]
-    assert embedded == pytest.approx(found, rel=0.1)
 
 
 def test_the_frames_are_those_of_the_switch_that_is_chosen(dense):

@@ -60,9 +60,9 @@ def test_frames_that_abort_bmv2_are_for_the_embedded_switch(put, fake, client, r
     assert put(plan).changed
 
 
-@pytest.mark.parametrize(("rows", "lanes"), [(1, 128), (2, 56), (4, 24)])
-def test_other_frames_are_for_both_switches(put, rows, lanes):
-    assert put(replace(PLAN, manifest=replace(PLAN.manifest, rows=rows, lanes=lanes))).changed
+def test_other_frames_are_for_both_switches(put):
+    for rows, lanes in ((1, 128), (2, 56), (4, 24)):
+        assert put(replace(PLAN, manifest=replace(PLAN.manifest, rows=rows, lanes=lanes))).changed
 
 
 def test_a_second_install_writes_nothing_and_says_so(put, fake):

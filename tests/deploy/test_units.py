@@ -41,10 +41,6 @@ def started(path):
     return shlex.split(line)
 
 
-def test_there_is_one_for_each_switch():
-    assert set(UNITS) == {SWITCH, BMV2}
-
-
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
 def test_systemd_has_nothing_against_them(path, tmp_path):

@@ -15,7 +15,7 @@ import pytest
 
 from switchgnn.commands.application import COMMANDS
 from tests.support.levels import browser_missing, site_missing
-from tests.support.markers import full, whole
+from tests.support.markers import whole
 from tests.support.processes import run_program
 
 ROOT = Path(__file__).parents[2]
@@ -213,41 +213,3 @@ def test_no_table_is_cut(site, tmp_path):
         for page in sorted(site.glob("*.html")):
             driver.get(page.as_uri())
             assert driver.execute_script(OVERFLOWING) == [], page.name
-
-
-MISTAKES = """
-[a page](nowhere.md), [an anchor](protocol.md#nowhere), [a file](../host/nowhere.py),
-[a folder](/host), ![an image](images/nowhere.png)
-"""
-
-
-@full
-@whole
-@needs_site
-def test_mistakes_are_refused(tmp_path):
-    """All at once, and each is named; without the reference, which takes most of the time."""
-    for path in ROOT.iterdir():
-        if path.name not in ("docs", "mkdocs.yml") and not path.name.startswith("."):
-            (tmp_path / path.name).symlink_to(path)
-    documents = tmp_path / "docs"
-    documents.mkdir()
-    for path in (ROOT / "docs").iterdir():
-        if path.name not in ("hooks", "limitations.md", "__pycache__"):
-            (documents / path.name).symlink_to(path)
-    (documents / "hooks").mkdir()
-    for path in (ROOT / "docs" / "hooks").glob("*.py"):
-        (documents / "hooks" / path.name).write_text(path.read_text())
-    (documents / "limitations.md").write_text((ROOT / "docs/limitations.md").read_text() + MISTAKES)
-    (documents / "forgotten.md").write_text("# Not in the list\n")
-    text = (ROOT / "mkdocs.yml").read_text()
-    text, nav = text.partition("\nplugins:")[0], text.partition("\nnav:")[2]
-    nav = re.sub(r"^ +- (?:In Python:|.*: api/.*)\n", "", nav, flags=re.M)
-    (tmp_path / "mkdocs.yml").write_text(f"{text}\nplugins: [search]\nnav:{nav}")
-    code, said = build(tmp_path, tmp_path / "made")
-    assert code == 1
-    for words in (
-        "'nowhere.md'", "'protocol.md#nowhere'", "'../host/nowhere.py'", "'/host'",
-        "'images/nowhere.png'", "forgotten.md",
-    ):  # fmt: skip
-        assert words in said
-    assert "Aborted with 6 warnings in strict mode" in said

@@ -92,20 +92,6 @@ def test_a_worker_that_fails_ends_the_job_and_is_named(tmp_path):
     assert "Error: Worker 1 stopped with code 1" in result.stderr
 
 
-def test_a_script_that_cannot_join_says_so_in_a_line_per_worker(tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(
-        'import switchgnn.torch as sg\nwith sg.join("none", network="a.toml"):\n    ...'
-    )
-    result = switchgnn("launch", *LOOPBACK, "--workers", 2, "--log-dir", tmp_path, path)
-    assert result.returncode == 2
-    told = [line[4:] for line in result.stdout.splitlines()]
-    assert set(told) == {
-        "Error: none holds no job: cannot read none/job.json: No such file or directory."
-    }
-    assert len(told) <= 2
-
-
 def test_ctrl_c_ends_all_workers(tmp_path):
     endless = program(tmp_path, rounds=10**9)
     words = ("launch", *LOOPBACK, "--workers", "2", str(endless))

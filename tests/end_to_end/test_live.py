@@ -7,7 +7,7 @@ import shlex
 import signal
 import threading
 import urllib.request
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,7 @@ import pytest
 pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from switchgnn.base.errors import SwitchGNNError
-from switchgnn.base.metrics import ask_metrics
 from switchgnn.base.network_file import network_text, read_network
-from switchgnn.host.metrics import told_values
 from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, needs_training, said
 from tests.support.commands import started
 from tests.support.listeners import free_ports
@@ -84,29 +81,6 @@ def showing(folder, *words):
             yield live
         finally:
             live.gone.set()
-
-
-@needs_training
-def test_the_documented_metrics_last_until_ctrl_c(tmp_path):
-    text = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text()
-    (line,) = re.findall(r"^switchgnn ((?:run|train) .*)$", text, re.M)
-    *words, option, port = shlex.split(line)
-    assert (option, port) == ("--metrics", "9600")
-    first = free_ports(4)
-    with started(*words, option, first, log=tmp_path / "stderr", scratch=tmp_path) as child:
-
-        def blocks():
-            addresses = [("127.0.0.1", first + worker) for worker in range(4)]
-            with suppress(SwitchGNNError):
-                answers = [ask_metrics(*address, seconds=seconds_here(10)) for address in addresses]
-                return [told_values(each, at)["blocks_total"] for at, each in enumerate(answers)]
-            return None
-
-        before = wait_until(blocks, "the metrics of all workers")
-        wait_until(lambda: all(new > old for new, old in zip(blocks(), before, strict=True)))
-        os.kill(child.pid, signal.SIGINT)
-        child.stdout.read()
-        assert child.wait(seconds_here(100)) == 130
 
 
 @pytest.mark.parametrize(("combination", "topology"), NETWORKS)

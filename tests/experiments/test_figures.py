@@ -1,9 +1,6 @@
 """The points and cells of figures: of those that are there, and of one by hand."""
 
-import operator
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +22,6 @@ from switchgnn.profiles import find_profile
 
 from .fake_points import result
 
-ROOT = Path(__file__).parents[2]
 SMALL = Scale(
     (2, 4), ("10MB", "1MB"), {"Reddit": ScaledGraph("reddit-like:0.01:{seed}", 0.01)}, seeds=2
 )
@@ -67,35 +63,6 @@ def test_every_panel_and_row_has_cells_at_every_scale(name):
         cells = cells_of(figure, scale)
         for where in (*(it.where for it in figure.panels), *(it.where for it in figure.claims)):
             assert select(cells, where), (scale, where)
-
-
-def test_documents_and_help_name_the_figures_of_the_paper():
-    text = (ROOT / "docs/evidence/figures.md").read_text()
-    names = re.findall(r"^\| `([\w-]+)` \| ", text, re.MULTILINE)
-    assert names[: len(FIGURES)] == [*FIGURES]
-    assert [name for name in FIGURES if "figure" in name] == [
-        f"figure{n}" for n in (2, *range(15, 20))
-    ]
-    for file in ("README.md", "Makefile", "switchgnn/lab/commands/figures.py"):
-        assert "figures 2 and 15 to 19 of the paper" in (ROOT / file).read_text()
-
-
-def test_small_takes_five_minutes_of_two_cores():
-    """Points of several figures belong to the first one; more need another measurement."""
-    lines = (ROOT / "docs" / "evidence" / "figures.md").read_text().splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith("| points that no figure"))
-    names = re.findall(r"`([\w-]+)`", lines[start - 2])
-    numbers, seconds = (
-        [int(each) for each in re.findall(r" (\d+) ", lines[start + n])] for n in (0, 1)
-    )
-    points, seen = {}, set()
-    for figure in find_figures([]):
-        own = {cell.point for cell in cells_of(figure, "small")} - seen
-        points[figure.name] = len(own)
-        seen |= own
-    assert dict(zip(names, numbers, strict=True)) == points
-    assert all(map(operator.gt, seconds, numbers))
-    assert sum(seconds) <= 2 * 5 * 60
 
 
 def test_a_file_of_python_has_a_figure(tmp_path):

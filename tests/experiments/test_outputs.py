@@ -78,15 +78,6 @@ def test_bins_hide_a_part_of_the_computing_that_is_there(compute):
     assert value_of("epoch", one, compute) == pytest.approx(6 + 5 * compute - saved)
 
 
-def test_an_epoch_is_both_and_only_computing_is_scaled():
-    one = RESULTS[POINTS[4]]
-    assert value_of("epoch", one) == pytest.approx(6)
-    assert value_of("epoch", one, 2.0) == pytest.approx(7)
-    assert value_of("epoch", one, 0.5) == pytest.approx(5.5)
-    assert value_of("communication", one, 2.0) == pytest.approx(5)
-    assert value_of("traffic", one, 2.0) == pytest.approx(5_000 / 1e6)
-
-
 def epochs(numbers):
     """Results in which the series have these epochs, half of it computing."""
     return {
@@ -175,19 +166,3 @@ def test_a_heat_map_has_the_ratio_of_each_point():
             (x, y): expected[columns[x]] for x in range(len(columns)) for y in range(len(rows))
         }
         assert f"above 1 in {len(rows)} of {4 * len(rows)}" in axes.get_xlabel()
-
-
-def test_a_heat_map_leaves_out_what_has_no_result():
-    picture = draw_figure(
-        GRID,
-        GRID_CELLS,
-        communicating(lambda cell: by_hand(cell) * (cell.memory != "3MB" or cell.workers != 8)),
-        "",
-    )
-    axes = picture.axes[0]
-    rows = len(axes.get_yticklabels())
-    assert len(axes.texts) == 4 * rows - rows // 3
-
-
-def test_without_results_the_table_says_so():
-    assert {row[3] for row in rows_of(FIGURE, CELLS, {})} == {"no result"}

@@ -19,7 +19,6 @@ from switchgnn.softswitch import SoftSwitch
 from tests.controller.conftest import client, fake, network, program  # noqa: F401  fixtures
 from tests.controller.plans import install, make_plan
 from tests.host.test_metrics import Exchange
-from tests.metrics.test_ask import saying
 from tests.network.usual import described_star
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -69,31 +68,6 @@ def watched(described, slots=()):
     with polling_machines(described, board, slots):
         yield lambda: json.loads(board.read())
     assert "live poll" not in {each.name for each in threading.enumerate()}
-
-
-@pytest.mark.whole
-def test_workers_that_tell_that_say_nothing_and_that_have_nowhere():
-    worker = Worker(0)
-    worker.done(3, 1000)
-    with worker.serving(), saying(b"HTTP/1.0 200 OK\r\n\r\nnonsense") as (other, asked):
-        there, free = f"127.0.0.1:{worker.port}", "127.0.0.1:1"
-        star = with_metrics(
-            described_star(4, grpc="127.0.0.1:1"), there, free, f"127.0.0.1:{other}", ""
-        )
-        with watched(star) as seen:
-            wait_until(lambda: seen()["workers"][0]["at"], "what worker 0 says")
-            wait_until(lambda: len(asked) > 1, "a worker that is asked again")
-            wait_until(lambda: seen()["switches"][0]["at"], "the switch")
-            shown = seen()
-    first, *others = shown["workers"]
-    assert first["values"]["blocks_total"] == 3
-    assert first["values"]["link_bytes_total/down"] == 2000
-    assert [(each["at"], each["values"]) for each in others] == [(None, {})] * 3
-    assert [each["served"] for each in shown["workers"]] == [True, True, True, False]
-    assert shown["switches"][0]["values"] == {"switch_up": 0.0}
-    assert (shown["where"], shown["step"]) == (
-        *("the embedded switch, several machines", "no session yet"),
-    )
 
 
 @pytest.mark.whole

@@ -97,10 +97,6 @@ def test_a_missing_compilation_is_noticed(tmp_path):
         load_program(replace(SWITCHGNN, compiled=tmp_path))
 
 
-def test_the_default_memory_is_ten_megabytes():
-    assert load_program().slots == 10 * 2**20 // 128
-
-
 @pytest.mark.parametrize("files", PROGRAMS, ids=name_of)
 def test_no_path_of_a_machine_is_in_a_compilation(files):
     compiled = files.json.read_text()

@@ -1,8 +1,6 @@
 """Whole plans, judged by the edges of the graph and by running them."""
 
-import random
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,9 +26,7 @@ from switchgnn.planner.sending import packets
 from switchgnn.planner.sending.order import SendOrder
 from switchgnn.planner.strategies import SEND_STRATEGIES
 from tests.planner import helpers
-from tests.planner.alterations import ALTERATIONS
-from tests.planner.forgery import content_of
-from tests.planner.switch_model import PARTIAL_SUMS, ReplayError, check
+from tests.planner.switch_model import PARTIAL_SUMS, check
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 STRAWMAN = {"blocks": "strawman", "order": "random"}
@@ -241,33 +237,6 @@ def test_the_reference_is_the_sum_over_remote_in_neighbours():
     for u, v in crossing(graph, assignment, FORWARD):
         expected[v] += features[u]
     assert np.allclose(reference_sums(graph, assignment, features), expected)
-
-
-@pytest.mark.parametrize("send", ["multicast", "cover"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a contribution dropped",
-        "a contribution doubled",
-        "a contribution moved",
-        "a count wrong everywhere",
-        "a packet left out",
-        "a packet sent twice",
-        "a slot shared",
-    ],
-)
-def test_the_judge_finds(send, name):
-    graph = helpers.random_graph(60, 300, 3, directed=True)
-    plan = helpers.plan_of(graph, 4, 20, send=send)
-    content, features = content_of(plan), helpers.random_features(graph)
-    expected = reference_sums(graph, plan.assignment, features)
-    check(plan, features, expected)
-    ALTERATIONS[name](content, random.Random(name))
-    parts = zip(plan.workers, content["workers"], strict=True)
-    workers = tuple(replace(part, **arrays) for part, arrays in parts)
-    wrong = replace(plan, switch=replace(plan.switch, **content["switch"]), workers=workers)
-    with pytest.raises(ReplayError):
-        check(wrong, features, expected)
 
 
 def test_inner_edges_of_one_way_do_not_matter():

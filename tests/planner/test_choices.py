@@ -5,7 +5,6 @@ import random
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,7 +31,6 @@ from switchgnn.planner.costs.forecast import (
 )
 from switchgnn.planner.costs.seconds import NetworkModel, plan_seconds
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
-from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
 from switchgnn.planner.presets import (
     KNOWN,
     PRESETS,
@@ -44,11 +42,9 @@ from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
     PARTITION_STRATEGIES,
-    SEND_STRATEGIES,
 )
 from tests.planner.helpers import boundary_of, random_graph, reports, tuples
 
-DOCS = Path(__file__).parents[2] / "docs"
 GRAPH, SLOTS = load_graph("random:200:1400:1"), 40
 SMALL, FEW = random_graph(120, 500, 1), PlanContext(workers=4, slots=30)
 PARTS = ("partition", "blocks", "send", "order")
@@ -399,14 +395,3 @@ def test_pools_are_chosen_where_units_can_be_in_flight_together():
     assert chosen_for({128: 1}, 1000, network=busy, **asked).pools == 1
     assert chosen_for({128: 1}, 1000, network=fast, pools=1, **asked).pools == 1
     assert chosen_for({128: 1}, 1000, network=fast).pools == 1  # the paper's switch
-
-
-def test_the_pages_list_every_array_and_strategy():
-    arrays = (DOCS / "plans.md").read_text(encoding="utf-8")
-    signs = str.maketrans({",": " \N{MULTIPLICATION SIGN} ", "*": " · ", "+": " + "})
-    for name, kind in (*SWITCH_ARRAYS.items(), *WORKER_ARRAYS.items()):
-        shape = kind.shape.translate(signs)
-        assert f"| `{name}` | {np.dtype(kind.types[0]).name} | {shape} |" in arrays, name
-    text = (DOCS / "planner.md").read_text(encoding="utf-8")
-    for known in (PARTITION_STRATEGIES, BLOCK_STRATEGIES, SEND_STRATEGIES, ORDER_STRATEGIES):
-        assert all(f"| `{name}` |" in text for name in known)

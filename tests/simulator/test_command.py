@@ -238,12 +238,3 @@ def test_a_worker_adds_up_what_the_switch_does_not(tmp_path, strategy):
     alone = as_json("--plan", tmp_path / "plan", "--layers", 1, "--system", "bns-gcn")
     expected = compute_seconds(most, len(graph.indices) / 5, 128, 1)
     assert alone["compute_seconds"] == pytest.approx(expected)
-
-
-def test_the_best_plan_of_a_leaf_spine_has_blocks_for_it(tmp_path):
-    where = ("--topology", "leaf-spine", "--leaves", 4, "--spines", 2)
-    common = ("--graph", "random:300:1500:1", "--workers", 8, "--memory", "2kB")
-    best = as_json(*common, "--system", "best", *where)
-    star = as_json(*common, "--system", "best", *where, "--blocks", "destination-cover")
-    assert best["blocks"] < star["blocks"]
-    assert best["max_slots"] <= best["slots"] == 15

@@ -50,7 +50,6 @@ WHOLE = (
     "planner/graphs/test_shaped.py",
     "topologies/test_forkserver.py",
     "topologies/test_relay.py",
-    "torch/test_restart.py",
     "training/test_oracle.py",
 )
 

@@ -1,7 +1,5 @@
 """Hosts in Mininet: what they need, shaped links, shells that end or hang, buffers and queues."""
 
-import builtins
-import os
 import re
 import sys
 import threading
@@ -20,7 +18,7 @@ from switchgnn.topologies import (
     mininet_fabric,
     socket_address,
 )
-from switchgnn.topologies.mininet_fabric import mininet_missing, small_send_buffers
+from switchgnn.topologies.mininet_fabric import small_send_buffers
 from tests.support.markers import needs, needs_mininet
 from tests.support.processes import is_alive, run_program
 from tests.support.waiting import wait_until
@@ -47,21 +45,6 @@ def test_root_without_a_capability_runs_over_loopback(lacking):
     assert re.match("fabric loopback: Mininet .*Operation not permitted", done.stdout)
     assert "CAP_SYS_ADMIN" in done.stdout
     assert done.stderr.splitlines()[-1].endswith("or take --fabric loopback.")
-
-
-def test_the_extra_that_brings_the_package_is_named(monkeypatch):
-    def without_mininet(name, *args):
-        if name.startswith("mininet"):
-            raise ImportError(name)
-        return real(name, *args)
-
-    real = builtins.__import__
-    monkeypatch.setattr(builtins, "__import__", without_mininet)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    reason = mininet_missing()
-    assert "[mininet]" in reason
-    assert "pip install" in reason
 
 
 def fabric_of(tmp_path, **options):

@@ -6,11 +6,9 @@ from switchgnn.topologies import (
     Backend,
     Bmv2Log,
     FabricError,
-    FlowLimits,
     Target,
     choice,
     choose,
-    usual_limits,
 )
 from switchgnn.topologies.targets import switch_command
 
@@ -64,20 +62,6 @@ def test_code_is_asked_of_the_embedded_switch(machine, backend):
     assert choose("reference", "auto", backend).target is Target.EMBEDDED
     with pytest.raises(FabricError, match=f"no --backend {backend.value}"):
         choose("bmv2", "mininet", backend)
-
-
-@pytest.mark.parametrize(
-    ("target", "shaped", "limits"),
-    [
-        (Target.EMBEDDED, False, FlowLimits(128, 128, 8192)),
-        (Target.EMBEDDED, True, FlowLimits(64, 128, 8192)),
-        # The ring that BMv2 reads a port through, and its queues, are short.
-        (Target.BMV2, False, FlowLimits(16, 32, 64)),
-        (Target.BMV2, True, FlowLimits(16, 32, 64)),
-    ],
-)
-def test_the_usual_limits(target, shaped, limits):
-    assert usual_limits(target, shaped=shaped) == limits
 
 
 @pytest.mark.parametrize(("level", "console"), [(None, False), (Bmv2Log.DEBUG, True)])

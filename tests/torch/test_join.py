@@ -190,16 +190,6 @@ for network in ("network.toml", "network.toml", "far.toml"):
             sys.stdout.write(f"told {worker.session} {sums} {told}\n")
     except SwitchGNNError as error:
         sys.stdout.write(f"refused: {error}\n")
-
-try:
-    with sg.join("nothing", network="network.toml") as worker:
-        number = worker.number
-        worker.sum(torch.ones(1))
-        if number == 1:
-            raise SwitchGNNError("Out of paper.")
-        worker.gather(worker.data.n_id)
-except SwitchGNNError as error:
-    sys.stdout.write(f"ended: {number} {error}\n")
 """
 KINDS = ("nothing", "some", "forward", "backward", "everything")
 OVER = [f"nothing:{each}" for each in ("host", "host-partial", "g3", "auto")]
@@ -296,14 +286,6 @@ def test_each_join_has_a_session_of_its_own_in_which_workers_agree(output):
     assert len(refusals) == 2
     assert "Worker 0 could not open a session on the switches; see its own error." in refusals
     assert any("/far" in line for line in refusals)
-
-
-@pytest.mark.whole
-def test_a_worker_that_fails_is_named_by_the_others(output):
-    assert sorted(re.findall(r"ended: (.*)\n", output)) == [
-        "0 Worker 1 has failed: Out of paper.",
-        "1 Out of paper.",
-    ]
 
 
 # Of three workers, the last one has cores of its own.

@@ -14,12 +14,10 @@ from switchgnn.host.links.faults import (
     Faults,
     FaultyDirection,
     FaultyLink,
-    open_worker_link,
 )
 from switchgnn.host.links.recording import EMPTY_BYTES, Recording, RecordingLink, begin_recording
 from switchgnn.host.wire.batches import FrameRows, new_batch
-from switchgnn.host.wire.link import Link, Traffic, UdpLink
-from switchgnn.topologies.rpc_address import free_udp_addresses
+from switchgnn.host.wire.link import Link, Traffic
 
 LINKS = ("w0", "w1", "l0s0", "l1s0")
 
@@ -170,14 +168,6 @@ def test_of_faults_a_file_has_what_the_switch_sees(path):
     assert 20 < len(hose.sent) < 80 and 20 < came < 80
     kinds = [frame[:1] for _, frame in frames_in(path)]
     assert (kinds.count(b"u"), kinds.count(b"\0")) == (len(hose.sent), 100)
-
-
-def test_a_link_that_is_not_recorded_is_the_link_itself(path):
-    """It costs nothing where nobody asks."""
-    here, there = free_udp_addresses(2)
-    for recording, kind in ((None, UdpLink), (path, RecordingLink)):
-        with open_worker_link(f"udp:{here}:{there}", "", 0, recording=recording) as link:
-            assert type(link) is kind
 
 
 def test_a_file_is_made_once(tmp_path, path):

@@ -180,13 +180,6 @@ def test_the_frames_of_floats_are_known_before(monkeypatch, size, bits):
     assert frames_of_floats(size, 1, 64, bits) == (len(sent), sum(sent))
 
 
-@pytest.mark.parametrize("size", [2**18, 10**6])
-def test_floats_take_three_quarters_of_two_words(size):
-    frames, _ = frames_of_floats(size, 8, 512)
-    assert frames == 2 + -(-size // 170)
-    assert frames <= 0.76 * (1 + size / 128)
-
-
 WEATHERS = {
     "loss": Weather(loss=0.02),
     "heavy loss": Weather(loss=0.10),
@@ -516,14 +509,6 @@ def test_a_switch_that_ends_is_blamed_itself(workers, steps):
     with pytest.raises(ExchangeTimeoutError, match="no answer from the switch") as caught:
         table.run(seconds=3 * PACE.timeout)
     assert caught.value.workers == ()
-
-
-def test_frames_that_are_too_long_for_the_path_are_blamed():
-    table = bench(2)
-    table.network.lose = lambda up, worker, header: header.kind is Kind.REDUCE
-    table.submit([np.zeros(4, dtype=np.int32)] * 2)
-    with pytest.raises(ExchangeTimeoutError):
-        table.run(seconds=3 * PACE.timeout)
 
 
 def test_a_switch_without_an_answer_is_an_error_of_the_query():

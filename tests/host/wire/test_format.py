@@ -44,9 +44,3 @@ def test_the_dissector_has_the_same_kinds_and_refusals():
     names = set(re.findall(r'\[(\w+)\] = "(\w+)"', LUA))
     assert {(kind.name, kind.name.lower()) for kind in wire.Kind} <= names
     assert {(str(int(each)), each.name.lower()) for each in wire.Refusal} <= names
-
-
-@pytest.mark.parametrize("page", ["protocol", "transports"])
-def test_the_documents_have_the_version(page):
-    text = (TREE / f"docs/{page}.md").read_text()
-    assert re.findall(r"^\| `Version` \| 4 \| (\d+)", text, re.MULTILINE) == [str(wire.VERSION)]

@@ -196,13 +196,6 @@ def test_fewer_packets_than_the_paper(strategy, slots):
     assert ours < 0.95 * (pairs(boundary, paper) + returned)
 
 
-def test_without_mtkahypar_the_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "mtkahypar", None)
-    assert not blocks_destination.has_mtkahypar()
-    with helpers.reports("[hypergraph]"):
-        hypergraph(split(helpers.random_graph(50, 200, 0), 2), 10, 0)
-
-
 def everyone_apart(graph):
     return helpers.boundary_of(graph, np.arange(graph.vertices))
 
@@ -474,11 +467,3 @@ def test_refining_within_limits_keeps_to_them_and_never_costs_pairs(case, parts,
         refined = refine_within(edges, fitted, parts, limits)
         assert limits.hold(refined, parts)
         assert count_pairs(edges, refined, parts) <= count_pairs(edges, fitted, parts)
-
-
-@pytest.mark.whole
-def test_the_same_seed_gives_the_same_blocks():
-    one, other = sparse_plan(seed=4), sparse_plan.__wrapped__(seed=4)
-    assert one.manifest.digest == other.manifest.digest
-    boundary = boundary_edges(SPARSE, one.assignment)
-    assert destination(boundary, SLOTS, 4).max() > one.manifest.blocks

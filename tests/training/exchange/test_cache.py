@@ -63,27 +63,6 @@ def test_what_does_not_go_together_is_a_sentence(options, words):
         CompressionOptions(**options).check()
 
 
-@pytest.mark.parametrize(
-    ("options", "compression", "epsilon"),
-    [
-        (CompressionOptions(), Compression(seed=7), 0.0),
-        (CompressionOptions("0.2", 8), Compression(8, True, True, seed=7), 0.2),
-        (AUTO, Compression(cache=True, seed=7), 0.1),
-        (CompressionOptions(bits=16, error_feedback=False), Compression(16, seed=7), 0.0),
-        (
-            CompressionOptions(bits=8, stochastic_rounding=True),
-            Compression(8, False, True, True, 7),
-            0.0,
-        ),
-    ],
-)
-def test_options_are_what_transports_are_told(options, compression, epsilon):
-    options.check()
-    assert (options.of_rows(7), options.epsilon) == (compression, epsilon)
-    assert options.follows == (options is AUTO)
-    assert options.active == bool(options.named)
-
-
 def test_there_is_no_dropout_with_a_cache_unless_it_is_asked_for():
     cached = AUTO
     asked = TrainingOptions(compression=cached)

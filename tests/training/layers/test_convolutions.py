@@ -1,9 +1,7 @@
 """Every convolution of PyG that takes rows and edges: exact, or refused for a reason."""
 
 import inspect
-import re
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from switchgnn.training.base.errors import UnsupportedLayerError
 from tests.training.layers.test_layers import NARROW, WIDE, make_data, mlp, whole_edges
 from tests.training.layers.test_uses import off, together
 
-MODELS = Path(__file__).parents[3] / "docs" / "models.md"
 DEGREES = torch.tensor([0, 4, 9, 10, 8, 5, 3, 1])
 
 
@@ -137,14 +134,6 @@ def test_every_convolution_of_pyg_is_known():
         if inspect.isclass(kind) and taken_by(kind) and not name.startswith("CuGraph")
     }
     assert found == {*EXACT, *chain(*REFUSED.values())}
-
-
-def test_the_document_names_the_same():
-    text = MODELS.read_text(encoding="utf-8").split("### Convolutions of PyG")[1].split("\n## ")[0]
-    exact, refused = text.split("| refused, because they take |")
-    assert set(re.findall(r"`(\w+)`", exact)) == {*EXACT}
-    rows = re.findall(r"^\| (.+) \| (`.+`) \|$", refused, re.MULTILINE)
-    assert {why: tuple(re.findall(r"`(\w+)`", names)) for why, names in rows} == REFUSED
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import copy
 import io
 import warnings
-from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -404,40 +403,3 @@ def test_what_cannot_be_wrapped_or_reduced_is_refused(words):
         return True
 
     assert workers_run(make_data(5, directed=False), work) == [True] * WORKERS
-
-
-# By how the lines of docs/models.md begin: the cases above, or the tests, that hold what they say.
-HELD = {
-    "recompute": ("recomputation", "test_recomputation_draws_the_same_units"),
-    "take second": ("second derivatives",),
-    "reverse": ("edges reversed", "flow from target to source", "DirGNNConv"),
-    "reorder": ("edges in another order", "test_what_a_layer_cannot_be_called_with_is_refused"),
-    "copy": ("a copy", "a moving average"),
-    "save": ("a saved model",),
-    "prune": ("pruned", "weight norm", "hooks"),
-    "train in": ("float64", "bfloat16", "float16", "autocast"),
-    "compile": ("test_a_compiled_model_calls_the_layers",),
-    "drop units (": ("test_dropout_is_the_same_on_any_number_of_workers",),
-    "drop units with": ("test_functional_dropout_is_as_likely",),
-    "look up": (
-        "test_a_table_of_learnt_rows_is_looked_up_by_id",
-        "test_what_cannot_be_wrapped_or_reduced_is_refused",
-    ),
-    "set weights": ("test_other_weights_are_named_on_all_workers",),
-    "leave sizes": ("test_what_cannot_be_wrapped",),
-    "make different calls": ("test_all_workers_end_within_seconds_and_name_both_sides",),
-    "predict links": ("test_rows_and_two_derivatives",),
-}
-
-
-def test_the_document_lists_what_is_tested():
-    text = MODELS.read_text(encoding="utf-8").split("### What people do with models")[1]
-    lines = [line for line in text.split("\n## ")[0].splitlines() if line.startswith("| ")][1:]
-    assert len(lines) == len(HELD)
-    for line, words in zip(lines, HELD, strict=True):
-        assert line.startswith(f"| {words}")
-    tests = "".join(
-        file.read_text(encoding="utf-8") for file in Path(__file__).parents[2].rglob("test_*.py")
-    )
-    for each in chain(*HELD.values()):
-        assert each in SAME or f"def {each}" in tests
