@@ -124,9 +124,11 @@ class LinkHalf(Link):
     def take_turns(self, meanwhile: Callable[[], float]) -> None:
         """Share one thread with the other half, whose exchange goes on where this one would wait.
 
-        `meanwhile` lets it go on, and returns the seconds without anything to do for it.
+        `meanwhile` lets it go on, and returns the seconds without anything to do for it; infinite:
+        until a frame arrives for it, or this method is called again.
         """
         self._meanwhile, self._shared.one_thread = meanwhile, True
+        self._next_turn = -inf
 
     @property
     def arrived(self) -> bool:
@@ -173,13 +175,14 @@ class LinkHalf(Link):
     def _next(self, seconds: float) -> bool:
         if self._meanwhile is None:
             return self._get(seconds)
-        until, pause = self._shared.now() + seconds, 0.0
+        # Nothing to do for the other half leaves this one its own way to wait.
+        until, pause = self._shared.now() + seconds, inf if self._next_turn == inf else 0.0
         while True:
             here = self._get(max(0.0, min(until - self._shared.now(), pause)))
             now = self._shared.now()
-            if now >= self._next_turn or (not here and now < until):
+            if self.other.arrived or now >= self._next_turn or (not here and now < until):
                 pause = self._meanwhile()
-                self._next_turn = self._shared.now() + _TURN
+                self._next_turn = inf if pause == inf else self._shared.now() + _TURN
             if here or now >= until:
                 return here
 

@@ -93,6 +93,7 @@ class PathsTransport(InNetworkExchange):
         )
         self._arrivals = second
         self._stream: Stream | None = None  # of the present exchange, if hosts make some sums
+        self._first = first
         first.take_turns(self._tend_hosts)
 
     @property
@@ -168,10 +169,10 @@ class PathsTransport(InNetworkExchange):
         self._manifest.direction(direction)  # refuses one that the plan does not have
         check_rows(features, self._hosts.vertices, self._hosts.worker)
         width, self._stream = features.shape[1], None
-        own = self._paths[direction]
-        if self._part.leaves_any or Path.HOST in own or Path.HOST_PARTIAL in own:
+        if self._uses_hosts(direction):
             self._stream = self._hosts.begin(width, direction)
             self._stream.feed(np.arange(len(features)), features)
+            self._first.take_turns(self._tend_hosts)
         if self._uses_switch(direction):
             before = self._units.seconds
             fixed = super().aggregate_fixed(features, direction, tensor_id)
@@ -193,6 +194,8 @@ class PathsTransport(InNetworkExchange):
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what plan and present paths predict for one exchange."""
+        if not self._uses_hosts(direction):
+            return super().expected_traffic(width, direction)
         hosts = self._hosts.expected_traffic(width, direction)
         if not self._uses_switch(direction):
             return hosts
@@ -215,6 +218,10 @@ class PathsTransport(InNetworkExchange):
     def close(self) -> None:
         """Take leave of the other hosts; takes two seconds at most."""
         self._hosts.close()
+
+    def _uses_hosts(self, direction: Direction) -> bool:
+        own = self._paths.get(direction, ())
+        return self._part.leaves_any or Path.HOST in own or Path.HOST_PARTIAL in own
 
     def _uses_switch(self, direction: Direction) -> bool:
         return Path.SWITCH in self._paths.get(direction, ())

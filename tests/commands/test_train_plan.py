@@ -113,7 +113,6 @@ def test_the_paths_of_all_blocks_take_what_is_predicted_for_their_transports(den
         assert sum(cost.shares) == pytest.approx(1.0)
         assert all(0 < width.toll <= width.seconds for width in cost.widths)
     assert list(paths.reduce.values()) == sorted(paths.reduce.values())
-    assert paths.is_open
 
 
 def test_the_frames_are_those_of_the_switch_that_is_chosen(dense):

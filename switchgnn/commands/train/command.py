@@ -241,14 +241,12 @@ def _adapting(
     first: str,
     measured: "MeasuredCosts | None" = None,
 ) -> "TrainJob":
-    """Return a job whose paths change with observed times, if it is asked for or worth it."""
+    """Return a job whose paths change with observed times, as `--adapt` asks for."""
     from switchgnn.jobs.train import predict_paths  # noqa: PLC0415
 
     over = replace(job, task=replace(job.task, transport=SWITCH.name), planned=planned)
     kept = asked.over.reduce is not None
     paths = predict_paths(over, data, planned[1], first, measured, keep_reduce=kept)
-    if not (asked.over.adapt or paths.is_open):
-        return job
     return replace(over, task=replace(over.task, adapt=paths))
 
 
@@ -279,7 +277,7 @@ def _decided(
     shown.note(found.why)
     task = replace(job.task, transport=found.chosen.name)
     job = replace(job, task=task, planned=found.planned)
-    if found.whole is not None and asked.over.adapt is not False and not asked.one_path([AUTO]):
+    if found.whole is not None and asked.over.adapt:
         job = _adapting(asked, job, data, found.whole, found.chosen.name, measured)
     return job, dict(found.seconds)
 

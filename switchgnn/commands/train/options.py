@@ -152,13 +152,11 @@ class TransportOptions:
         shown="the one predicted to be faster",
     )
 
-    adapt: bool | None = option(
+    adapt: bool = flag(
         TRAINING,
-        None,
         "Move blocks and gradients between switch and hosts by observed times "
         f"({AUTO.name}, {SWITCH.name}).",
         "--adapt/--no-adapt",
-        shown=f"on for {AUTO.name} where two paths are predicted to take about the same",
     )
 
     def chosen(self) -> list[TransportKind]:

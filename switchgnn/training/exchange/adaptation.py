@@ -49,12 +49,6 @@ class PathForecast:
         each = (width for cost in self.exchanges if cost.path == path for width in cost.widths)
         return sum(width.times * width.seconds for width in each)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether switch or hosts may be faster at times."""
-        switch, *hosts = map(self.seconds, _PATHS[:-1])
-        return are_close(switch, min(hosts))
-
 
 def are_close(*seconds: float) -> bool:
     """Return whether the longest time is not many times the shortest."""
