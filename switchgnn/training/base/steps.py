@@ -44,8 +44,8 @@ def leave_word(worker: int, error: BaseException) -> None:
 
 def word_left() -> LostWorkerError | None:
     """Return the failure that another worker has posted; None: there is none."""
-    with suppress(RuntimeError):
-        if dist.is_initialized() and (store := _get_default_store()).check([_FAILED]):
+    with suppress(RuntimeError, ValueError):  # of a store, or where there is none
+        if (store := _get_default_store()).check([_FAILED]):
             why = store.get(_FAILED).decode(errors="replace")
             return LostWorkerError("".join(each if each.isprintable() else " " for each in why))
     return None
