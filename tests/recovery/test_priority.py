@@ -166,7 +166,7 @@ def test_ordinary_packets_lower_their_class_by_dscp(made):
             # Others may be left of an all-reduce.
             came += [frame[TOS_AT] >> 2] if frame[PROTOCOL_AT] == UDP else []
     assert sorted(came) == sorted(order)
-    # Without classes the order would be that in which they were sent: 1, 8, 0. Some may leave before
+    # Without classes the order would be that of sending: 1, 8, 0. Some may leave before
     # the others are here.
     means = [np.mean(np.flatnonzero(np.array(came) == dscp)) for dscp in (0, 8, 1)]
     assert means == sorted(means)
