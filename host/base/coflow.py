@@ -9,7 +9,7 @@ has that of the next epoch, whose forward pass needs its sums. The three cases o
 2. A backward exchange and the all-reduce of a bucket of gradients: the exchange, whose sums the
    layers in front wait for, while no sum of the bucket is needed before the next epoch.
 3. A forward exchange and an all-reduce of the epoch before: such a bucket is of the same layer or
-   of one behind it, so the exchange goes first; of two buckets, that of the front layer, which the
+   of a later one, so the exchange goes first; of two buckets, that of the front layer, which the
    forward pass needs first.
 
 Hermod's rules for pipeline and expert parallelism are of another field and are left out.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from switchgnn.host.base.errors import HostError
 from switchgnn.host.base.pace import Pace, RoundTrip
 
-# A switch may take so many of the time-outs of its usual round trips.
+# A switch that answers may take this many time-outs of its usual round trips.
 _TIMEOUTS = 16
 # In the second half of the silence this many questions are asked; most of them must have been.
 _QUESTIONS, _MOST = 8, 6
