@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.errors import BenchError
 from bench.testbeds.forkserver import NewForkserver
+from switchgnn.base.tasks import until_over
 from switchgnn.jobs.runner import RunObserver
 from switchgnn.jobs.workers import ENVIRONMENT, imported_before_forks
 from switchgnn.topologies import Fabric
@@ -36,25 +37,21 @@ Disturbance = Callable[[Fabric], AbstractContextManager[None]]
 @contextmanager
 def _slowed(process: int, share: float) -> Iterator[None]:
     """Let a process run for a share of the time only."""
-    over = threading.Event()
 
-    def run() -> None:
+    def run(over: threading.Event) -> None:
         while not over.wait(_PERIOD * share):
             os.kill(process, signal.SIGSTOP)
             over.wait(_PERIOD * (1 - share))
             os.kill(process, signal.SIGCONT)
 
-    def until_it_ends() -> None:
+    def until_it_ends(over: threading.Event) -> None:
         with suppress(ProcessLookupError):
-            run()
+            run(over)
 
-    thread = threading.Thread(target=until_it_ends, daemon=True)
-    thread.start()
     try:
-        yield
+        with until_over(until_it_ends, "slow"):
+            yield
     finally:
-        over.set()
-        thread.join()
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGCONT)
 

@@ -61,23 +61,28 @@ class EventWriter:
 
 
 @contextmanager
-def repeating(write: Callable[[], None], every: float, name: str) -> Iterator[None]:
-    """Call `write` at an interval in seconds, in a thread of that name, until the block ends."""
+def until_over(run: Callable[[threading.Event], None], name: str) -> Iterator[None]:
+    """Run a function in a thread of that name until the block ends, when its event is set."""
     over = threading.Event()
-
-    def run() -> None:
-        # Without a parent, the worker's next event fails as well.
-        with suppress(OSError):
-            while not over.wait(every):
-                write()
-
-    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread = threading.Thread(target=run, args=(over,), name=name, daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
+
+
+def repeating(write: Callable[[], None], every: float, name: str) -> AbstractContextManager[None]:
+    """Call `write` at an interval in seconds, in a thread of that name, until the block ends."""
+
+    def run(over: threading.Event) -> None:
+        # Without a parent, the worker's next event fails as well.
+        with suppress(OSError):
+            while not over.wait(every):
+                write()
+
+    return until_over(run, name)
 
 
 def heartbeat(events: EventWriter, every: float = _EVERY) -> AbstractContextManager[None]:

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import product, starmap
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from switchgnn.base.files import private_folder, writing
 from switchgnn.base.network_file import network_text
+from switchgnn.base.tasks import until_over
 from switchgnn.controller import (
     ControllerError,
     Counters,
@@ -33,7 +34,7 @@ from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.target import client_of, served_jobs
-from switchgnn.controller.watch import WATCH_DEADLINE, WatchEvent, watch
+from switchgnn.controller.watch import WATCH_DEADLINE, watch
 from switchgnn.host.links.faults import Faults, worker_link
 from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.metrics import METRICS_EVENT, metrics_address
@@ -487,31 +488,22 @@ def _exchanged(
     )
 
 
-@contextmanager
-def _kept_installed(on: _InstalledPlan) -> Iterator[None]:
+def _kept_installed(on: _InstalledPlan) -> AbstractContextManager[None]:
     """Install the plan again during the block wherever a switch has lost it."""
-    over, network = threading.Event(), on.fabric.describe()
+    network = on.fabric.describe()
 
-    def look() -> None:
+    def look(over: threading.Event) -> None:
         clients = [client_of(each, deadline=WATCH_DEADLINE) for each in network.in_order]
         shares = [
             replace(share, switch=client) for share, client in zip(on.shares, clients, strict=True)
         ]
         try:
-            watch(shares, on.desired, JobRequest(network.job), on_event=note, stop=over)
+            job = JobRequest(network.job)
+            watch(shares, on.desired, job, on_event=lambda it: _LOG.info(it.message), stop=over)
         except ControllerError as error:
             _LOG.warning("The plan is no longer kept installed: %s", error)
 
-    def note(event: WatchEvent) -> None:
-        _LOG.info("%s", event.message)
-
-    thread = threading.Thread(target=look, name="watch", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return until_over(look, "watch")
 
 
 def _link_config(

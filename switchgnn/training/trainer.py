@@ -341,12 +341,16 @@ def train_as_worker(
             paths = None if adaptation is None else adaptation.metrics
             view = replace(view_of(partition.worker, transport, remote), paths=paths)
             with seen(view), trainer.buckets:
-                for _ in range(trainer.resume()):
-                    transport.next_epoch()
-                for report in trainer.run():
+
+                def next_epoch() -> None:
                     transport.next_epoch()
                     if standby is not None:
                         standby.next_epoch()
+
+                for _ in range(trainer.resume()):
+                    next_epoch()
+                for report in trainer.run():
+                    next_epoch()
                     on_epoch(report)
         return remote.ledger
 

@@ -198,6 +198,6 @@ def test_a_worker_that_computes_slowly_is_not_blamed_on_the_path(exchanged, path
 
 
 def test_a_slow_link_is_blamed_on_the_path(exchanged):
-    silence = Incident(IncidentKind.SILENCE, "w1.down", 3_000, 0.4)
+    silence = Incident(IncidentKind.SILENCE, "w1.down", 1_000, 0.4)
     crew = exchanged(replace(STAR, incidents=(silence,)))
     assert max(each.seconds for times in crew.times.values() for each in times) > 0.2
