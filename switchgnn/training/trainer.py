@@ -341,16 +341,14 @@ def train_as_worker(
             paths = None if adaptation is None else adaptation.metrics
             view = replace(view_of(partition.worker, transport, remote), paths=paths)
             with seen(view), trainer.buckets:
-
-                def next_epoch() -> None:
+                for _ in range(trainer.resume()):
                     transport.next_epoch()
                     if standby is not None:
                         standby.next_epoch()
-
-                for _ in range(trainer.resume()):
-                    next_epoch()
                 for report in trainer.run():
-                    next_epoch()
+                    transport.next_epoch()
+                    if standby is not None:
+                        standby.next_epoch()
                     on_epoch(report)
         return remote.ledger
 
