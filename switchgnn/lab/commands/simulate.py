@@ -172,7 +172,9 @@ class SimulateCommandOptions:
         "to the hosts.",
     )
     workers: int | None = workers_option(None)
-    layers: int = option(DATA, "N", "An epoch has N exchanges.", default=4, min=1)
+    layers: int = option(
+        DATA, "N", "An epoch has N forward exchanges and N - 1 backward ones.", default=4, min=1
+    )
     features: int = option(DATA, "N", "Use features of N numbers.", default=128, min=1, max=WIDEST)
     seed: int = seed_option()
     system: str | None = option(

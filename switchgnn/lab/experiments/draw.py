@@ -130,7 +130,7 @@ def _bars(axes: "Axes", shown: _Shown) -> None:
             above = {"bottom": lower, "alpha": 0.35, "hatch": "////"}
             axes.bar(at, mean - lower, width, color=colour, **above)
             busiest = [
-                np.mean([it["layers"] * it["busiest_link_seconds"] * 1e3 for it in each])
+                np.mean([(2 * it["layers"] - 1) * it["busiest_link_seconds"] * 1e3 for it in each])
                 for each in found.values()
             ]
             axes.hlines(busiest, at - width / 2, at + width / 2, color="black", linewidth=1)

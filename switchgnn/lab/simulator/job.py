@@ -44,17 +44,23 @@ _NOT_TOLD = (
 
 @dataclass(frozen=True, eq=False)
 class SimulateReport:
-    """An epoch: computing, and exchanges that each take as long as the simulated one."""
+    """An epoch: computing, and exchanges that each take as long as the simulated ones.
+
+    Each layer has a forward exchange, and each but the first, whose gradients nobody needs, a
+    backward one.
+    """
 
     options: SimulateOptions  # what was asked for
     subject: SimulatedSystem  # what was simulated
-    run: SimulationRun  # one exchange, of one layer
+    run: SimulationRun  # one forward exchange, of one layer
+    backward: SimulationRun  # one backward exchange; `run` if they are equal
     compute_seconds: float  # of an epoch, see `compute_seconds`
 
     @property
     def communication_seconds(self) -> float:
         """Return the seconds of an epoch that workers spend in exchanges."""
-        return self.options.layers * self.run.seconds
+        layers = self.options.layers
+        return layers * self.run.seconds + (layers - 1) * self.backward.seconds
 
     @property
     def overlapped_seconds(self) -> float:
@@ -130,6 +136,7 @@ class SimulateReport:
             "overlapped_seconds": self.overlapped_seconds,
             "bins": subject.bins,
             "exchange_seconds": run.seconds,
+            "backward_seconds": self.backward.seconds,
             "busiest_link_seconds": self.busiest_link_seconds,
             "bytes": self.bytes,
             "aggregation_bits_per_second": self.aggregation_bits_per_second,
@@ -174,7 +181,7 @@ def simulate_job(
     tell: Progress,
     make: Callable[[SimulateOptions, Progress], SimulatedSystem] = make_subject,
 ) -> SimulateReport:
-    """Make or read a plan, simulate one exchange, and compute an epoch from it."""
+    """Make or read a plan, simulate its exchanges, and compute an epoch from them."""
     if options.leaf_spine is not None and options.workers is not None:
         options.leaf_spine.attach(options.workers)  # refuse early, before planning
     _check(options)
@@ -183,13 +190,16 @@ def simulate_job(
     subject = make(options, tell)
     tell("simulate")
     run = run_simulation(subject.setup, options.network, leaf_spine=options.leaf_spine)
+    backward = run
+    if subject.backward is not None:
+        backward = run_simulation(subject.backward, options.network, leaf_spine=options.leaf_spine)
     computing = compute_seconds(
         subject.vertices,
         subject.additions + _received(run, subject.setup),
         options.features,
         options.layers,
     )
-    return SimulateReport(options, subject, run, computing)
+    return SimulateReport(options, subject, run, backward, computing)
 
 
 def _check(options: SimulateOptions) -> None:

@@ -163,7 +163,7 @@ class SimulateOptions:
     slots: int | None
     # one of SYSTEMS; with a plan one of HOSTS_ALONE, AUTO, or None for the plan's own
     system: str | None
-    layers: int  # exchanges in an epoch
+    layers: int  # of a model: as many forward exchanges, and one backward exchange less
     features: int  # width F of what is exchanged
     seed: int  # for partition, blocks and order; the background's is in `network`
     network: NetworkOptions  # links, switches and hosts

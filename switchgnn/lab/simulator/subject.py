@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from switchgnn.lab.simulator.setup import (
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner import (
     PARTITION_STRATEGIES,
+    BoundaryEdges,
     Direction,
     Graph,
     Plan,
@@ -81,7 +83,7 @@ class SimulatedSystem:
     system: str
     graph: str  # name of the graph
     digest: str | None  # of the plan, or None without one
-    setup: Setup  # of the exchange
+    setup: Setup  # of the forward exchange
     slots: int  # of the switch; 0 where it adds nothing
     vertices: int  # of the worker that has most
     # mean number of rows that a worker adds up by itself: with a plan, one for each edge inside it
@@ -97,6 +99,7 @@ class SimulatedSystem:
     chosen: str | None = None  # which of them has the least
     left: int = 0  # destinations that the plan leaves to the hosts
     rows_between_hosts: int = 0  # that hosts send each other for these; 0 without a plan
+    backward: Setup | None = None  # of the backward exchange; None: equal to the forward one
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
@@ -190,9 +193,8 @@ def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
         raise SimulatorError(_NAME_THE_GRAPH) from error
 
 
-def _between_hosts(plan: Plan, graph: Graph | None, choose: EdgeChoice) -> PairRows:
-    boundary = boundary_of_plan(plan) if graph is None else boundary_edges(graph, plan.assignment)
-    return count_rows(boundary, plan.manifest.workers, choose)
+def _boundary(plan: Plan, graph: Graph | None) -> BoundaryEdges:
+    return boundary_of_plan(plan) if graph is None else boundary_edges(graph, plan.assignment)
 
 
 def _hosts_alone(
@@ -204,29 +206,38 @@ def _hosts_alone(
     given = options.request.load_assignment()
     made = partition(graph, workers, options.seed) if given is None else given
     assignment = check_assignment(graph, workers, made)
-    found = count_rows(boundary_edges(graph, assignment), workers, _SENT[system])
     record = GraphRecord(graph.name, graph.vertices, len(graph.indices), digest="")
-    return _alone(system, record, assignment, found, options)
+    boundary = boundary_edges(graph, assignment)
+    return _alone(system, record, assignment, options, boundary=boundary, choose=_SENT[system])
 
 
 def _alone_on(
     plan: Plan, graph: Graph | None, system: str, choose: EdgeChoice, options: SimulateOptions
 ) -> SimulatedSystem:
-    found = _between_hosts(plan, graph, choose)
-    return _alone(system, plan.manifest.graph, plan.assignment, found, options)
+    boundary = _boundary(plan, graph)
+    record, owner = plan.manifest.graph, plan.assignment
+    return _alone(system, record, owner, options, boundary=boundary, choose=choose)
 
 
 def _alone(
     system: str,
     graph: GraphRecord,
     assignment: Integers,
-    found: PairRows,
     options: SimulateOptions,
+    *,
+    boundary: BoundaryEdges,
+    choose: EdgeChoice,
 ) -> SimulatedSystem:
     phases = shortest_phases if options.phases else None
     pace, framing = options.network.pace, options.framing
-    setup = host_setup(found.rows, options.features, pace, framing, phases=phases)
-    vertices = int(np.bincount(assignment).max())
+    vertices, workers = int(np.bincount(assignment).max()), int(assignment.max()) + 1
+
+    def exchange(edges: BoundaryEdges) -> tuple[PairRows, Setup]:
+        found = count_rows(edges, workers, choose)
+        return found, host_setup(found.rows, options.features, pace, framing, phases=phases)
+
+    found, setup = exchange(boundary)
+    transposed = boundary.transposed()
     return SimulatedSystem(
         system,
         graph.name,
@@ -237,6 +248,7 @@ def _alone(
         # A partial sum's members are added by its sender, and the sum itself by its receiver.
         additions=(graph.edges + found.sums) / setup.workers,
         bins=ceil(vertices / (options.bin_size or BIN_SIZE)) if system == G3 else 0,
+        backward=None if transposed.same_edges(boundary) else exchange(transposed)[1],
     )
 
 
@@ -258,7 +270,8 @@ def _strategies(
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
     if request.assignment is None and request.partition is None:
         request = replace(request, partition=_PARTITION)
-    settings = {"program": program.digest, "seed": options.seed, "progress": tell}
+    settings: dict[str, Any] = {"program": program.digest, "seed": options.seed}
+    settings |= {"directions": "both", "progress": tell}
     fits = (lambda plan: not _memory(plan, options).refusals) if options.limited else None
     settings |= {"assignment": request.load_assignment(), "fits": fits}
     if system == STRAWMAN:
@@ -286,10 +299,10 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
     left = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
     own = forecast.SWITCH
     if graph is not None:
-        left, own = _rows_left(plan, graph).rows, forecast.MIXED
+        left, own = _rows_left(plan, graph, Direction.FORWARD).rows, forecast.MIXED
     seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
     for name, choose in _SENT_BY.items():
-        rows = _between_hosts(plan, graph, choose).rows
+        rows = count_rows(_boundary(plan, graph), plan.manifest.workers, choose).rows
         seconds[name] = predicted.of_hosts({Direction.FORWARD: rows})
     return AutoPlan(plan, plan, seconds, min(seconds, key=seconds.__getitem__))
 
@@ -309,23 +322,26 @@ def planned_subject(
     _check_links(options, plan.manifest.workers)
     memory, lanes = check_fits(plan, options), plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes, plan.manifest.rows)
+    setup = partial(
+        plan_setup,
+        fragments=len(carried),
+        whole_features=options.slot_features is not None,
+        leaf_spine=options.leaf_spine,
+        banks=options.switch.banks,
+        lanes=carried,
+    )
+    turned = _turned(plan)
     subject = SimulatedSystem(
         system=system,
         graph=plan.manifest.graph.name,
         digest=plan.manifest.digest,
-        setup=plan_setup(
-            plan,
-            len(carried),
-            whole_features=options.slot_features is not None,
-            leaf_spine=options.leaf_spine,
-            banks=options.switch.banks,
-            lanes=carried,
-        ),
+        setup=setup(plan),
         slots=plan.manifest.pools * plan.manifest.room,
         vertices=int(np.bincount(plan.assignment).max()),
         additions=_additions(plan),
         memory=memory,
         lanes=lanes,
+        backward=None if turned is None else setup(turned),
     )
     if graph is None or not plan.leaves_any:
         return subject
@@ -334,19 +350,35 @@ def planned_subject(
             "Destinations that are left to the hosts have a model in a star only: leave out "
             "--topology leaf-spine, or give a plan that leaves none."
         )
-    found = _rows_left(plan, graph)
-    pace, framing = options.network.pace, options.framing
+    found, back = (_rows_left(plan, graph, direction) for direction in Direction)
+    features, pace, framing = options.features, options.network.pace, options.framing
+    served = subject.backward or subject.setup
+    # A plan for forward exchanges alone is taken for both.
+    same = turned is None and (
+        len(plan.manifest.directions) == 1 or np.array_equal(found.rows, back.rows)
+    )
     return replace(
         subject,
-        setup=mixed_setup(subject.setup, found.rows, options.features, pace, framing),
+        setup=mixed_setup(subject.setup, found.rows, features, pace, framing),
+        backward=None if same else mixed_setup(served, back.rows, features, pace, framing),
         additions=subject.additions + found.sums / subject.setup.workers,
         left=int(np.count_nonzero(plan.left(Direction.FORWARD))),
         rows_between_hosts=int(found.rows.sum()),
     )
 
 
-def _rows_left(plan: Plan, graph: Graph) -> PairRows:
-    edges = left_edges(plan, graph, Direction.FORWARD)
+def _turned(plan: Plan) -> Plan | None:
+    """Return the plan of the backward exchange alone, as a forward one; None: they are equal."""
+    forward, backward = (plan.manifest.directions.get(each.value) for each in Direction)
+    if backward is None or backward == forward:
+        return None
+    return replace(
+        plan, manifest=replace(plan.manifest, directions={Direction.FORWARD.value: backward})
+    )
+
+
+def _rows_left(plan: Plan, graph: Graph, direction: Direction) -> PairRows:
+    edges = left_edges(plan, graph, direction)
     return count_rows(edges, plan.manifest.workers, fewest_rows)
 
 
