@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from switchgnn.base.array_types import Int32s
 from switchgnn.base.machine import PeakMemory
@@ -28,17 +27,15 @@ from switchgnn.p4src import load_program
 from switchgnn.planner import presets
 from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError
-from switchgnn.planner.base.lanes import BANK_LANES, fragment_lanes, frame_bytes
+from switchgnn.planner.base.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
-from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import report
 from switchgnn.planner.costs.forecast import (
     Outlook,
     StarForecast,
-    build_auto,
-    choose_lanes,
     outlook_of,
 )
+from switchgnn.planner.costs.quickest import PlanSearch
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -231,41 +228,37 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
 
     memory, start = PeakMemory(), time.perf_counter()
     tell("partition the vertices over the workers")
-    context, assignment = choose_lanes(
-        request, graph, context, exchange, options.seed, network=network
-    )
-    if options.link_rate is None:
-        size = frame_bytes(context.lanes, context.rows)
-        context = replace(context, link_rate=limits.frames_per_second(size))
-    strategies = presets.resolve_strategies(request, graph, context)
-    settings: dict[str, Any] = {
+    settings = {
         "program": program.digest,
         "seed": options.seed,
         "directions": options.directions,
-        "assignment": assignment,
-        "fits": lambda plan: not measured(plan)[1].refusals,
         "progress": tell,
     }
-    predicted = None
-    if strategies.leaves:
-        made = build_auto(graph, strategies, context, forecast, **settings)
-        plan, predicted = made.plan, made.seconds
-    else:
-        plan = build_resolved(graph, strategies, context, **settings)
+
+    def rated(at: presets.PlanContext) -> presets.PlanContext:
+        size = frame_bytes(at.lanes, at.rows)
+        rate = options.link_rate or limits.frames_per_second(size)
+        return replace(at, link_rate=rate)
+
+    def fits(plan: Plan) -> bool:
+        return not measured(plan)[1].refusals
+
+    search = PlanSearch(request, graph, forecast, rated, WIDEST_ANSWER, fits, settings)
+    made = search.quickest(context)
     seconds, peak = time.perf_counter() - start, memory.peak()
-    parts, plan_takes = measured(plan)
+    parts, plan_takes = measured(made.plan)
     return MadePlan(
         request=request,
-        context=context,
-        strategies=strategies,
+        context=made.context,
+        strategies=made.strategies,
         features=features,
         switch=switch,
         graph=graph,
-        plan=plan,
+        plan=made.plan,
         parts=parts,
         memory=plan_takes,
         forecast=forecast,
-        predicted=predicted,
+        predicted=None if made.auto is None else made.auto.seconds,
         seconds=seconds,
         peak_memory_bytes=peak,
         memory_before_bytes=memory.before,

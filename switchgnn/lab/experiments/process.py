@@ -36,7 +36,7 @@ def main() -> None:
             options = simulate_options(point)
             if point.plan is not None and plan is None:
                 graph = load_graph(point.graph)
-                plan = make_plan(point.system, graph, options, point.workers, _quiet)
+                plan = make_plan(point.system, graph, options, point.workers, _quiet).plan
             told: dict[str, object] = {"result": _simulate(point, options, plan)}
         except (SwitchGNNError, OSError) as error:
             told = {"error": str(error)}

@@ -46,14 +46,14 @@ from switchgnn.planner import (
     boundary_edges,
     load_graph,
     read_plan,
-    resolve_strategies,
 )
 from switchgnn.planner.base.lanes import BANK_LANES, LANES, fragment_lanes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, build_auto, left_edges
+from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, left_edges
+from switchgnn.planner.costs.quickest import PlanSearch, QuickestPlan
 from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
@@ -127,11 +127,10 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     graph = load_graph(options.graph)
     if options.system in HOSTS_ALONE:
         return _hosts_alone(options.system, graph, options, options.workers, tell)
-    if options.system != AUTO or options.leaf_spine is not None:
-        plan = make_plan(options.system, graph, options, options.workers, tell)
-        return planned_subject(options.system, plan, options, graph)
-    how, settings = _strategies(AUTO, graph, options, options.workers, tell)
-    return _chosen(build_auto(graph, *how, _forecast(options), **settings), options, graph)
+    made = make_plan(options.system, graph, options, options.workers, tell)
+    if made.auto is not None:
+        return _chosen(made.auto, options, graph)
+    return planned_subject(options.system, made.plan, options, graph)
 
 
 def _check_request(system: str, options: SimulateOptions) -> None:
@@ -254,16 +253,8 @@ def _alone(
 
 def make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
-) -> Plan:
+) -> QuickestPlan:
     """Make the plan of a system."""
-    how, settings = _strategies(system, graph, options, workers, tell)
-    return build_resolved(graph, *how, **settings)
-
-
-def _strategies(
-    system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
-) -> tuple[tuple[ResolvedStrategies, PlanContext], dict[str, Any]]:
-    """Return the arguments of `build_resolved`: strategies and context, and the keywords."""
     program, request = load_program(), options.request
     context = options.context(workers, program.slots)
     if context.room < MIN_SLOTS:
@@ -272,20 +263,26 @@ def _strategies(
         request = replace(request, partition=_PARTITION)
     settings: dict[str, Any] = {"program": program.digest, "seed": options.seed}
     settings |= {"directions": "both", "progress": tell}
-    fits = (lambda plan: not _memory(plan, options).refusals) if options.limited else None
-    settings |= {"assignment": request.load_assignment(), "fits": fits}
     if system == STRAWMAN:
         partition, order = request.partition or GIVEN, request.order or "random"
-        strategies = ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
-        return (strategies, context), settings
-    request = replace(request, preset=system, lanes=context.lanes, pools=context.pools)
-    network, exchange = options.network_model, {options.features: 1.0}
-    found, settings["assignment"] = forecast.choose_lanes(
-        request, graph, context, exchange, options.seed, network=network, widest=LANES[-1]
-    )
-    request = replace(request, rows=found.rows)
-    context = replace(options, request=request).context(workers, program.slots)
-    return (resolve_strategies(request, graph, context), context), settings
+        how = ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
+        owner = request.load_assignment()
+        plan = build_resolved(graph, how, context, **settings, assignment=owner)
+        return QuickestPlan(plan, context, how)
+    request = replace(request, preset=system, lanes=context.lanes)
+
+    def rated(at: PlanContext) -> PlanContext:
+        asked = replace(request, rows=at.rows, pools=at.pools)
+        rates = replace(options, request=asked).context(workers, program.slots)
+        return replace(rates, slots=min(rates.slots, at.slots))
+
+    def fits(plan: Plan) -> bool:
+        return not _memory(plan, options).refusals
+
+    room = fits if options.limited else None
+    return PlanSearch(
+        request, graph, _forecast(options), rated, LANES[-1], room, settings
+    ).quickest(context)
 
 
 def _forecast(options: SimulateOptions) -> StarForecast:

@@ -46,6 +46,8 @@ _RESENT = 0.35
 # With one pool, blocks take longer than their mean link by this power of their number: each has
 # another busiest link. D pools divide the power by D squared. It is 0.1 to 0.6 for real graphs.
 _UNEVEN = 0.25
+# The numbers of pools that are compared.
+POOLS = (1, 2, 4)
 # How much longer narrower frames may take: a pass adds to fewer wide slots, and passes are work.
 _NEAR = 1.04
 
@@ -145,7 +147,7 @@ def choose_lanes(
     it.
     """
     owner: Integers | None = request.load_assignment()
-    numbers = (1, 2, 4) if request.pools is None else (request.pools,)
+    numbers = POOLS if request.pools is None else (request.pools,)
     bundles = ROWS if request.rows is None else (request.rows,)
     if request.preset == presets.PAPER or context.leaf_spine is not None:
         numbers = numbers if request.pools is not None else (1,)
@@ -248,20 +250,23 @@ def build_auto(
     directions: str = "forward",
     assignment: Integers | None = None,
     fits: Callable[[Plan], bool] | None = None,
+    whole: Plan | None = None,
     progress: Progress | None = None,
 ) -> AutoPlan:
     """Build the plan whose exchanges are predicted to take the least time.
 
     Candidates leave nothing, everything, or part of the destinations to the hosts. In the latter
     the switch serves those with the most contributing workers, in 1, 2, 4, ... blocks for as long
-    as that gets quicker, and in one block less than all need.
+    as that gets quicker, and in one block less than all need. `whole`, if it is known, leaves
+    nothing.
     """
     tell = progress or (lambda _step: None)
     room_for = fits or (lambda _plan: True)
     make = partial(
         build_resolved, graph, choice, context, program=program, seed=seed, directions=directions
     )
-    whole = make(assignment=assignment, fits=fits, progress=progress)
+    if whole is None:
+        whole = make(assignment=assignment, fits=fits, progress=progress)
     boundary = boundary_edges(graph, whole.assignment)
     count = partial(host_rows, boundary, context.workers, forecast.directions)
     leaving = partial(make, assignment=whole.assignment, fits=fits)

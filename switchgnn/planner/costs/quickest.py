@@ -1,0 +1,118 @@
+"""The plan with the least predicted time, among several numbers of pools and sizes of memory.
+
+More memory makes fewer and larger blocks. Where the switch's loop takes the time, and not the
+links, these may be slower: contributions to a sum wait longer for each other. So within the rates
+of a switch a plan may leave memory unused.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from switchgnn.base.array_types import Integers
+from switchgnn.planner.blocks.mlgp import MIN_SLOTS
+from switchgnn.planner.build import build_resolved
+from switchgnn.planner.costs.forecast import POOLS, AutoPlan, StarForecast, build_auto, choose_lanes
+from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.plan.plan import Plan
+from switchgnn.planner.presets import (
+    PAPER,
+    PlanContext,
+    PlanRequest,
+    ResolvedStrategies,
+    resolve_strategies,
+)
+
+# The most directed edges with which several plans are made: each takes up to half a minute.
+_MOST_EDGES = 24_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class QuickestPlan:
+    """A plan, and what it was made with."""
+
+    plan: Plan
+    context: PlanContext
+    strategies: ResolvedStrategies
+    auto: AutoPlan | None = None  # what `auto` compared; None: the switch makes all sums
+
+
+@dataclass(frozen=True, eq=False)
+class PlanSearch:
+    """Makes the plan of a request, or several to compare by their predicted time."""
+
+    request: PlanRequest
+    graph: Graph
+    forecast: StarForecast
+    # adds the links' packets per second, which depend on the frames
+    rated: Callable[[PlanContext], PlanContext]
+    widest: int  # the numbers of the widest frame of the switch
+    fits: Callable[[Plan], bool] | None  # whether the switch has room for a plan; None: for all
+    settings: dict[str, Any] = field(default_factory=dict)  # others of `build_resolved`
+
+    def quickest(self, context: PlanContext) -> QuickestPlan:
+        """Return the plan with the least predicted time.
+
+        Several are made within the rates of one switch, if the graph is small enough, and none of
+        them for the paper's preset. Those that do not fit are left out, unless none does.
+        """
+        exchange, on = next(iter(self.forecast.exchanges.values())), self.forecast.network
+        seed = self.settings["seed"]
+        context, owner = choose_lanes(
+            *(self.request, self.graph, context, exchange, seed), network=on, widest=self.widest
+        )
+        found = self._make(context, owner)
+        owner = found.plan.assignment
+        few = len(self.graph.indices) <= _MOST_EDGES and self.request.preset != PAPER
+        if context.within and context.leaf_spine is None and few:
+            found = self._least(found, owner)
+        if not found.strategies.leaves:
+            return found
+        made = build_auto(
+            *(self.graph, found.strategies, found.context, self.forecast),
+            **self.settings,
+            fits=self.fits,
+            whole=found.plan,
+        )
+        return replace(found, plan=made.plan, auto=made)
+
+    def _make(self, context: PlanContext, owner: Integers | None) -> QuickestPlan:
+        rated = self.rated(context)
+        how = resolve_strategies(self.request, self.graph, rated)
+        plan = build_resolved(
+            self.graph, how, rated, **self.settings, assignment=owner, fits=self.fits
+        )
+        return QuickestPlan(plan, rated, how)
+
+    def _least(self, found: QuickestPlan, owner: Integers) -> QuickestPlan:
+        """Try other numbers of pools, and then half the slots for as long as that is quicker."""
+        seconds, at = self._seconds(found.plan), found.context
+        pools = POOLS if self.request.pools is None else ()
+        for context in (replace(at, pools=each) for each in pools if each != at.pools):
+            found, seconds, _ = self._better(found, seconds, context, owner)
+        better = True
+        while better:
+            at = replace(found.context, slots=found.context.slots // 2)
+            found, seconds, better = self._better(found, seconds, at, owner)
+        return found
+
+    def _better(
+        self, found: QuickestPlan, seconds: float, at: PlanContext, owner: Integers
+    ) -> tuple[QuickestPlan, float, bool]:
+        if at.room < MIN_SLOTS:
+            return found, seconds, False
+        other = self._make(at, owner)
+        takes = self._seconds(other.plan)
+        better = takes < seconds
+        return (other, takes, True) if better else (found, seconds, False)
+
+    def _seconds(self, plan: Plan) -> float:
+        if self.fits is not None and not self.fits(plan):
+            return np.inf
+        workers = plan.manifest.workers
+        nothing = {
+            each: np.zeros((workers, workers), dtype=np.int64) for each in self.forecast.directions
+        }
+        return self.forecast.of_plan(plan, nothing)
