@@ -200,7 +200,14 @@ def test_strategies_take_the_place_of_the_systems(tmp_path):
 
 
 def test_frames_have_the_rows_with_the_least_time():
-    asked = [*GRAPH, "--memory=2kB", "--system=best", "--features=16", "--bandwidth=1000"]
+    asked = [
+        *GRAPH,
+        "--memory=2kB",
+        "--system=best",
+        "--features=16",
+        "--bandwidth=1000",
+        "--pools=1",
+    ]
     one, auto = (as_json(*asked, *more) for more in ([], ["--rows", "auto"]))
     assert auto["rows"] > one["rows"] == 1
     assert auto["exchange_seconds"] < one["exchange_seconds"]
