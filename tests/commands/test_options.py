@@ -43,7 +43,7 @@ def taken(file, *words, command="run"):
 def test_options_come_from_the_file(config):
     file = config(
         'workers = 3\ngraph = "karate"\ntimeout = 5\nfabric = "loopback"\nkeep = true\n'
-        'tls = "certificates"\nno-congestion-control = true\njson = true\n'
+        'tls = "certificates"\ncongestion = "none"\njson = true\n'
     )
     values = taken(file)
     assert values["workers"] == 3
@@ -53,7 +53,7 @@ def test_options_come_from_the_file(config):
     assert values["keep"] is True
     # In older versions of Typer a path is made when the function is called.
     assert Path(values["tls"]) == Path("certificates")
-    assert values["no_congestion_control"] is True
+    assert values["congestion"] == "none"
     assert values["as_json"] is True
     assert values["rounds"] == 3, "what it does not say is as usual"
 
@@ -236,9 +236,9 @@ def test_the_short_help_and_that_of_all_options():
     for words in ("--epochs", "Train for N epochs.", "[default: 100]", "--help-all"):
         assert words in short
         assert words in long
-    for words in ("--dropout", "--bits", "Fewer bytes", "--no-congestion-control"):
+    for words in ("--dropout", "--bits", "Fewer bytes", "--congestion", "--background"):
         assert words not in short
-        assert (words in long) == (words != "--no-congestion-control")
+        assert (words in long) == (words != "--background")
 
 
 @dataclass(frozen=True)

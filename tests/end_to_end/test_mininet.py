@@ -27,7 +27,7 @@ SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--round
 
 @pytest.mark.parametrize(
     "control",
-    [(), pytest.param(("--no-congestion-control",), marks=full)],
+    [(), pytest.param(("--congestion", "none"), marks=full)],
     ids=["heeding", "blind"],
 )
 def test_sums_are_exact_beside_tcp(mininet_combination, control):
