@@ -14,7 +14,9 @@ from switchgnn.base.options import option, with_groups
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.run import app as run_app
 from switchgnn.commands.shared.config_file import ConfigError
+from switchgnn.commands.shared.options import JobNetworkOptions
 from switchgnn.commands.train.command import app as train_app
+from switchgnn.host.base.pace import CongestionRule, Pace
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.planner.presets import KNOWN, PRESETS
@@ -229,6 +231,11 @@ def test_training_has_one_set_of_defaults():
     shape = asked.shape()
     assert asked.options(shape, 0) == TrainOptions(input_dropout=shape.dropout)
     assert asked.weight_decay == 5e-4
+
+
+def test_the_window_and_the_rule_of_congestion_reach_the_workers():
+    asked = JobNetworkOptions(window=40, congestion=CongestionRule.PAPER)
+    assert asked.pace(3.0) == Pace(window=40, timeout=3.0, congestion=CongestionRule.PAPER)
 
 
 def test_the_short_help_and_that_of_all_options():

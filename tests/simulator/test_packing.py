@@ -146,7 +146,7 @@ def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
         delay=float(rng.choice([0.0, 0.5, 50.0])),
         ecn_threshold=int(rng.choice([0, 5, 50])),
         window=int(rng.choice([16, 40, 512])),
-        congestion=CongestionRule(rng.choice([*CongestionRule])),
+        congestion=list(CongestionRule)[rng.integers(3)],
     )
     setup = host_setup(copies, features, options.pace, Framing(mtu))
     workers = len(copies)

@@ -73,7 +73,7 @@ def test_no_network_changes_what_is_sent(seed):
         recirculation_rate=rng.choice([None, 1e5, 1e9]),
         # The strawman cannot lose packets.
         buffer=None if "order" in kind else int(rng.choice([1, 2, 5, 25])) * setup.data_frame_bytes,
-        congestion=CongestionRule(rng.choice([*CongestionRule])),
+        congestion=list(CongestionRule)[rng.integers(3)],
     )
     prediction = plan.manifest.direction(Direction.FORWARD).prediction
     run = run_simulation(setup, options)

@@ -228,7 +228,7 @@ def _system(
         "memory": None if unlimited else round(parse_bytes("memory", memory) * graph.shrink),
         "order": series.order,
         "delay": figure.delay * graph.shrink,
-        "congestion": series.congestion,
+        "congestion": series.congestion.value,
         "recirculation_rate": None if alone else switch.passes_per_second if rate is None else rate,
         "mtu": figure.mtu if alone else None,
         "slot_features": graph.feature if series.whole_features and not alone else None,

@@ -37,7 +37,7 @@ class SimulationPoint:
     features: int = 128
     bandwidth: float = 100_000.0
     delay: float = 2.0
-    congestion: CongestionRule = CongestionRule.DCTCP
+    congestion: str = CongestionRule.DCTCP.value  # that of a CongestionRule
     recirculation_rate: float | None = None
     window: int = 512
     # leaves, spines: of a leaf-spine; 0: a star

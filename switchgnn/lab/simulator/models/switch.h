@@ -93,13 +93,12 @@ class Slots {
 
     /// Make an answer to a RECALL of a row: the sum if it has left, or MISSING.
     Packet AnswerTo(const Packet& recall) const {
-        const size_t at = At(recall.id, recall.turn);
-        const Left& left = rows_[at].left;
+        const Left& left = rows_[At(recall.id, recall.turn)].left;
         if (left.turn != recall.turn) {
             return {.kind = Kind::MISSING, .id = recall.id, .turn = recall.turn};
         }
-        return {.kind = Kind::SUM, .ecn = marked_[at], .count = left.count, .id = recall.id,
-                .turn = recall.turn, .bytes = left.bytes};
+        return {.kind = Kind::SUM, .count = left.count, .id = recall.id, .turn = recall.turn,
+                .bytes = left.bytes};
     }
 
     /// Refuse to end a unit while a sum of it is incomplete.
