@@ -103,7 +103,7 @@ def test_by_the_papers_rule_a_mark_halves_and_a_window_without_one_grows(round_t
     )
     windows = []
     for at in (1.0, 1.0 + ROUND_TRIP / 2, 1.0 + 1.5 * ROUND_TRIP):
-        congestion.acknowledged(31)
+        congestion.acknowledged(40)
         congestion.marked(1 / 16, at)
         windows.append(congestion.window)
     congestion.marked(0, 2.0)  # a notice that claims nothing
