@@ -10,8 +10,8 @@
 #include "addition.p4"
 
 #define NAME(name) #name
-// The states of the slots of one bank: the tag of the block that a slot serves, and its number
-// of contributions. The first contribution under a newer tag overwrites, so no slot is ever
+// The states of the slots of one bank: the tag of the block that a slot serves, whether any
+// contribution was marked, and their number; see EMPTY_OF. The first contribution under a newer tag overwrites, so no slot is ever
 // cleared (invariant 4); one under an older tag changes nothing (invariant 3).
 #define DECLARE_BANK(b) \
     @name(NAME(bank##b.state)) register<bit<96>>(SLOTS_PER_BANK + ALL_REDUCE_SLOTS) state##b; \
@@ -100,10 +100,12 @@
 #define COUNT(b) \
     if (content < meta.oldest) { \
         meta.sum.count = hdr.switchgnn.count; \
+        meta.sum.ecn = hdr.switchgnn.ecn; \
     } else { \
         meta.sum.count = content[15:0] |+| hdr.switchgnn.count; \
+        meta.sum.ecn = content[16:16] | hdr.switchgnn.ecn; \
     } \
-    state##b.write(index, meta.oldest + (bit<96>) meta.sum.count); \
+    state##b.write(index, meta.oldest + (bit<96>) (meta.sum.ecn ++ meta.sum.count)); \
     if (meta.sum.count >= meta.slots.expected##b) { \
         if (meta.sum.count == meta.slots.expected##b) { \
             events##b.count(SLOT_COMPLETED); \

@@ -199,7 +199,7 @@ control Gather(inout metadata_t meta) {
 // Packs the sums of a worker in a unit, as they become complete: the last row of a bundle, or of the
 // unit, takes the others along. A recalled sum leaves alone. Must be applied after Result.
 control Bundle(in headers_t hdr, inout metadata_t meta) {
-    register<bit<96>>(MAX_POOLS * MAX_WORKERS) filled;  // tag ++ complete sums
+    register<bit<96>>(MAX_POOLS * MAX_WORKERS) filled;  // as of a slot: marks of sums that wait, complete sums
     register<bit<128>>(MAX_POOLS * MAX_WORKERS) waiting_places;
     EACH_BANK(SHELF)
 
@@ -213,12 +213,14 @@ control Bundle(in headers_t hdr, inout metadata_t meta) {
 
     action count_sum() {
         filled.read(content, index);
-        content = content[95:16] == meta.tag ? content : meta.tag ++ 16w0;
+        content = content < meta.oldest ? meta.oldest : content;
         place = content[2:0] & last;
         content = content + 1;
-        filled.write(index, content);
         waiting_places.read(meta.sum.places, index);
         full = (place == last || content[15:0] == meta.result_sums) ? 1w1 : 1w0;
+        meta.sum.ecn = meta.sum.ecn | content[16:16];
+        content = meta.oldest + (bit<96>) ((meta.sum.ecn & ~full) ++ content[15:0]);
+        filled.write(index, content);
     }
 
     apply {

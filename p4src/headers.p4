@@ -76,6 +76,9 @@ typedef bit<80>   tag_t;
 typedef bit<48>   round_t;  // session ++ round
 #define SESSION_OF(tag) tag[79:64]
 #define ROUND_OF(tag)   tag[79:32]
+// The least state of a slot of a tag: the tag without its zeros ++ whether any contribution was marked,
+// in 8 bits ++ contributions.
+#define EMPTY_OF(tag) (tag[79:64] ++ tag[55:0] ++ 24w0)
 #define NUMBER_OF(tag)  tag[63:32]  // the round alone
 // The tag of block 0 of the same round, in the same pool.
 #define START_OF(tag) (tag[79:32] ++ 25w0 ++ tag[6:5] ++ 5w0)

@@ -74,8 +74,8 @@ control SwitchIngress(inout headers_t hdr,
         meta.tag = meta.session ++ 8w0 ++ hdr.switchgnn.round
             ++ hdr.switchgnn.fragment ++ hdr.switchgnn.block_id ++ hdr.switchgnn.pool
             ++ meta.frame_width;
-        meta.oldest = meta.tag ++ 16w0;
-        meta.newest = meta.tag ++ 16w0xffff;
+        meta.oldest = EMPTY_OF(meta.tag);
+        meta.newest = meta.oldest | 0xffffff;
     }
 
     action join() {

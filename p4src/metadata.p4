@@ -28,6 +28,7 @@ struct slots_t {
 struct sum_t {
     chunks_t lanes;
     count_t  count;  // contributions; of a bundle, its rows
+    bit<1>   ecn;    // whether any of them was marked
     bit<128> places;  // of a bundle, see places_t
 #ifdef STRAWMAN
     // The destination's worker must add the features that found no slot.

@@ -95,6 +95,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
 
     apply {
         if (meta.send_sum == 1 || meta.send_reduced == 1) {
+            hdr.switchgnn.ecn = hdr.switchgnn.ecn | meta.sum.ecn;
             if (meta.send_reduced == 1) {
                 if (meta.above_port != 0) {
                     make_reduce();

@@ -10,7 +10,7 @@ from bench.measure import Samples
 from bench.settings import Settings
 from bench.testbeds.queue_trace import QueueTrace, QueueWatch, draw
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
-from switchgnn.host.base.pace import Pace
+from switchgnn.host.base.pace import CongestionRule, Pace
 from switchgnn.jobs.run import RunOptions, run_job
 from switchgnn.p4src import load_program
 from switchgnn.topologies import FabricKind, Target, free_tcp_port
@@ -92,6 +92,7 @@ def _typical(results: list[_Result]) -> _Result:
 
 def _measure(controlled: bool) -> _Result:
     port = free_tcp_port()
+    rule = CongestionRule.DCTCP if controlled else CongestionRule.NONE
     options = RunOptions(
         graph=_GRAPH,
         workers=_WORKERS,
@@ -105,7 +106,7 @@ def _measure(controlled: bool) -> _Result:
         grpc_port=port,
         ecn_threshold=DEFAULT_ECN_THRESHOLD,
         queue=BMV2_QUEUE,
-        pace=Pace(window=_WINDOW, timeout=60.0, congestion_control=controlled),
+        pace=Pace(window=_WINDOW, timeout=60.0, congestion=rule),
         background=_FLOWS,
     )
     with QueueWatch(f"127.0.0.1:{port}") as watch:

@@ -8,6 +8,7 @@ from bench.machine import lacks_compiler
 from bench.measure import Samples
 from bench.settings import Settings
 from switchgnn.base.array_types import Int64s
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import Framing
 from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup
@@ -22,7 +23,7 @@ OWN_NAMESPACE = False
 _GRAPHS, _WORKERS = ("digits:80", "random:2000:20000:1", "reddit-like:0.01:0"), (8, 32)
 _WIDTH, _FRAMING = 602, Framing()
 # Windows are open, as earlier exchanges leave them; with 100 Gbit/s they would be the limit.
-_NETWORK = NetworkOptions(bandwidth=10_000, congestion_control=False)
+_NETWORK = NetworkOptions(bandwidth=10_000, congestion=CongestionRule.NONE)
 _MOST_OF_BOUND, _MOST_OF_QUEUE = 1.05, 0.3
 _BITS, _MEGA, _MICRO, _KILO = 8, 1e6, 1e-6, 1e3
 missing = lacks_compiler

@@ -29,7 +29,7 @@ control PlainAggregator(in headers_t hdr,
                         in count_t expected)
                        (bit<4> bank) {
     EACH_LANE(DECLARE_REGISTER)
-    register<bit<96>>(SLOTS_PER_BANK * BANKS) state;  // tag ++ count
+    register<bit<96>>(SLOTS_PER_BANK * BANKS) state;  // see EMPTY_OF; no marks
     counter(SLOT_EVENTS, CounterType.packets) events;
 
     EACH_LANE(DECLARE_SUM)
@@ -44,13 +44,13 @@ control PlainAggregator(in headers_t hdr,
     action add() {
         EACH_LANE(ADD)
         meta.sum.count = content[15:0] |+| hdr.switchgnn.count;
-        state.write(index, meta.tag ++ meta.sum.count);
+        state.write(index, meta.oldest + (bit<96>) meta.sum.count);
     }
 
     action overwrite() {
         EACH_LANE(OVERWRITE)
         meta.sum.count = hdr.switchgnn.count;
-        state.write(index, meta.tag ++ hdr.switchgnn.count);
+        state.write(index, meta.oldest + (bit<96>) hdr.switchgnn.count);
     }
 
     action collect() {

@@ -1,13 +1,17 @@
-"""Congestion control in the manner of DCTCP (Alizadeh et al., SIGCOMM 2010).
+"""Congestion control in the manner of DCTCP (Alizadeh et al., SIGCOMM 2010), or of the paper.
 
 Once per window of acknowledged features, the window shrinks by half the share of marked ones and
 grows by a constant. The gain is 1, as the share is taken over the many sums of all workers. Before
 the first mark or loss the window doubles instead. The queues of a software switch are short, so the
 rate follows from the window: a window does not leave as one burst.
+
+By the paper's rule (section 3.4) a mark halves the window, at most once per round trip, and the
+window grows by the same constant after a whole one without marks: DCQCN (Zhu et al., SIGCOMM 2015)
+with an alpha of 1 and without its fast recovery.
 """
 
 from switchgnn.base.clock import Clock
-from switchgnn.host.base.pace import LONGEST_TIMEOUT, Pace, RoundTrip
+from switchgnn.host.base.pace import LONGEST_TIMEOUT, CongestionRule, Pace, RoundTrip
 
 # In features. TCP grows by one segment of 1,448 bytes per round trip; next to it, a sender that
 # grows by one feature of 188 bytes starves.
@@ -24,7 +28,8 @@ class CongestionWindow:
 
     def __init__(self, pace: Pace, round_trip: RoundTrip, segment: float = SEGMENT) -> None:
         self._segment = segment
-        self._controlled = pace.congestion_control
+        self._controlled = pace.congestion is not CongestionRule.NONE
+        self._halves = pace.congestion is CongestionRule.PAPER
         self._widest = float(pace.window)
         self._narrowest = float(pace.group_size)
         self._round_trip = round_trip
@@ -83,8 +88,16 @@ class CongestionWindow:
         grown = cut + (self.window if self._opening else self._segment)
         self.window = min(self._widest, max(self._narrowest, grown))
 
-    def marked(self, features: float) -> None:
-        """Count features that came marked, or the features of marked sums."""
+    def marked(self, features: float, now: float) -> None:
+        """Count features that came marked, or the features of marked sums; or halve the window."""
+        if self._halves and features > 0:
+            self._acknowledged = 0
+            self._halve(now)
+        else:
+            self._marked += features
+
+    def missed(self, features: int) -> None:
+        """Count features that did not come, too few to halve the window, like marked ones."""
         self._marked += features
 
     def lost(self, now: float) -> None:
@@ -93,8 +106,12 @@ class CongestionWindow:
         BMv2 drops what does not fit the ring of a port, without a mark. Losses of a window that
         fits into every ring have other reasons.
         """
+        if self.window > _SAFE_WINDOW:
+            self._halve(now)
+
+    def _halve(self, now: float) -> None:
         soon = now - self._last_cut < self._round_trip.smoothed
-        if not self._controlled or soon or self.window <= _SAFE_WINDOW:
+        if not self._controlled or soon:
             return
         self._last_cut = now
         self.cuts += 1

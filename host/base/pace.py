@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 # All in seconds.
 _INITIAL = 0.05
@@ -113,6 +114,14 @@ _LONGEST_INTERVAL = 0.5
 _HEARTBEATS = 20
 
 
+class CongestionRule(str, Enum):
+    """What a worker does when packets come marked; values of --congestion."""
+
+    DCTCP = "dctcp"  # It narrows its window by half the marked share.
+    PAPER = "paper"  # It halves its window (section 3.4 of the paper).
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class Pace:
     """Bounds on sending and waiting."""
@@ -123,7 +132,7 @@ class Pace:
     # Seconds of silence after which the worker gives up the switch or another worker; also seconds
     # without any progress of its own.
     timeout: float = 20.0
-    congestion_control: bool = True  # Slow down when packets come marked.
+    congestion: CongestionRule = CongestionRule.DCTCP
     # The least seconds before an answer is asked for again. More than software switches need avoids
     # repetitions on a busy machine.
     shortest_timeout: float = SHORTEST_TIMEOUT

@@ -233,7 +233,7 @@ class Outbox:
         answered = packet.question == group.question
         if answered and group.in_flight:
             self._round_trip.measured(now - group.asked_at)
-        news = self._confirm(group, packet.tag, marked=packet.marked)
+        news = self._confirm(group, packet.tag, now if packet.marked else None)
         if answered:
             self._send_again(group, packet, now)
         return news
@@ -245,7 +245,7 @@ class Outbox:
             for group in self._open.values()
             if group.peer == peer and group.round <= round_number
         ]
-        return sum(self._confirm(group, ALL_OF_A_GROUP, marked=False) for group in theirs) > 0
+        return sum(self._confirm(group, ALL_OF_A_GROUP, None) for group in theirs) > 0
 
     def ask_about_what_is_late(self, now: float) -> None:
         """Ask about groups whose acknowledgement is overdue."""
@@ -325,7 +325,7 @@ class Outbox:
         assert frame is not None  # noqa: S101  only given frames are queued
         self._departures.add(*frame)
 
-    def _confirm(self, group: _Group, arrived: int, *, marked: bool) -> bool:
+    def _confirm(self, group: _Group, arrived: int, marked_at: float | None) -> bool:
         news = group.missing & arrived & ((1 << group.sent) - 1)
         if not news:
             return False
@@ -335,8 +335,8 @@ class Outbox:
         if not group.in_flight:
             # It opens again when more of it leaves.
             del self._open[group.key]
-        if marked:
-            self._congestion.marked(count)
+        if marked_at is not None:
+            self._congestion.marked(count, marked_at)
         self._congestion.acknowledged(count)
         return True
 

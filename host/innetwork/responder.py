@@ -127,7 +127,8 @@ class Notifier:
         if worker < len(most):
             count = min(count, most[worker] - claimed[worker])
             claimed[worker] += count
-        self._endpoint.congestion.marked(count * self._features_per_sum[notice.block_id - 1])
+        features = count * self._features_per_sum[notice.block_id - 1]
+        self._endpoint.congestion.marked(features, self._endpoint.clock.now())
 
 
 _KEPT_AT_MOST = 1 << 17

@@ -110,7 +110,7 @@ class FeatureSender:
             if 2 * (size - count) >= self._group_size:
                 self._congestion.lost(now)
             else:
-                self._congestion.marked(size - count)
+                self._congestion.missed(size - count)
             news = count > self._accepted[group]
             self._accepted[group] = count
             return news

@@ -309,7 +309,7 @@ class ReduceStream:
             numbers = np.concatenate([numbers, more])
         if marked:
             self.counters.marked += marked
-            flow.congestion.marked(marked)
+            flow.congestion.marked(marked, now)
         if len(numbers):
             self.counters.sums += len(numbers)
             self.timeout.progressed(now)

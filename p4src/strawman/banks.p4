@@ -54,7 +54,8 @@ control ShelvedAggregator(in headers_t hdr,
                          in slot_t limit,
                          in bit<32> age)
                         (bit<4> bank) {
-    // tag ++ contributions seen ++ slot ++ contributions in it ++ sum of their sources' ids
+    // tag ++ contributions seen ++ whether one in the slot was marked ++ slot ++ contributions in it
+    // ++ sum of their sources' ids
     register<bit<168>>(DESTINATIONS_PER_BANK) destinations;
     // tag ++ slots ever handed out under it ++ length of the free list
     register<bit<128>>(1) shelf;
@@ -92,7 +93,8 @@ control ShelvedAggregator(in headers_t hdr,
 
     action unpack() {
         seen = content[167:88] == meta.tag ? content[87:72] : 0;
-        slot = content[167:88] == meta.tag ? content[71:48] : 0;
+        slot = content[167:88] == meta.tag ? 1w0 ++ content[70:48] : 0;
+        meta.sum.ecn = slot != 0 ? content[71:71] : 0;
         added = content[167:88] == meta.tag ? content[47:32] : 0;
         sources = content[167:88] == meta.tag ? content[31:0] : 0;
         handed_out = standing[127:48] == meta.tag ? standing[47:24] : 0;
@@ -127,6 +129,7 @@ control ShelvedAggregator(in headers_t hdr,
         owner = self;
         added = 1;
         sources = hdr.switchgnn.src_id;
+        meta.sum.ecn = hdr.switchgnn.ecn;
     }
 
     action add() {
@@ -136,6 +139,7 @@ control ShelvedAggregator(in headers_t hdr,
         owner = self;
         added = added + 1;
         sources = sources + hdr.switchgnn.src_id;
+        meta.sum.ecn = meta.sum.ecn | hdr.switchgnn.ecn;
     }
 
     // The loop resumes with the next bank.
@@ -160,7 +164,7 @@ control ShelvedAggregator(in headers_t hdr,
     }
 
     action remember() {
-        destinations.write(index, meta.tag ++ seen ++ slot ++ added ++ sources);
+        destinations.write(index, meta.tag ++ seen ++ meta.sum.ecn ++ slot[22:0] ++ added ++ sources);
         shelf.write(0, meta.tag ++ handed_out ++ free);
     }
 

@@ -28,7 +28,6 @@ from switchgnn.commands.shared.options import (
     workers_option,
 )
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs
-from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.faults import Faults
 from switchgnn.host.reduce import scale
 from switchgnn.jobs.allreduce import NUMBER_BYTES, ReduceOptions, ReduceReport, run_allreduce
@@ -71,7 +70,7 @@ class AllReduceCommandOptions:
         return ReduceOptions(
             **shared_fields(self, ReduceOptions) | self.network.job_fields(self.workers),
             elements=size // NUMBER_BYTES,
-            pace=Pace(window=self.network.in_flight(), timeout=self.timeout),
+            pace=self.network.pace(self.timeout),
         )
 
 

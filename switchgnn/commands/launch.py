@@ -63,7 +63,7 @@ class LaunchOptions:
     @property
     def pace(self) -> Pace:
         """The bounds of the all-reduces."""
-        return Pace(window=self.network.in_flight(), timeout=self.timeout)
+        return self.network.pace(self.timeout)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -38,7 +38,6 @@ from switchgnn.commands.shared.options import (
     find_metrics,
     ignore_weights_option,
     mtu_option,
-    no_congestion_control_option,
     refuse_with_on,
     seed_option,
     timeout_option,
@@ -46,7 +45,6 @@ from switchgnn.commands.shared.options import (
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.base.operations import Operation
-from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.framing import FRAGMENT, Framing
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import LAST_ROUND, WIDEST
@@ -220,7 +218,6 @@ class RunCommandOptions:
         min=0,
         shown="half of a queue",
     )
-    no_congestion_control: bool = no_congestion_control_option()
     background: int = option(
         CONGESTION,
         "N",
@@ -241,14 +238,9 @@ class RunCommandOptions:
         if job.get("on"):
             job["on"] = replace(job["on"], stays=self.keep)
         job["slots"] = strategies.slots or load_program().slots
-        pace = Pace(
-            window=self.network.in_flight(busy=busy),
-            timeout=self.timeout,
-            congestion_control=not self.no_congestion_control,
-        )
         return RunOptions(
             **(shared_fields(self, RunOptions) | job),
-            pace=pace,
+            pace=self.network.pace(self.timeout, busy=busy),
             request=strategies.request(job["leaf_spine"]),
             pcap=self.output.pcap,
             metrics=find_metrics(self.output.metrics, self.workers),

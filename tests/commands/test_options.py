@@ -14,7 +14,9 @@ from switchgnn.base.options import option, with_groups
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.run import app as run_app
 from switchgnn.commands.shared.config_file import ConfigError
+from switchgnn.commands.shared.options import JobNetworkOptions
 from switchgnn.commands.train.command import app as train_app
+from switchgnn.host.base.pace import CongestionRule, Pace
 from switchgnn.host.links.faults import DIRECTIONS, FaultRates, Faults
 from switchgnn.host.registry import AUTO, TRANSPORTS
 from switchgnn.planner.presets import KNOWN, PRESETS
@@ -43,7 +45,7 @@ def taken(file, *words, command="run"):
 def test_options_come_from_the_file(config):
     file = config(
         'workers = 3\ngraph = "karate"\ntimeout = 5\nfabric = "loopback"\nkeep = true\n'
-        'tls = "certificates"\nno-congestion-control = true\njson = true\n'
+        'tls = "certificates"\ncongestion = "none"\njson = true\n'
     )
     values = taken(file)
     assert values["workers"] == 3
@@ -53,7 +55,7 @@ def test_options_come_from_the_file(config):
     assert values["keep"] is True
     # In older versions of Typer a path is made when the function is called.
     assert Path(values["tls"]) == Path("certificates")
-    assert values["no_congestion_control"] is True
+    assert values["congestion"] == "none"
     assert values["as_json"] is True
     assert values["rounds"] == 3, "what it does not say is as usual"
 
@@ -231,14 +233,19 @@ def test_training_has_one_set_of_defaults():
     assert asked.weight_decay == 5e-4
 
 
+def test_the_window_and_the_rule_of_congestion_reach_the_workers():
+    asked = JobNetworkOptions(window=40, congestion=CongestionRule.PAPER)
+    assert asked.pace(3.0) == Pace(window=40, timeout=3.0, congestion=CongestionRule.PAPER)
+
+
 def test_the_short_help_and_that_of_all_options():
     short, long = help_of(["train"], "-h"), help_of(["train"])
     for words in ("--epochs", "Train for N epochs.", "[default: 100]", "--help-all"):
         assert words in short
         assert words in long
-    for words in ("--dropout", "--bits", "Fewer bytes", "--no-congestion-control"):
+    for words in ("--dropout", "--bits", "Fewer bytes", "--congestion", "--background"):
         assert words not in short
-        assert (words in long) == (words != "--no-congestion-control")
+        assert (words in long) == (words != "--background")
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ SHAPED = ("--graph", "karate", "--bandwidth", "20", "--features", "64", "--round
 
 @pytest.mark.parametrize(
     "control",
-    [(), pytest.param(("--no-congestion-control",), marks=full)],
-    ids=["heeding", "blind"],
+    [(), *(pytest.param(("--congestion", rule), marks=full) for rule in ("paper", "none"))],
+    ids=["heeding", "halving", "blind"],
 )
 def test_sums_are_exact_beside_tcp(mininet_combination, control):
     with settled_default() as before:

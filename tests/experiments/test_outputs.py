@@ -115,7 +115,7 @@ def test_the_table_keeps_backgrounds_apart():
         )
         for cell in cells
     }
-    heaviest, none, _ = rows_of(figure, cells, results)
+    heaviest, none, *_ = rows_of(figure, cells, results)
     assert (heaviest[3], none[3]) == ("4.00×", "1.00×")  # noqa: RUF001
     assert heaviest[6] == "Reddit, 32 workers, 100MB, background 0.5"
 

@@ -11,7 +11,7 @@ from switchgnn.base.native import find_compiler
 from switchgnn.host import Pace
 from switchgnn.host.base import pace
 from switchgnn.host.base.congestion import CongestionWindow
-from switchgnn.host.base.pace import RoundTrip
+from switchgnn.host.base.pace import CongestionRule, RoundTrip
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies, copy_schedules, partial_schedules
 from switchgnn.host.direct.schedule import count_rows
@@ -197,15 +197,17 @@ def replay(options, opened, heard):
             control.acknowledged(size)
         else:
             # Three workers send as many features, and one gets as many sums as all of them.
-            control.marked(told / 3)
+            control.marked(told / 3, now / PICO)
 
 
+@pytest.mark.parametrize("rule", [CongestionRule.DCTCP, CongestionRule.PAPER])
 @pytest.mark.parametrize("threshold", [None, 440, 4])
-def test_features_leave_when_those_of_the_host_would(threshold, monkeypatch):
+def test_features_leave_when_those_of_the_host_would(threshold, rule, monkeypatch):
     """Three workers send to a fourth, whose queue grows, is marked, and slows them down."""
     # The host's guess is for software; its floor of the rate does not matter at this distance.
     monkeypatch.setattr(pace, "_INITIAL", 4e-3)
-    options = NetworkOptions(delay=1_000.0, ecn_threshold=threshold, window=256)
+    marks = {"ecn_threshold": threshold, "congestion": rule}
+    options = NetworkOptions(delay=1_000.0, window=256, **marks)
     packets = [Sent(w, [[w * OF_EACH + i]]) for w in range(3) for i in range(OF_EACH)]
     setup = scene(4, [Row(3, 1)] * (3 * OF_EACH), packets)
     run = run_simulation(setup, options, opening=True, trace=True)

@@ -6,6 +6,7 @@ from statistics import mean
 import numpy as np
 import pytest
 
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import NetworkOptions
@@ -198,18 +199,16 @@ def large():
 
 
 def runs(large, options, load):
-    """With and without control, beside the same flows."""
+    """With control and without, beside the same flows."""
     return tuple(
         [
             run_simulation(
                 large,
-                replace(
-                    options, background_load=load, background_seed=seed, congestion_control=control
-                ),
+                replace(options, background_load=load, background_seed=seed, congestion=rule),
             )
             for seed in SEEDS
         ]
-        for control in (True, False)
+        for rule in (CongestionRule.DCTCP, CongestionRule.NONE)
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import NetworkOptions
@@ -195,8 +196,8 @@ def test_banks_are_apart():
 def test_what_finds_a_long_queue_is_marked_and_all_are_told():
     """The third of three sums finds two; its receiver tells all workers that it was one."""
     assert simulated(three_sums(), ecn_threshold=2).marked == 0
-    for control in (True, False):
-        run = simulated(three_sums(), ecn_threshold=1, congestion_control=control)
+    for rule in CongestionRule:
+        run = simulated(three_sums(), ecn_threshold=1, congestion=rule)
         assert (run.marked, run.notices) == (1, (0, 0, 1))
         heard = THERE + 3 * FEATURE + DELAY + 2 * (ACK + DELAY)
         assert notices(run) == [(heard, each, 1) for each in range(3)]
@@ -234,7 +235,7 @@ def test_a_window_shrinks_by_half_of_the_share_of_sums_that_came_marked():
     assert run.window_cuts == 2 * 3
     # The window is 32 (1 - 1 / 2 / 32 / 2) + 8, no wider than 32, and 32 (1 - 55 / 2 / 32 / 2) + 8.
     assert leaving_at_once(run) == [32, 32, 32, 8]
-    assert leaving_at_once(marked_queue(congestion_control=False)) == [32] * 4
+    assert leaving_at_once(marked_queue(congestion=CongestionRule.NONE)) == [32] * 4
 
 
 def leaving_at_once(run):
@@ -263,8 +264,8 @@ def test_a_lost_sum_is_recalled():
     assert (run.sums, run.sums_down) == (3, (0, 0, 3))
 
 
-@pytest.mark.parametrize("control", [True, False])
-def test_who_got_a_marked_packet_asks_after_what_round_trips_say(control):
+@pytest.mark.parametrize("rule", CongestionRule)
+def test_who_got_a_marked_packet_asks_after_what_round_trips_say(rule):
     """The second sum finds one waiting, so its receiver takes the third for lost, not for late."""
     rows = [Row(2, 2), Row(2, 2), Row(2, 2), Row(0, 1)]
     packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]]), Sent(2, [[3]])]
@@ -273,11 +274,11 @@ def test_who_got_a_marked_packet_asks_after_what_round_trips_say(control):
         buffer=3 * 188 - 1,
         ecn_threshold=0,
         timeout=4_000.0,
-        congestion_control=control,
+        congestion=rule,
     )
     # Its feature is acknowledged ahead of the second sum. RFC 6298: once, and four times the half.
     round_trip = 2 * FEATURE + ACK + 2 * DELAY
-    patience = 3 * round_trip if control else 4_000_000_000
+    patience = 3 * round_trip if rule is not CongestionRule.NONE else 4_000_000_000
     asked = OPENING + round_trip + FEATURE + patience
     assert arrivals(run, Kind.RECALL, at_switch=True) == [(asked + ACK + DELAY, 2, 2)]
     assert (run.lost, run.recalled, run.sent_again, run.repeated) == (1, 1, 1, 0)

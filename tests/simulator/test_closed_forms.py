@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import overlapped_seconds
 from switchgnn.lab.simulator.simulation import run_simulation
@@ -30,7 +31,9 @@ def steps(neighbours, order):
     rows = [Row(1, len(neighbours[vertex])) for vertex in range(len(neighbours))]
     # One slot per pass, as the paper recirculates; the loop takes no time.
     packets = [Sent(0, [[other] for other in neighbours[vertex]]) for vertex in order]
-    options = NetworkOptions(delay=0.0, window=4_096, congestion_control=False, ecn_threshold=None)
+    options = NetworkOptions(
+        delay=0.0, window=4_096, congestion=CongestionRule.NONE, ecn_threshold=None
+    )
     run = run_simulation(scene(2, rows, packets), options, trace=True)
     began = features_at_switch(run)[0][0] - STEP
     taken, odd = divmod(sums_at_workers(run)[-1][0] - began, STEP)

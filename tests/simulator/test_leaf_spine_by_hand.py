@@ -222,12 +222,13 @@ def test_a_mark_on_the_last_part_reaches_the_worker_and_all_are_told(completion,
     assert set(told) == {1}
 
 
-def test_a_mark_on_another_part_is_lost_at_the_spine():
-    """What leaves a slot is the packet that completes it, as in the program."""
+@pytest.mark.parametrize("completion", [SPINE, LEAF])
+def test_a_mark_on_another_part_stays_in_the_slot(completion):
+    """The part of leaf 0 is marked, and that of leaf 1, which is not, completes the sum."""
     packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]]), *[Sent(3, [[3]])] * 5, Sent(3, [[2]])]
     rows = [Row(2, 2), Row(2, 2), Row(2, 3), Row(2, 5)]
-    run = simulated(scene(4, rows, packets), ecn_threshold=1)
-    assert (run.marked, run.notices) == (1, (0,) * 4)
+    run = simulated(scene(4, rows, packets), ecn_threshold=1, completion=completion)
+    assert (run.marked, run.notices) == (1, (0, 0, 1, 0))
 
 
 @both_completions

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.kinds import copy_schedules
 from switchgnn.host.direct.schedule import rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
@@ -78,7 +79,7 @@ NETWORKS = st.builds(
     delay=st.sampled_from([0.0, 0.5, 50.0]),
     ecn_threshold=st.sampled_from([None, 0, 1, 5, 50]),
     window=st.sampled_from([1, 2, 3, 5, 16, 100]),
-    congestion_control=st.booleans(),
+    congestion=st.sampled_from(CongestionRule),
     recirculation_rate=st.sampled_from([None, 1e5, 1e9]),
 )
 both_completions = pytest.mark.parametrize("completion", [SPINE, LEAF])

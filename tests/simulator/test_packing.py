@@ -5,6 +5,7 @@ from math import ceil
 import numpy as np
 import pytest
 
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import partial_schedules
 from switchgnn.host.wire.header import Kind
@@ -65,7 +66,7 @@ def test_two_frames_take_what_their_lengths_do():
 
 def test_the_window_has_the_bytes_of_its_features_and_the_rest_of_a_group():
     """512 · 188 bytes are 63 full frames; of eight that are acknowledged seven may have come."""
-    run = one_direction(200, ROW, congestion_control=False)
+    run = one_direction(200, ROW, congestion=CongestionRule.NONE)
     first_answer = acks_at_workers(run)[0][0]
     assert first_answer == 9 * FULL + 2 * DELAY + 2 * (ACK + DELAY)
     there = [at for at, *_ in features_at_switch(run)]
@@ -76,7 +77,7 @@ def test_the_window_has_the_bytes_of_its_features_and_the_rest_of_a_group():
 
 def test_a_narrow_window_has_room_for_a_group():
     """16 · 188 bytes are one full frame, and an eighth frame asks for the first answer."""
-    run = one_direction(20, ROW, congestion_control=False, window=16)
+    run = one_direction(20, ROW, congestion=CongestionRule.NONE, window=16)
     there = [at for at, *_ in features_at_switch(run)]
     answers = [at for at, *_ in acks_at_workers(run)]
     assert there[7] == 8 * FULL + DELAY
@@ -111,7 +112,7 @@ def test_phases_keep_links_busy_and_queues_short():
     copies = np.random.default_rng(0).integers(20, 40, (8, 8))
     copies[:, 0] *= 4
     np.fill_diagonal(copies, 0)
-    network = NetworkOptions(bandwidth=10_000, congestion_control=False)
+    network = NetworkOptions(bandwidth=10_000, congestion=CongestionRule.NONE)
     usual, phased = (
         run_simulation(host_setup(copies, ROW, network.pace, PACKED, phases=phases), network)
         for phases in (None, shortest_phases)
@@ -145,7 +146,7 @@ def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
         delay=float(rng.choice([0.0, 0.5, 50.0])),
         ecn_threshold=int(rng.choice([0, 5, 50])),
         window=int(rng.choice([16, 40, 512])),
-        congestion_control=bool(rng.integers(2)),
+        congestion=list(CongestionRule)[rng.integers(3)],
     )
     setup = host_setup(copies, features, options.pace, Framing(mtu))
     workers = len(copies)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.links.transport import expected_traffic
 from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import NetworkOptions
@@ -72,7 +73,7 @@ def test_no_network_changes_what_is_sent(seed):
         recirculation_rate=rng.choice([None, 1e5, 1e9]),
         # The strawman cannot lose packets.
         buffer=None if "order" in kind else int(rng.choice([1, 2, 5, 25])) * setup.data_frame_bytes,
-        congestion_control=bool(rng.integers(2)),
+        congestion=list(CongestionRule)[rng.integers(3)],
     )
     prediction = plan.manifest.direction(Direction.FORWARD).prediction
     run = run_simulation(setup, options)

@@ -24,6 +24,7 @@ from switchgnn.base.options import (
     parse_bytes,
 )
 from switchgnn.host.base.errors import FramingError
+from switchgnn.host.base.pace import CongestionRule, Pace
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import AUTO, parse_lanes, parse_rows
@@ -151,10 +152,13 @@ FaultsOption = Annotated[
 ]
 
 
-def no_congestion_control_option() -> Any:  # noqa: ANN401
-    """Declare --no-congestion-control."""
-    text = "Do not slow down when packets are marked."
-    return flag(CONGESTION, text, "--no-congestion-control")
+def congestion_option() -> Any:  # noqa: ANN401
+    """Declare --congestion."""
+    text = (
+        "When packets come marked, narrow the window by half their share (dctcp), halve it "
+        "(paper), or keep it (none)."
+    )
+    return option(CONGESTION, "RULE", text, default=CongestionRule.DCTCP)
 
 
 def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
@@ -339,7 +343,7 @@ class TopologyOptions:
 
 
 # The fields of JobNetworkOptions that do not concern a new switch.
-_OF_JOBS = frozenset({"window", "faults", "on", "ports", "job"})
+_OF_JOBS = frozenset({"window", "congestion", "faults", "on", "ports", "job"})
 
 
 @dataclass(frozen=True)
@@ -385,6 +389,7 @@ class JobNetworkOptions(TopologyOptions):
         min=1,
         shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
     )
+    congestion: CongestionRule = congestion_option()
     on: Path | None = option(
         NETWORK,
         "FILE",
@@ -414,9 +419,10 @@ class JobNetworkOptions(TopologyOptions):
             raise SwitchGNNError("--on needs the ports of the workers: add --ports, such as 5-8.")
         return KeptPorts.read(self.on, parse_ports(self.ports), self.job)
 
-    def in_flight(self, *, busy: bool = False) -> int:
-        """Return --window, or the default one."""
-        return self.window or self._usual(busy=busy).window
+    def pace(self, timeout: float = Pace.timeout, skew: float = 0.0, *, busy: bool = False) -> Pace:
+        """Return the bounds of workers, by --window or the default one, and --congestion."""
+        window = self.window or self._usual(busy=busy).window
+        return Pace(window=window, timeout=timeout, skew=skew, congestion=self.congestion)
 
     def _usual(self, *, busy: bool) -> FlowLimits:
         if self.kept is not None:

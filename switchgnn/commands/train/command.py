@@ -18,7 +18,6 @@ from switchgnn.commands.shared.options import find_metrics
 from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import TrainEvents
 from switchgnn.commands.train.options import COMMON, TrainCommandOptions
-from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import AUTO, G3, HOST, SWITCH, TransportKind
 from switchgnn.jobs.logs import Recordings, recordings_in, told_aloud
 from switchgnn.jobs.plots import draw_plots
@@ -140,7 +139,7 @@ def _job(asked: TrainCommandOptions, network: NetworkJob) -> "TrainJob":
             training=Training(
                 *(shape, options, over.bins(), training.device, training.compression)
             ),
-            pace=Pace(window=asked.network.in_flight(), skew=SKEW),
+            pace=asked.network.pace(skew=SKEW),
             sampling=over.sampling,
             mtu=over.mtu,
             phases=over.phases,

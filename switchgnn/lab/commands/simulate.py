@@ -23,11 +23,12 @@ from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.options import (
     MemoryOptions,
     StrategyOptions,
+    congestion_option,
     json_option,
-    no_congestion_control_option,
     seed_option,
     workers_option,
 )
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.lab.simulator.errors import SimulatorError
@@ -271,7 +272,7 @@ class SimulateCommandOptions:
         default=_DEFAULT.ecn_threshold or 0,
         min=0,
     )
-    no_congestion_control: bool = no_congestion_control_option()
+    congestion: CongestionRule = congestion_option()
     background_load: float = option(
         CONGESTION,
         "SHARE",
@@ -308,7 +309,6 @@ class SimulateCommandOptions:
         }
         given |= {name: it for name, it in usual.items() if given[name] is None}
         given["buffer"] = None if self.buffer is None else parse_bytes("--buffer", self.buffer)
-        given["congestion_control"] = not self.no_congestion_control
         return NetworkOptions(**given, background_seed=self.seed)
 
     def _leaf_spine(self) -> LeafSpineOptions | None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.base.options import parse_bytes, shared_fields
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.simulator.request import G3, HOSTS_ALONE, STAR, LeafSpineOptions
@@ -34,7 +35,7 @@ class PlottedSeries:
     system: str  # one of SYSTEMS in `simulator/request.py`
     memory: str | None = None  # of the switch instead of the scale's, as 10MB, or UNLIMITED
     order: str | None = None  # a key of ORDER_STRATEGIES instead of the system's
-    congestion_control: bool = True  # see NetworkOptions
+    congestion: CongestionRule = CongestionRule.DCTCP  # see NetworkOptions
     # a slot holds a whole feature of the graph, as the paper counts memory
     whole_features: bool = False
     # a name of `known_profiles`: banks, ports, tables, and the rate of the loop where the scale has
@@ -227,7 +228,7 @@ def _system(
         "memory": None if unlimited else round(parse_bytes("memory", memory) * graph.shrink),
         "order": series.order,
         "delay": figure.delay * graph.shrink,
-        "congestion_control": series.congestion_control,
+        "congestion": series.congestion.value,
         "recirculation_rate": None if alone else switch.passes_per_second if rate is None else rate,
         "mtu": figure.mtu if alone else None,
         "slot_features": graph.feature if series.whole_features and not alone else None,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from switchgnn.base.names import no_such
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.lab.experiments.figure import (
     FASTEST,
     LEAST,
@@ -224,7 +225,7 @@ def figure19() -> Figure:
     shrinks. 500 kB: a switch of 128 ports of 100 Gbit/s with 64 MB, as of 2019, divided evenly.
     """
     paper = replace(_PAPER, whole_features=False)
-    without = "SwitchGNN w/o CC"
+    without, rule = "SwitchGNN w/o CC", "SwitchGNN, the paper's rule"
     loads = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
     tenth, whole = (
         {_REDDIT: ScaledGraph(f"reddit-like:{share}:{{seed}}")} for share in ("0.1", "1")
@@ -237,7 +238,12 @@ def figure19() -> Figure:
         "(figure 19)",
         paper="the paper's figure 19, with BNS-GCN and its control. Flows of Hadoop's sizes, "
         "Poisson arrivals, any two workers; flows heed marks.",
-        series=(replace(paper, label=without, congestion_control=False), paper, _HOSTS),
+        series=(
+            replace(paper, label=without, congestion=CongestionRule.NONE),
+            paper,
+            replace(paper, label=rule, congestion=CongestionRule.PAPER),
+            _HOSTS,
+        ),
         panels=tuple(
             Panel(f"({letter}) Reddit, {{workers}} workers", "lines", "epoch", "background", at)
             for letter, at in (("a", {"workers": LEAST}), ("b", {"workers": MOST}))
@@ -250,6 +256,7 @@ def figure19() -> Figure:
         claims=(
             Claim("epoch", "SwitchGNN", without, "drawn: far below 1", heaviest, times=True),
             Claim("epoch", "SwitchGNN", without, "drawn: about 1", idle, times=True),
+            Claim("epoch", rule, without, "drawn: far below 1", heaviest, times=True),
             Claim("epoch", without, "BNS-GCN", "-", heaviest, times=True),
         ),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import switchgnn
 from switchgnn.base.machine import version_of
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SPINE
 from switchgnn.planner.presets import AUTO, BEST
@@ -36,7 +37,7 @@ class SimulationPoint:
     features: int = 128
     bandwidth: float = 100_000.0
     delay: float = 2.0
-    congestion_control: bool = True
+    congestion: str = CongestionRule.DCTCP.value  # that of a CongestionRule
     recirculation_rate: float | None = None
     window: int = 512
     # leaves, spines: of a leaf-spine; 0: a star

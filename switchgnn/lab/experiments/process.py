@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.options import shared_fields
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.simulator.job import simulate_job
@@ -60,7 +61,8 @@ def simulate_options(point: SimulationPoint) -> SimulateOptions:
         **shared_fields(point, SimulateOptions) | {"switch": profile, "plan": None},
         slots=_slots(point),
         network=NetworkOptions(
-            **shared_fields(point, NetworkOptions),
+            **shared_fields(point, NetworkOptions)
+            | {"congestion": CongestionRule(point.congestion)},
             background_load=point.background,
             background_seed=point.seed,
         ),

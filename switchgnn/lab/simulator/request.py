@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from switchgnn.base.names import no_such
-from switchgnn.host.base.pace import Pace
+from switchgnn.host.base.pace import CongestionRule, Pace
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
 from switchgnn.lab.simulator.errors import SimulatorError
@@ -41,7 +41,7 @@ class NetworkOptions:
     # features in flight at most, of each worker. Where hosts alone send longer frames, as many
     # bytes.
     window: int = 512
-    congestion_control: bool = True  # hosts slow down when packets come marked, and begin slowly
+    congestion: CongestionRule = CongestionRule.DCTCP  # what hosts do when packets come marked
     # passes per second of the switch's loop, or None for no limit
     recirculation_rate: float | None = None
     # microseconds after which what does not come is asked for, at least; None: ten round trips of
@@ -57,9 +57,7 @@ class NetworkOptions:
 
         Windows are open, as exchanges before this one leave them where nothing is marked.
         """
-        return Pace(
-            window=self.window, first_window=self.window, congestion_control=self.congestion_control
-        )
+        return Pace(window=self.window, first_window=self.window, congestion=self.congestion)
 
     def words(self, data_frame_bytes: int = FEATURE_FRAME_BYTES) -> dict[str, object]:
         """Return the models' options by name; `data_frame_bytes` is the longest frame."""
@@ -69,6 +67,7 @@ class NetworkOptions:
         loop, marks = self.recirculation_rate, self.ecn_threshold
         return {
             **vars(self),
+            "congestion": self.congestion.value,
             "bits_per_second": self.bandwidth * _MEGA,
             "delay": delay,
             "overhead_bytes": self.overhead,

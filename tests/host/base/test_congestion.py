@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchgnn.host.base.congestion import CongestionWindow, StallClock
-from switchgnn.host.base.pace import Pace, RoundTrip
+from switchgnn.host.base.pace import CongestionRule, Pace, RoundTrip
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.responder import Notifier
 from switchgnn.host.innetwork.schedule import block_schedules
@@ -32,7 +32,7 @@ def windows(congestion, shares):
     after = []
     for share in shares:
         whole = -(-congestion.window // 1)
-        congestion.marked(share * whole)
+        congestion.marked(share * whole, 0.0)
         congestion.acknowledged(int(whole))
         after.append(congestion.window)
     return after
@@ -96,8 +96,26 @@ def test_the_rate_is_kept_and_tells_how_long_to_wait(round_trip):
     assert sent == pytest.approx(rate, rel=0.02, abs=2 * SEGMENT)
 
 
+def test_by_the_papers_rule_a_mark_halves_and_a_window_without_one_grows(round_trip):
+    """Whatever the share, at once, and once per round trip; marks without a cut prevent growth."""
+    congestion = CongestionWindow(
+        Pace(window=128, first_window=128, congestion=CongestionRule.PAPER), round_trip
+    )
+    windows = []
+    for at in (1.0, 1.0 + ROUND_TRIP / 2, 1.0 + 1.5 * ROUND_TRIP):
+        congestion.acknowledged(40)
+        congestion.marked(1 / 16, at)
+        windows.append(congestion.window)
+    congestion.marked(0, 2.0)  # a notice that claims nothing
+    for _ in range(2):
+        congestion.acknowledged(31)
+        windows.append(congestion.window)
+    assert windows == [64, 64, 32, 32, 32 + SEGMENT]
+    assert congestion.cuts == 2
+
+
 def test_without_control_marks_and_losses_change_nothing(round_trip):
-    congestion = CongestionWindow(Pace(window=64, congestion_control=False), round_trip)
+    congestion = CongestionWindow(Pace(window=64, congestion=CongestionRule.NONE), round_trip)
     assert windows(congestion, [1.0] * 3) == [64] * 3
     congestion.lost(1.0)
     assert (congestion.window, congestion.rate) == (64, None)
@@ -110,17 +128,18 @@ def test_without_control_marks_and_losses_change_nothing(round_trip):
         max_size=80,
     ),
     st.integers(1, 500),
+    st.sampled_from(CongestionRule),
 )
-def test_window_and_rate_stay_within_bounds(events, window):
+def test_window_and_rate_stay_within_bounds(events, window, rule):
     round_trip = RoundTrip()
-    pace = Pace(window=window)
+    pace = Pace(window=window, congestion=rule)
     congestion = CongestionWindow(pace, round_trip)
     now = 1.0
     for gap, marked, came, lost in events:
         now += gap
         round_trip.measured(gap)
         before = congestion.window
-        congestion.marked(marked)
+        congestion.marked(marked, now)
         congestion.acknowledged(came)
         assert before / 2 <= congestion.window <= max(2 * before, before + SEGMENT)
         if lost:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.base.heartbeat import HeartbeatBit, SignsOfLife
-from switchgnn.host.base.pace import Pace, RoundTrip
+from switchgnn.host.base.pace import CongestionRule, Pace, RoundTrip
 from switchgnn.host.innetwork.barrier import Barrier, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
@@ -288,7 +288,9 @@ def test_an_answer_without_a_question_tells_nothing():
 
 
 def test_three_later_answers_show_a_loss_and_twice_as_many_after_an_error():
-    endpoint = Endpoint(0, 1, Recorder(), ADDRESSES, Pace(window=64, congestion_control=False))
+    endpoint = Endpoint(
+        0, 1, Recorder(), ADDRESSES, Pace(window=64, congestion=CongestionRule.NONE)
+    )
     endpoint.round_trip.measured(0.005)
     needed = []
     for probes in (1, 2):

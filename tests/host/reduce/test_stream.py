@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host import FeatureError, InNetworkError, Pace
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.innetwork.errors import (
     DisagreementError,
     ExchangeTimeoutError,
@@ -157,7 +158,7 @@ def test_first_fragments_share_scales_where_there_are_many_workers():
 @pytest.mark.parametrize("size", [1, 170, 171, 14 * 170])
 def test_floats_take_two_round_trips(size):
     """Their codes leave with the mark, and all that the window lets go after its sum."""
-    table, sent = bench(2, 64, pace=replace(PACE, congestion_control=False)), set()
+    table, sent = bench(2, 64, pace=replace(PACE, congestion=CongestionRule.NONE)), set()
     table.network.lose = lambda *crossing: sent.add((*crossing, table.clock.seconds))
     table.submit([np.ones(size, np.float32)] * 2)
     table.run()
@@ -225,7 +226,7 @@ def test_a_lost_sum_is_still_in_the_switch_when_others_go_on():
 
 
 def test_the_window_bounds_what_is_on_its_way():
-    table = bench(2, 64, pace=Pace(window=3, timeout=5.0, congestion_control=False))
+    table = bench(2, 64, pace=Pace(window=3, timeout=5.0, congestion=CongestionRule.NONE))
     most = 0
     pending = set()
 

@@ -118,6 +118,27 @@ class ASumOnTheShelfIsRecalledAlone(BundleTest):
             self.expect(3, missing(asked[1], count=1))
 
 
+class AMarkWaitsOnTheShelf(BundleTest):
+    """A bundle is marked if any of its rows is, and the next one is not."""
+
+    def runTest(self) -> None:
+        rows, width = 2, 20
+        firsts = self.begin(rows, width)[:4]
+        for place, bank in enumerate(firsts):
+            self.add_destination(900 + place, worker=2, slot=5, bank=bank, place=place, sums=4)
+        for (worker, source), banks in zip(BUNDLES.items(), (firsts[:1], firsts[1:]), strict=True):
+            self.add_source(source, worker=worker)
+            slots, of_first = dict.fromkeys(banks, (5, 1)), dict.fromkeys(banks, 0)
+            self.entries.add_fanout(block=1, source=source, slots=slots, rows=of_first)
+        (one, other), (left, right) = self.bundles(1, rows, width)
+        with self.counted(Outcome.AGGREGATED, 2, completed=dict.fromkeys(firsts, 1)):
+            self.send(1, resigned(one, ECN=1))
+            self.send(2, other)
+            marked = bundle_to(3, {0: left[0], 1: right[0]}, of=rows, completed_by=other)
+            self.expect(3, resigned(marked, ECN=1))
+            self.expect(3, bundle_to(3, {2: right[0], 3: right[0]}, of=rows, completed_by=other))
+
+
 class RowsBehindTheFrameAreZeros(BundleTest):
     """Widths of other rows do not fit the session, and a body is as long as Width says."""
 

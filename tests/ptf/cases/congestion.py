@@ -13,12 +13,16 @@ from switchgnn.controller import Outcome
 from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import LOOP_LANES, result_group
 from switchgnn.host.wire.header import KIND_AT
+from tests.ptf.switchgnn_ptf.bases import ABOVE, LeafTest
 from tests.ptf.switchgnn_ptf.entries import HOME
 from tests.ptf.switchgnn_ptf.packets import (
+    PARTIAL,
     STRANGER_PORT,
+    combined,
     done,
     notice,
     ordinary,
+    recall,
     resigned,
     sum_to,
 )
@@ -31,6 +35,7 @@ MARK = 0x20
 # The barrier whose copies all come when even the largest weight of others, 1,055, is below 256.
 LAST = 22
 WORKER_PORTS = (1, 2, 3)
+PAIR = {101: 0, 102: 1}
 
 
 class CongestionTest(SwitchTest):
@@ -201,6 +206,31 @@ class MarkOfTheSenderStays(SwitchTest):
         with self.counted(Outcome.AGGREGATED):
             packet, lanes = self.send_feature(101, worker=0, ECN=1)
             self.expect(3, sum_to(3, 900, lanes, count=1, completed_by=packet, ECN=1))
+
+
+class AnyMarkStaysInTheSlot(LeafTest):
+    """A sum, a part for above and a recalled sum are marked if any contribution was."""
+
+    def runTest(self) -> None:
+        self.add_owners(PAIR)
+        for source in PAIR:
+            self.entries.add_fanout(block=1, source=source, slots={0: (7, 2), 1: (9, 2)})
+        self.add_partial(900, slot=7, source=PARTIAL)
+        self.add_destination(901, worker=2, slot=9, bank=1, expected=2)
+        for round_, marks in enumerate(((1, 0), (0, 0), (0, 1)), 1):
+            mark = int(any(marks))
+            with self.counted(Outcome.AGGREGATED, 2, completed={0: 1, 1: 1}):
+                sent = [
+                    self.send_feature(source, worker=worker, round_=round_, ECN=ecn)
+                    for (source, worker), ecn in zip(PAIR.items(), marks, strict=True)
+                ]
+                last, total = sent[-1][0], combined(sent)
+                self.expect(ABOVE, resigned(self.part(sent, last), ECN=mark))
+                self.expect(3, sum_to(3, 901, total, count=2, completed_by=last, ECN=mark))
+            asked = recall(901, port=3, round_=round_)
+            with self.counted(Outcome.RECALLED, completed={1: 1}):
+                self.send(3, asked)
+                self.expect(3, sum_to(3, 901, total, count=2, completed_by=asked, ECN=mark))
 
 
 def _broadcast(**ip: object) -> Packet:

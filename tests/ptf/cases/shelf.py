@@ -22,6 +22,16 @@ class FirstComeFirstServed(ShelfTest):
         self.complete(102, held)
 
 
+class AMarkIsKeptWithTheSlot(ShelfTest):
+    """What finds no slot meanwhile is not marked, and neither is the next sum."""
+
+    def runTest(self) -> None:
+        for fragment, mark in enumerate((1, 0)):
+            held = self.fill(101, fragment=fragment, ECN=mark)
+            self.overflow(111, fragment=fragment)
+            self.complete(102, held, fragment=fragment)
+
+
 class LastContributionAloneIsASumOfOne(ShelfTest):
     """It needs no slot, but leaves as a sum when one is free, and as it is when none is."""
 

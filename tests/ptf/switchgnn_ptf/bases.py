@@ -330,16 +330,12 @@ class ShelfTest(RecoveryTest):
         return self.send_feature(source, worker=owner, **fields)
 
     def expect_part(self, vertex: int, sent: list[tuple[Packet, packets.Lanes]]) -> None:
-        """Expect the sum of what was sent, with the ids of its sources."""
+        """Expect the sum of what was sent, with the ids of its sources and the mark of any."""
         port, total = self.port_of(self.receiver), packets.sum_of(lanes for _, lanes in sent)
         sources = sum(packet["SwitchGNN"].Src_id for packet, _ in sent)
-        last = sent[-1][0]
-        self.expect(
-            port,
-            packets.sum_to(
-                port, vertex, total, count=len(sent), completed_by=last, sources=sources
-            ),
-        )
+        fields = {"ECN": int(any(packet["SwitchGNN"].ECN for packet, _ in sent))}
+        fields |= {"count": len(sent), "sources": sources}
+        self.expect(port, packets.sum_to(port, vertex, total, completed_by=sent[-1][0], **fields))
 
     def expect_overflow(self, packet: Packet, vertex: int) -> None:
         """Expect a feature on its way to the worker that adds it."""

@@ -63,6 +63,14 @@ def forget_sources(compiled: Json) -> None:
     write["parameters"][2] = {"type": "field", "value": ["scalars", "dedup_last"]}
 
 
+@noticed_by("congestion.AnyMarkStaysInTheSlot")
+def forget_earlier_marks(compiled: Json) -> None:
+    """Let the mark of the last contribution overwrite that of the slot."""
+    for found in operations(actions(compiled, ".add_to_slots"), "|"):
+        if "switchgnn" in json.dumps(found["right"]) and "ecn" in json.dumps(found["right"]):
+            found["left"] = _ZERO
+
+
 @noticed_by("banks.StaleContributionChangesNothing")
 def overwrite_by_stale(compiled: Json) -> None:
     for comparison in operations(actions(compiled, ".add_to_slots"), ">"):

@@ -27,7 +27,7 @@ constexpr size_t kStuckAfter = 1 << 14;
 /// As many bytes in flight as a worker may have. It always heeds marks.
 PaceOptions FlowPace(PaceOptions pace) {
     pace.group = 1;
-    pace.congestion_control = true;
+    pace.congestion = Rule::DCTCP;
     pace.round_trip *= 2;
     return PaceInFrames(pace, kFullFrameBytes);
 }
@@ -90,7 +90,7 @@ class Flow : public Host {
         congestion_.Measured(now - packet.asked);
         if (!Confirm(packet.id)) return;
         attempts_ = 0;
-        congestion_.Marked(packet.ecn ? 1 : 0);
+        congestion_.Marked(packet.ecn ? 1 : 0, now);
         congestion_.Acknowledged(1);
         if (++confirmed_ == frames_) {
             timer_.Stop();

@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -156,23 +155,21 @@ class Leaf : public AddingSwitch {
             return;
         }
         // One contribution, one pass. If the sum is complete, it leaves in the same pass.
-        if (packet.ecn) marked_.insert(packet.id);
         ++slots_.tally.passes;
         Add(packet.id, packet, now);
     }
 
     void Send(const Packet& packet, uint32_t worker, Picoseconds now) override {
         const bool part = IsData(packet.kind);
-        Packet sent = packet;
-        if (!routes_) sent.ecn = part && !marked_.empty() && marked_.erase(packet.id) != 0;
         if (routes_ ? !part || !routes_->Crosses(packet.id) : uplinks_.Here(worker)) {
-            SendDown(sent, worker, now);
+            SendDown(packet, worker, now);
             return;
         }
         ++(packet.kind == Kind::SUM ? sums_up_ : features_up_);
         if (routes_) {
-            uplinks_.SendTo(routes_->SpineOf(packet.id), sent, now);
+            uplinks_.SendTo(routes_->SpineOf(packet.id), packet, now);
         } else {
+            Packet sent = packet;
             sent.worker = static_cast<uint16_t>(worker);
             uplinks_.SendByKey(packet.id, sent, now);
         }
@@ -197,8 +194,6 @@ class Leaf : public AddingSwitch {
 
     Uplinks& uplinks_;
     const SumRoutes* routes_;
-    // Rows to which something marked was added: so is what leaves. Only in the variant.
-    std::unordered_set<uint32_t> marked_;
     uint64_t sums_up_ = 0;
     uint64_t features_up_ = 0;
 };

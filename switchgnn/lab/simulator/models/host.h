@@ -55,6 +55,9 @@ class RoundTrip {
     double deviation_ = 0;
 };
 
+/// What a mark does, as CongestionRule in host/base/pace.py.
+enum class Rule { DCTCP, PAPER, NONE };
+
 struct PaceOptions {
     /// Features in flight at most.
     uint32_t window;
@@ -62,7 +65,7 @@ struct PaceOptions {
     uint32_t group;
     /// How many groups beyond the first unacknowledged one may be sent.
     uint32_t groups_apart;
-    bool congestion_control;
+    Rule congestion;
     /// Of an empty network: the least that the rate is worked out with. Twice as much is the
     /// guess before the first measurement.
     Picoseconds round_trip;
@@ -80,7 +83,7 @@ class Congestion {
   public:
     explicit Congestion(const PaceOptions& options)
         : options_(options),
-          window_(options.congestion_control
+          window_(options.congestion != Rule::NONE
                       ? std::min<double>(options.window, options.first_window)
                       : options.window),
           opening_(window_ < options.window),
@@ -110,7 +113,7 @@ class Congestion {
     /// Take note of packets that came through; for each window of them adapt it.
     void Acknowledged(uint32_t features) {
         acknowledged_ += features;
-        if (!options_.congestion_control || acknowledged_ < window_) return;
+        if (options_.congestion == Rule::NONE || acknowledged_ < window_) return;
         const double share = std::min(1.0, marked_ / acknowledged_);
         acknowledged_ = marked_ = 0;
         if (share > 0) {
@@ -123,20 +126,20 @@ class Congestion {
     }
 
     /// Take note of packets that came marked, or of sums that stand for them.
-    void Marked(double features) { marked_ += features; }
+    void Marked(double features, Picoseconds now) {
+        if (options_.congestion != Rule::PAPER || features <= 0) {
+            marked_ += features;
+            return;
+        }
+        acknowledged_ = 0;
+        Halve(now);
+    }
 
     void Measured(Picoseconds round_trip) { round_trip_.Measured(round_trip); }
 
     /// Halve when packets did not arrive, unless the window is narrow.
     void Lost(Picoseconds now) {
-        const bool soon = cut_ && now - last_cut_ < Smoothed();
-        if (!options_.congestion_control || soon || window_ <= options_.safe_window) return;
-        cut_ = true;
-        last_cut_ = now;
-        ++cuts_;
-        opening_ = false;
-        window_ = std::max<double>(options_.group, window_ / 2);
-        acknowledged_ = marked_ = 0;
+        if (window_ > options_.safe_window) Halve(now);
     }
 
     Picoseconds Smoothed() const { return round_trip_.Smoothed(); }
@@ -144,7 +147,19 @@ class Congestion {
     uint64_t Cuts() const { return cuts_; }
 
   private:
-    bool Paced() const { return options_.congestion_control && window_ < options_.window; }
+    bool Paced() const { return options_.congestion != Rule::NONE && window_ < options_.window; }
+
+    /// At most once per round trip.
+    void Halve(Picoseconds now) {
+        const bool soon = cut_ && now - last_cut_ < Smoothed();
+        if (options_.congestion == Rule::NONE || soon) return;
+        cut_ = true;
+        last_cut_ = now;
+        ++cuts_;
+        opening_ = false;
+        window_ = std::max<double>(options_.group, window_ / 2);
+        acknowledged_ = marked_ = 0;
+    }
 
     uint32_t Room(uint64_t in_flight) const {
         const auto window = static_cast<uint64_t>(window_);

@@ -91,6 +91,11 @@ struct Options : private Words {
         return options;
     }
 
+    Rule Congestion() const {
+        const std::string& name = Text("congestion");
+        return name == "none" ? Rule::NONE : name == "paper" ? Rule::PAPER : Rule::DCTCP;
+    }
+
     PaceOptions Pace() const {
         // A worker, the switch, and back.
         const Picoseconds empty = 2 * (up.delay + up.TimeOf(Whole("data_frame_bytes")));
@@ -98,7 +103,7 @@ struct Options : private Words {
         return {.window = Whole("window"),
                 .group = Whole("group"),
                 .groups_apart = Whole("groups_apart"),
-                .congestion_control = Flag("congestion_control"),
+                .congestion = Congestion(),
                 .round_trip = Time("round_trip"),
                 .losses = down.loses && std::isfinite(down.buffer_bytes),
                 .shortest_timeout = given != 0 ? given : kShortestTimeout * empty};

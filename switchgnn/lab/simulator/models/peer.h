@@ -129,7 +129,7 @@ class Peer : public Host {
         congestion_.Measured(now - packet.asked);
         const uint32_t confirmed = pace_.losses ? Confirmed(packet, now) : packet.count;
         confirmed_ += confirmed;
-        congestion_.Marked(packet.ecn ? confirmed : 0);
+        congestion_.Marked(packet.ecn ? confirmed : 0, now);
         congestion_.Acknowledged(confirmed);
         SendSome(now);
     }

@@ -53,6 +53,7 @@ class Slots {
         const auto worker = arrays.Get<uint8_t>("row_worker");
         const auto bank = arrays.Get<uint8_t>("row_bank");
         rows_.resize(rows_of_pool_ * options.pools);
+        marked_.resize(rows_.size());
         open_.resize(expected.size() * options.pools);
         for (size_t i = 0; i < rows_.size(); ++i) {
             const size_t planned = i % rows_of_pool_ / together_;
@@ -61,17 +62,22 @@ class Slots {
         }
     }
 
-    /// Add a packet to a row in its pool. Return what leaves, if anything does: the packet becomes
-    /// the sum, as in p4src/rewrite.p4, and so keeps its mark.
+    /// Add a packet to a row in its pool. Return what leaves, if anything does. A sum is marked if any
+    /// of its contributions was, as in p4src/banks.p4.
     std::optional<Packet> Add(uint32_t row, const Packet& packet) {
         ++tally.contributions;
         Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row,
                        .turn = packet.turn, .bytes = packet.bytes};
         const size_t at = At(row, packet.turn);
+        const bool begins = rows_[at].added == 0;
         const Fate fate =
             free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count);
+        if (fate != Fate::OVERFLOWED) marked_[at] = packet.ecn || (!begins && marked_[at]);
         if (fate == Fate::KEPT) return std::nullopt;
-        if (fate == Fate::COMPLETED) leaving.kind = Kind::SUM;
+        if (fate == Fate::COMPLETED) {
+            leaving.kind = Kind::SUM;
+            leaving.ecn = marked_[at];
+        }
         tally.overflowed += fate == Fate::OVERFLOWED;
         tally.sums += leaving.kind == Kind::SUM;
         return leaving;
@@ -184,6 +190,8 @@ class Slots {
     size_t rows_of_pool_;
     // Pool by pool.
     std::vector<Row> rows_;
+    // Whether any contribution to what each row holds was marked.
+    std::vector<bool> marked_;
     // Unfinished sums in each slot.
     std::vector<uint8_t> open_;
     // Slots of each pool that hold some.
@@ -467,11 +475,13 @@ class AddingSwitch : public Switch {
         sum.others = shelf.sums++ % schedule_.rows;
         const uint32_t block = (sum.turn - pools) % schedule_.blocks;
         const uint64_t all = schedule_.ShareOf(worker, block).rows / together;
+        shelf.marked |= sum.ecn;
         if (shelf.sums < all && sum.others + 1U < schedule_.rows) {
             shelf.other[sum.others] = sum.id;
             return false;
         }
         sum.other = shelf.other;
+        sum.ecn = std::exchange(shelf.marked, false);
         shelf.sums %= all;
         return true;
     }
@@ -486,6 +496,7 @@ class AddingSwitch : public Switch {
     /// The sums of a worker that are complete in a unit, and those of them that have not left.
     struct Shelf {
         uint64_t sums = 0;
+        bool marked = false;
         std::array<uint32_t, kMostRows - 1> other;
     };
 

@@ -278,12 +278,12 @@ class Worker : public Host {
     /// As host/innetwork/receiver.py and host/base/congestion.py.
     void Heed(const Packet& packet, Picoseconds now) {
         if (packet.kind == Kind::NOTICE) {
-            congestion_.Marked(packet.count * FlightOf(passed_).PacketsPerSum());
+            congestion_.Marked(packet.count * FlightOf(passed_).PacketsPerSum(), now);
             return;
         }
         if (!packet.ecn || !IsData(packet.kind)) return;
         ++untold_;
-        if (pace_.congestion_control) recallers_[PoolOf(packet.turn)].Marked();
+        if (pace_.congestion != Rule::NONE) recallers_[PoolOf(packet.turn)].Marked();
         if (!notified_ || now - last_notice_ >= congestion_.Smoothed()) {
             notified_ = true;
             last_notice_ = now;
