@@ -84,6 +84,19 @@ def test_large_graphs_are_cut_for_few_edges(monkeypatch):
     assert ratio > 0.95
 
 
+def test_vertices_and_degrees_are_balanced_each_by_itself():
+    """Within METIS's 1.03, where a few vertices have most of the edges."""
+    rng = np.random.default_rng(2)
+    dense, all_ = 500, 3500
+    pairs = {tuple(sorted(each)) for each in rng.integers(0, dense, (10_000, 2)).tolist()}
+    pairs |= {(vertex - 1, vertex) for vertex in range(dense, all_)}
+    ends = np.array([each for each in pairs if each[0] < each[1]]).T
+    assignment = g3(graph_of(*ends, all_), 8, 0)
+    for weight in (np.ones(all_), np.bincount(ends.ravel(), minlength=all_)):
+        sums = np.bincount(assignment, weights=weight)
+        assert sums.max() / sums.mean() <= 1.035
+
+
 def skewed_graph(vertices=3000, degree=20):
     """Few hubs and many small vertices, in communities."""
     rng = np.random.default_rng(1)
@@ -114,9 +127,9 @@ def test_shares_are_balanced_in_every_way(monkeypatch):
     largest, ratio, vertices, degrees = measures(graph, g3(graph, workers, 0), workers)
     monkeypatch.setattr(partition_g3, "swap_while_better", lambda counts: 0)
     start = measures(graph, g3(graph, workers, 0), workers)
-    assert vertices <= 1.1
+    assert vertices <= 1.035
     assert degrees <= max(DEGREE_TOLERANCE, start[3])
-    assert start[3] <= 1.1
+    assert start[3] <= 1.035
     assert largest < start[0]
     assert ratio > max(0.95, start[1])
     alone = measures(graph, partition_workers(graph, workers, 0), workers)
