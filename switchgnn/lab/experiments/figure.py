@@ -1,5 +1,6 @@
 """Figures: what to simulate or measure, what to draw, and what to compare with the paper."""
 
+import math
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -275,10 +276,12 @@ def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
     """Return the different values of a field of the cells; graphs in the order of the figure."""
     values = list(dict.fromkeys(getattr(cell, name) for cell in cells))
     if name == "memory":
-        return sorted(values, key=lambda it: parse_bytes("memory", it))
+        # No limit sorts last.
+        return sorted(
+            values, key=lambda it: math.inf if it == UNLIMITED else parse_bytes("memory", it)
+        )
     if name in ("workers", "background", "layers"):
         return sorted(values)
     if name == "recirculation":
-        # No limit sorts last.
-        return sorted(values, key=lambda it: float("inf") if it is None else it)
+        return sorted(values, key=lambda it: math.inf if it is None else it)
     return values
