@@ -47,7 +47,7 @@ def test_a_small_figure_end_to_end(tmp_path):
     out = tmp_path / "out"
     told = figures("example", "--out", out)
     assert told.returncode == 0, told.stderr
-    assert "1 figure of 4 points, 4 of them simulated" in told.stdout
+    assert "1 figure of 4 points, 4 of them made" in told.stdout
     assert {path.name for path in out.iterdir()} == {
         ".lock",
         "points",
@@ -63,7 +63,7 @@ def test_a_small_figure_end_to_end(tmp_path):
         assert each["versions"]["numpy"][0].isdigit()
     again = figures("example", "--out", out)
     assert again.returncode == 0, again.stderr
-    assert "0 of them simulated" in again.stdout
+    assert "0 of them made" in again.stdout
     assert "4 of 4 points have a result" in again.stderr
 
 

@@ -258,7 +258,8 @@ def _time(axes: "Axes", shown: _Shown) -> None:
     axes.set_xlabel("time (ms)")
     axes.set_ylabel(name)
     axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+    if shown.panel.y != "loss":
+        axes.set_ylim(bottom=0)
 
 
 def _partitions(shown: _Shown) -> list[study.PartitionPoint]:

@@ -29,7 +29,7 @@ MEASURES: Mapping[str, Measure] = {
     "traffic": Measure("traffic volume (MB)", 1e6, "bytes"),
     "crossings": Measure("traffic between leaves and spines (MB)", 1e6, "leaf_spine_bytes"),
     "queue": Measure("max. queue length (MB)", 1e6, "max_queue_bytes"),
-    "training throughput": Measure("vertices per second / 10,000", 1e4, "vertices_per_second"),
+    "training throughput": Measure("10,000 vertices/s", 1e4, "vertices_per_second"),
     "copies": Measure("copies of a boundary vertex", 1, "copies_per_vertex"),
     "connected": Measure("share of the boundary", 1, "connected_share"),
     "first fifth": Measure("share of neighbours", 1, "first_fifth_share"),
