@@ -89,10 +89,11 @@ def test_points_with_the_same_plan_share_a_process(tmp_path):
 def test_trainings_run_alone_after_simulations_and_share_a_process_if_only_transports_differ(
     tmp_path,
 ):
-    """Each process appends its first point when it starts, and a full stop at its end."""
+    """Simulations work before each process appends its points, and a full stop at its end."""
     log = tmp_path / "log"
     script = (
         f"import sys; points = sys.stdin.read().splitlines(); file = open({str(log)!r}, 'a');"
+        "'epochs' in points[0] or sum(range(5_000_000));"
         "print('epochs' in points[0], len(points), end=' ', file=file, flush=True);"
         "[print('{\"result\": {}}') for _ in points]; print('.', file=file)"
     )
