@@ -95,7 +95,7 @@ def test_trainings_run_alone_after_simulations_and_share_a_process_if_only_trans
         f"import sys; points = sys.stdin.read().splitlines(); file = open({str(log)!r}, 'a');"
         "'epochs' in points[0] or sum(range(5_000_000));"
         "print('epochs' in points[0], len(points), end=' ', file=file, flush=True);"
-        "[print('{\"result\": {}}') for _ in points]; print('.', file=file)"
+        "[print('{\"result\": {}}') for _ in points]; print('.', file=file, flush=True)"
     )
     trainings = [
         TrainingPoint("digits", workers, system)
