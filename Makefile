@@ -115,7 +115,7 @@ check-lowest: $(VENV)-lowest/ready  ## the tests of `make check` on the lowest v
 bench: $(VENV)/test  ## the benchmarks; ratios measured side by side
 	$(BIN)/python -m bench
 
-figures: $(VENV)/figures  ## figures 2 and 15 to 19 of the paper and three more, from simulations; SCALE=full for its sizes
+figures: $(VENV)/figures  ## the thirteen figures of the paper with results and three more; SCALE=full for its sizes
 	$(BIN)/switchgnn figures --scale $(SCALE) $(FIGURES_OPTIONS)
 
 docs: $(VENV)/docs  ## the documents as a site, in build/site; links to other sites are listed
@@ -157,7 +157,7 @@ $(VENV)/test: pyproject.toml | $(VENV)/bin/pip
 	@touch $@ $(VENV)/run $(VENV)/base $(VENV)/figures
 
 $(VENV)/figures: pyproject.toml | $(VENV)/bin/pip
-	$(INSTALL) $(VENV) "SwitchGNN with Mt-KaHyPar and matplotlib" -e '.[hypergraph,plots]'
+	$(INSTALL) $(VENV) "SwitchGNN with Mt-KaHyPar, matplotlib and PyTorch (up to 3 GB of downloads)" -e '.[hypergraph,plots,training]' $(TORCH)
 	@touch $@
 
 $(VENV)/docs: pyproject.toml | $(VENV)/bin/pip

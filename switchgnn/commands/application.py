@@ -60,7 +60,7 @@ COMMANDS = (
     Late("capture", _RUN, "Show packets: a line for each, or a summary by block."),
     Late("plan", _PLAN, "Partition a graph, form blocks, and report the costs."),
     Late("simulate", _PLAN, "Simulate one exchange of a layer."),
-    Late("figures", _PLAN, "Redraw figures 2 and 15 to 19 of the paper, and three more."),
+    Late("figures", _PLAN, "Redraw the paper's figures with results, and three more."),
     Late("controller", _SWITCHES, "Install, show, clear and watch tables."),
     Late("switch", _SWITCHES, "Run the embedded switch as a service."),
     Late("network", _SWITCHES, "Write down where switches and workers are."),

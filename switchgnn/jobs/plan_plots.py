@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SLOT_BYTES = 128
-# The paper's measure of skew: the share of the first fifth.
-_FIRST = 0.2
 _POINTS = 600
 # What `study_memory` compares besides strategies.
 _NOT_IN_BLOCKS = {STRAWMAN_BLOCKS: STRAWMAN}
@@ -67,9 +65,9 @@ def _figures(plan: Plan, graph: Graph, tell: Callable[[str], None]) -> list[tupl
         "traffic-and-memory": f"Traffic, {where} (figure 18)",
     }
     drawings: tuple[Draw, ...] = (
-        lambda f: _boundary(f.subplots(), points),
-        lambda f: _skew(f.subplots(), counts),
-        lambda f: _connected(f.subplots(), points),
+        lambda f: draw_boundary(f.subplots(), points),
+        lambda f: draw_skew(f.subplots(), counts),
+        lambda f: draw_connected(f.subplots(), points),
         lambda f: _memory(f.subplots(), memory),
     )
     figures = [(*each, draw) for each, draw in zip(titles.items(), drawings, strict=True)]
@@ -93,7 +91,8 @@ def _flows(plan: Plan) -> dict[str, Flow]:
     }
 
 
-def _boundary(axes: "Axes", points: list[study.PartitionPoint]) -> None:
+def draw_boundary(axes: "Axes", points: list[study.PartitionPoint]) -> None:
+    """Draw copies and boundary vertices by partitions (figure 1)."""
     workers = [point.workers for point in points]
     copies = [point.copies for point in points]
     vertices = [point.boundary_vertices for point in points]
@@ -106,10 +105,11 @@ def _boundary(axes: "Axes", points: list[study.PartitionPoint]) -> None:
     axes.set_ylabel("features")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(bottom=0)
-    axes.legend()
+    axes.legend(loc="upper left", fontsize=8)
 
 
-def _connected(axes: "Axes", points: list[study.PartitionPoint]) -> None:
+def draw_connected(axes: "Axes", points: list[study.PartitionPoint]) -> None:
+    """Draw the boundary and its largest connected part (figure 9)."""
     at = np.arange(len(points))
     whole = [point.boundary_vertices for point in points]
     largest = [point.largest_component for point in points]
@@ -121,23 +121,25 @@ def _connected(axes: "Axes", points: list[study.PartitionPoint]) -> None:
     axes.set_xlabel("partitions")
     axes.set_ylabel("vertices")
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.margins(y=0.25)
-    axes.legend(loc="upper left")
+    axes.margins(y=0.35)
+    axes.legend(loc="upper left", fontsize=8)
 
 
-def _skew(axes: "Axes", counts: Int64s) -> None:
+def draw_skew(axes: "Axes", counts: Int64s) -> None:
+    """Draw how many remote neighbours vertices have (figure 7), descending."""
     ascending = counts[::-1]
     axes.step(ascending, np.arange(1, len(counts) + 1) / max(1, len(counts)), where="post")
     if len(counts):
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-    share = study.share_of_most(counts, _FIRST)
+    first, share = f"{study.FIRST:.0%}", study.share_of_most(counts)
     axes.text(
         0.97,
         0.05,
-        f"the {_FIRST:.0%} of vertices with the most\nhave {share:.0%} of the remote neighbours",
+        f"the {first} of vertices with the most\nhave {share:.0%} of the remote neighbours",
         transform=axes.transAxes,
         ha="right",
+        fontsize=8,
     )
     axes.set_xlabel("remote neighbours of a vertex")
     axes.set_ylabel("share of the boundary vertices")

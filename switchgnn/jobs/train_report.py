@@ -37,6 +37,7 @@ class TrainReport(Report):
     test_accuracy: float | None
     seconds: list[float]  # the time of each epoch, of the slowest worker
     epoch_seconds: float  # the median of `seconds` without the first epoch
+    vertices_per_second: float  # of the graph, over `epoch_seconds` (section 5.1)
     # the parts of an epoch's seconds (the mean over the workers, then the median over the epochs):
     # `compute`, `waiting` for exchanges and `all_reduce`, which add up to the epoch; and
     # `exchange`, the time of exchanges, computing or waiting
@@ -160,7 +161,8 @@ class Recorder:
             validation_accuracy=last.get("validation"),
             test_accuracy=last.get("test"),
             seconds=slowest.tolist(),
-            epoch_seconds=_typical(slowest),
+            epoch_seconds=(seconds := _typical(slowest)),
+            vertices_per_second=what["vertices"] / seconds if seconds else 0.0,
             split=self._split(),
             bytes_per_link=[_up_and_down(end["traffic"]) for end in links],
             expected_bytes_per_link=[_up_and_down(end["expected"]) for end in links],

@@ -22,7 +22,8 @@ def test_no_two_transports_look_alike():
     assert len({kind.label for kind in TRANSPORTS}) == len(TRANSPORTS)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+# Those of partitions have no system.
+@pytest.mark.parametrize("name", FIGURES.keys() - {"figure1", "figure7", "figure9"})
 def test_figures(name):
     (figure,) = find_figures([name])
     first = {}

@@ -34,8 +34,14 @@ def result(**changes):
     numbers["leaf_spine_bytes"] = 1e6
     series = {"seconds": [0.0, 1e-3], "queue_bytes": [0, 5], "slots": [0, 1]}
     numbers |= {"memory_bytes": 1280, "slots": 10, "layers": 4}
-    series |= {"sums": [0, 2], "overflowed": [0, 0]}
-    return {**numbers, "series": series, **changes}
+    series |= {"sums": [0, 2], "overflowed": [0, 0], "link_bytes": [0, 100]}
+    numbers |= {"workers": 4, "network": {"bandwidth": 100_000.0}}
+    boundary = dict.fromkeys(("boundary_vertices", "copies", "largest_component"), 5)
+    shares = dict.fromkeys(("copies_per_vertex", "connected_share", "first_fifth_share"), 0.5)
+    neighbours = {"neighbours": [1, 3], "vertices_with_them": [2, 1]}
+    training = {"vertices_per_second": 1e4, "seconds": [1.0, 1.0], "losses": [2.0, 1.0]}
+    others = boundary | shares | neighbours | training
+    return {**others, **numbers, "series": series, **changes}
 
 
 class FakeProgram:

@@ -1,21 +1,27 @@
 """`switchgnn figures` as a user runs it, and the process that simulates a point."""
 
+import csv
 import json
 import signal
 import subprocess
 import sys
+from collections import Counter
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
-from switchgnn.lab.experiments.figure import cells_of, select
+from switchgnn.lab.experiments.figure import Cell, cells_of, select
 from switchgnn.lab.experiments.paper import FIGURES, find_figures
+from switchgnn.lab.experiments.point import BoundaryPoint, TrainingPoint
 from switchgnn.lab.experiments.process import simulate_options
 from switchgnn.lab.experiments.runner import Store, run_points
+from switchgnn.lab.experiments.table import csv_text
 from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.subject import check_fits, make_plan
 from switchgnn.planner.graphs.load import load_graph
+from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.profiles import UNLIMITED
 from tests.experiments.fake_points import point
 from tests.support.levels import simulator_missing
@@ -41,7 +47,7 @@ def test_a_small_figure_end_to_end(tmp_path):
     out = tmp_path / "out"
     told = figures("example", "--out", out)
     assert told.returncode == 0, told.stderr
-    assert "1 figure of 4 points, 4 of them simulated" in told.stdout
+    assert "1 figure of 4 points, 4 of them made" in told.stdout
     assert {path.name for path in out.iterdir()} == {
         ".lock",
         "points",
@@ -57,7 +63,7 @@ def test_a_small_figure_end_to_end(tmp_path):
         assert each["versions"]["numpy"][0].isdigit()
     again = figures("example", "--out", out)
     assert again.returncode == 0, again.stderr
-    assert "0 of them simulated" in again.stdout
+    assert "0 of them made" in again.stdout
     assert "4 of 4 points have a result" in again.stderr
 
 
@@ -114,7 +120,7 @@ LIMITED = {
     cell.point: figure.name
     for figure in find_figures(list(FIGURES))
     for cell in hardest(figure)
-    if cell.point.switch != UNLIMITED.name
+    if getattr(cell.point, "switch", UNLIMITED.name) != UNLIMITED.name
 }
 
 
@@ -146,6 +152,37 @@ def test_points_that_cannot_be_simulated_are_refused(tmp_path):
     failed, _ = simulated(tmp_path, *(point(**each) for each in changes))
     assert len(failed) == 3
     assert all(why.endswith(".") for why in failed.values())
+
+
+def test_partitions_are_counted(tmp_path):
+    """The karate club by hand: pairs of a vertex and another worker with a neighbour of it."""
+    points = [BoundaryPoint("karate", workers, "metis", seed=1) for workers in (2, 5)]
+    failed, found = simulated(tmp_path, *points)
+    assert not failed
+    graph = load_graph("karate")
+    for one, told in zip(points, found, strict=True):
+        owner = partition_workers(graph, one.workers, 1)
+        edges = zip(*(end.tolist() for end in graph.edges()), strict=True)
+        crossing = [(a, b) for a, b in edges if owner[a] != owner[b]]
+        assert told["copies"] == len({(a, int(owner[b])) for a, b in crossing})
+        assert told["boundary_vertices"] == len({a for a, _ in crossing})
+        neighbours = sorted(Counter(b for _, b in crossing).values())
+        assert neighbours == list(np.repeat(told["neighbours"], told["vertices_with_them"]))
+
+
+def test_trainings_are_measured_and_say_so(tmp_path):
+    points = [TrainingPoint("karate", 2, system, 50_000, 2, 8, 3) for system in ("switch", "host")]
+    failed, (switch, host) = simulated(tmp_path, *points)
+    assert not failed
+    assert switch["losses"] == pytest.approx(host["losses"], abs=1e-4)
+    assert len(host["losses"]) == 3
+    assert switch["vertices_per_second"] == pytest.approx(34 / np.median(switch["seconds"][1:]))
+    cells = [Cell("karate", 2, "", None, 0.0, 2, it.system, it) for it in points]
+    results = {points[0]: switch, points[1]: host}
+    (first, _) = csv.DictReader(csv_text(cells, results).splitlines())
+    assert "cores" in first["machine"]
+    assert first["date"][:2] == "20"
+    assert "torch" in first["versions"]
 
 
 def test_points_are_simulated_on_their_leaves(tmp_path):

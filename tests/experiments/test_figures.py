@@ -16,6 +16,7 @@ from switchgnn.lab.experiments.figure import (
     with_graphs,
 )
 from switchgnn.lab.experiments.paper import FIGURES, find_figures
+from switchgnn.lab.experiments.point import TrainingPoint
 from switchgnn.lab.experiments.table import csv_text, value_of
 from switchgnn.lab.simulator.request import LeafSpineOptions
 from switchgnn.profiles import find_profile
@@ -170,6 +171,15 @@ def test_only_the_best_plan_is_another_one_on_leaves():
         )
         assert star
         assert star.isdisjoint(leaf_spine) if is_best else star == leaf_spine
+
+
+def test_trainings_have_one_number_of_slots_for_all_transports_and_nothing_of_a_network():
+    training = replace(with_series(0, system="host"), point=TrainingPoint, series=FIGURE.series[:2])
+    points = {it for each in points_of(training, seeds=1, layers=(2, 3)).values() for it in each}
+    assert len(points) == 2 * 2 * 2 * 2
+    assert {point.memory for point in points} == {100_000, 10_000}
+    assert {(point.layers, point.epochs) for point in points} == {(2, 10), (3, 10)}
+    assert not hasattr(points.pop(), "bandwidth")
 
 
 def test_what_crosses_is_in_the_csv_only_with_leaves():

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from switchgnn.lab.experiments.draw import draw_figure, write_figures
+from switchgnn.lab.experiments.draw import OVER_TIME, draw_figure, write_figures
 from switchgnn.lab.experiments.figure import cells_of
 from switchgnn.lab.experiments.paper import FIGURES, find_figures
 from switchgnn.lab.experiments.runner import Store, run_points
@@ -103,6 +103,34 @@ def test_the_table_by_hand():
     whole = 10 * (1 + workers / 100)
     assert first[4] == f"{1 - 0.4 * whole / (whole - 0.5):.0%}"
     assert first[5] == f"{1 - 0.4 * whole / (whole + 1):.0%}"
+
+
+def test_a_claim_without_another_series_is_the_number_itself():
+    """The largest of all workers: METIS's copies as a number, other shares as per cents."""
+    for name, shown in (("figure1", "4.00×"), ("figure9", "80%")):  # noqa: RUF001
+        figure = find_figures([name])[0]
+        cells = cells_of(figure, "small")
+        results = {
+            it.point: result(copies_per_vertex=it.workers / 8, connected_share=it.workers / 40)
+            for it in cells
+        }
+        ((_, _, _, ours, _, _, at),) = rows_of(figure, cells, results)
+        assert (ours, at) == (shown, "Reddit, 32 workers")
+
+
+def test_utilization_repeats_the_exchange_of_each_layer():
+    """Two links, 8 Gbit/s both ways: half used for 1 ms, then 1 ms of computing."""
+    series = {"seconds": [0, 0.5e-3, 1e-3], "link_bytes": [0, 1e6, 2e6], "slots": [5, 5, 5]}
+    one = result(
+        exchange_seconds=1e-3, epoch_seconds=8e-3, layers=4, series=series, workers=2, slots=10
+    )
+    one["network"] = {"bandwidth": 8_000.0}
+    for name in ("links", "switch"):
+        times, values = OVER_TIME[name][1](one)
+        assert times == pytest.approx(
+            [0.25, 0.75, 1, 2, *(2.25, 2.75, 3, 4, 4.25, 4.75, 5, 6), *(6.25, 6.75, 7, 8)]
+        )
+        assert values == pytest.approx([50, 50, 0, 0] * 4)
 
 
 def test_the_table_keeps_backgrounds_apart():

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from switchgnn.lab.experiments.figure import ExperimentError
+from switchgnn.lab.experiments.point import TrainingPoint
 from switchgnn.lab.experiments.runner import Store, run_points
 from tests.experiments.fake_points import VERSIONS, FakeProgram, point, result
 from tests.support.processes import is_alive, process_of
@@ -83,6 +84,33 @@ def test_points_with_the_same_plan_share_a_process(tmp_path):
     program = FakeProgram(tmp_path)
     run([*rates, *within, *others], tmp_path, program, jobs=4)
     assert program.groups == [1] * 4 + [1, 2] + [3]
+
+
+def test_trainings_run_alone_after_simulations_and_share_a_process_if_only_transports_differ(
+    tmp_path,
+):
+    """Simulations work before each process appends its points, and a full stop at its end."""
+    log = tmp_path / "log"
+    script = (
+        f"import sys; points = sys.stdin.read().splitlines(); file = open({str(log)!r}, 'a');"
+        "'epochs' in points[0] or sum(range(5_000_000));"
+        "print('epochs' in points[0], len(points), end=' ', file=file, flush=True);"
+        "[print('{\"result\": {}}') for _ in points]; print('.', file=file, flush=True)"
+    )
+    trainings = [
+        TrainingPoint("digits", workers, system)
+        for workers in (2, 4)
+        for system in ("switch", "host")
+    ]
+    store = Store(tmp_path / "out", {"code": "1", "training": "2"})
+    with store.opened():
+        run_points([*trainings, *POINTS], store, 4, quiet, [sys.executable, "-S", "-c", script])
+    *simulated, first, second = log.read_text().splitlines()
+    assert "".join(simulated).count("False 1") == len(POINTS)
+    assert (first, second) == ("True 2 .", "True 2 .")
+    # The code of simulations may change without making trainings again.
+    for versions, kept in (({"code": "9", "training": "2"}, True), ({"training": "9"}, False)):
+        assert (Store(tmp_path / "out", versions).find(trainings[0]) is not None) is kept
 
 
 @pytest.mark.parametrize("limit", [{"table_memory": 1_000}, {"leaves": 2, "spines": 1}])

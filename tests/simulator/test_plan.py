@@ -118,3 +118,14 @@ def test_the_series_ends_with_all_sums(plan):
     assert list(series.sums) == sorted(series.sums)
     assert series.sums[-1] == len(plan.switch.result_vertex)
     assert series.slots[-1] == 0
+
+
+def test_bytes_pass_links_no_faster_than_these_are(plan):
+    """In the series waiting bytes are left out."""
+    run = run_simulation(plan_setup(plan, 1), NetworkOptions(bandwidth=1_000.0))
+    rate = np.diff(run.series.link_bytes) / np.diff(run.series.seconds)
+    links = 2 * len(run.bytes_up)
+    assert rate.min() >= 0
+    assert rate.max() <= links * 1_000e6 / 8 * (1 + 1e-6)
+    whole = sum(run.bytes_up) + sum(run.bytes_down)
+    assert 0.9 * whole < run.series.link_bytes[-1] <= whole

@@ -129,7 +129,7 @@ def transports_table(reports: Sequence[TrainReport]) -> Table:
     title = "ms per epoch; bytes of all exchanges on all links, both ways"
     table = Table(title=title, box=box.SIMPLE_HEAD)
     table.add_column("transport", no_wrap=True)
-    for name in ("loss", "test", "ms", "waiting", "reduce", "bytes", "of plan"):
+    for name in ("loss", "test", "ms", "vertices/s", "waiting", "reduce", "bytes", "of plan"):
         table.add_column(name, justify="right")
     for report in reports:
         test = report.test_accuracy
@@ -138,6 +138,7 @@ def transports_table(reports: Sequence[TrainReport]) -> Table:
             f"{report.losses[-1]:.4f}" if report.losses else "-",
             "-" if test is None else f"{test:.1%}",
             _ms(report.epoch_seconds),
+            f"{report.vertices_per_second:,.0f}",
             _ms(report.split["waiting"]),
             _ms(report.split["all_reduce"]),
             size_text(report.total_bytes) if report.total_bytes else "-",

@@ -1,4 +1,4 @@
-"""`switchgnn figures`: figures of the paper from simulations."""
+"""`switchgnn figures`: figures of the paper from simulations and measured trainings."""
 
 import os
 import time
@@ -67,11 +67,12 @@ def figures(
         ),
     ] = None,
 ) -> None:
-    """Redraw figures 2 and 15 to 19 of the paper, and draw three more, from simulations.
+    """Redraw all figures of the paper with results, and draw three more.
 
-    Simulates each point, and writes CSV, pictures and a table. A point that has
-    a result of the same parameters and versions is not simulated again: after
-    Ctrl-C, or with more figures, the same command goes on.
+    Simulates each point, or, for figures 11 to 13, measures a training, which
+    needs PyTorch; and writes CSV, pictures and a table. A point that has a
+    result of the same parameters and versions is not made again: after Ctrl-C,
+    or with more figures, the same command goes on.
     """
     check_outputs({"--out": asked.out})
     require_matplotlib()
@@ -99,7 +100,7 @@ def figures(
     word = "figure" if len(chosen) == 1 else "figures"
     plain_console(highlight=False, soft_wrap=True).print(
         f"{len(chosen)} {word} of {len(found):,} points, {outcome.run - len(outcome.failed):,} of "
-        f"them simulated in {time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
+        f"them made in {time.monotonic() - start:,.0f} s. CSV, pictures and {TABLE}: {folder}"
     )
     if outcome.failed:
         point, said = next(iter(outcome.failed.items()))

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from switchgnn.base.array_types import Float64s
 from switchgnn.base.files import whole_file
 from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
+from switchgnn.jobs import plan_plots
 from switchgnn.jobs.plots import colours_of, plots_in, save_figure
 from switchgnn.lab.experiments import table
 from switchgnn.lab.experiments.figure import (
@@ -26,6 +27,7 @@ from switchgnn.lab.experiments.figure import (
     select,
 )
 from switchgnn.lab.simulator.request import BNS_GCN
+from switchgnn.planner.costs import study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +41,7 @@ _AXIS_LABELS = {
     "memory": "switch memory at the paper's scale",
     "background": "background load",
     "recirculation": "passes per second of the loop",
+    "layers": "number of layers",
     "graph": "",
 }
 _MARKERS = "os^Dv"
@@ -180,6 +183,7 @@ def _spreads(measure: str, found: Mapping[int, Sequence[table.Result]]) -> Float
 
 # The time of an exchange is cut into at most this many pieces, each with its own throughput.
 _PIECES = 64
+_EPOCH_PIECES = 16  # of each exchange of an epoch
 Curve = tuple[Float64s, Float64s]
 
 
@@ -189,14 +193,36 @@ def _over_time(result: table.Result, name: str, unit: float = 1.0) -> Curve:
     return times * 1e3, values / unit
 
 
-def _gigabits(result: table.Result, *names: str) -> Curve:
-    times = _over_time(result, "seconds")[0]
-    count = np.sum([_over_time(result, name)[1] for name in names], axis=0)
+def _rate(times: Float64s, count: Float64s, pieces: int = _PIECES) -> Curve:
+    """Return middles of pieces in ms, and how much the count grows there per second."""
     if len(times) < 2:
         return times, np.zeros_like(times)
-    ends = np.linspace(times[0], times[-1], min(_PIECES, len(times) - 1) + 1)
-    rate = np.diff(np.interp(ends, times, count)) / np.diff(ends)
-    return (ends[1:] + ends[:-1]) / 2, rate * FEATURE_FRAME_BYTES * 8 * 1e3 / 1e9
+    ends = np.linspace(times[0], times[-1], min(pieces, len(times) - 1) + 1)
+    return (ends[1:] + ends[:-1]) / 2, np.diff(np.interp(ends, times, count)) / np.diff(ends) * 1e3
+
+
+def _gigabits(result: table.Result, *names: str) -> Curve:
+    count = np.sum([_over_time(result, name)[1] for name in names], axis=0)
+    times, rate = _rate(_over_time(result, "seconds")[0], count)
+    return times, rate * FEATURE_FRAME_BYTES * 8 / 1e9
+
+
+def _utilization(result: table.Result, name: str, most: float) -> Curve:
+    """Return per cents over an epoch, in which computing, with zero, follows each exchange."""
+    times, values = _over_time(result, name, most / 100)
+    if name == "slots":
+        # As a count that grows by them, so that pieces have means.
+        values = np.cumsum(values * np.diff(times, prepend=0)) / 1e3
+    times, values = _rate(times, values, _EPOCH_PIECES)
+    layers, layer = result["layers"], result["epoch_seconds"] / result["layers"] * 1e3
+    times = np.append(times, [result["exchange_seconds"] * 1e3, layer])
+    starts = np.repeat(np.arange(layers) * layer, len(times))
+    return starts + np.tile(times, layers), np.tile([*values, 0, 0], layers)
+
+
+def _busy_links(result: table.Result) -> Curve:
+    both_ways = 2 * result["workers"] * result["network"]["bandwidth"] * 1e6 / 8
+    return _utilization(result, "link_bytes", both_ways)
 
 
 def _slots(result: table.Result) -> Curve:
@@ -208,6 +234,12 @@ def _slots(result: table.Result) -> Curve:
 OVER_TIME: Mapping[str, tuple[str, Callable[[table.Result], Curve]]] = {
     "throughput": ("sums (solid), all (dotted), Gbit/s", lambda it: _gigabits(it, "sums")),
     "slots": ("occupied aggregators (MB)", _slots),
+    "links": ("used rate of links (%)", _busy_links),
+    "switch": ("used slots (%)", lambda it: _utilization(it, "slots", max(1, it["slots"]))),
+    "loss": (
+        "training loss",
+        lambda it: (np.cumsum(it["seconds"]) * 1e3, np.array(it["losses"])),
+    ),
     "queue": ("queue length (MB)", lambda it: _over_time(it, "queue_bytes", 1e6)),
 }
 
@@ -226,7 +258,21 @@ def _time(axes: "Axes", shown: _Shown) -> None:
     axes.set_xlabel("time (ms)")
     axes.set_ylabel(name)
     axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+    if shown.panel.y != "loss":
+        axes.set_ylim(bottom=0)
+
+
+def _partitions(shown: _Shown) -> list[study.PartitionPoint]:
+    """Return one seed's partitions, by workers."""
+    names = [it.name for it in fields(study.PartitionPoint)]
+    found = shown.along(shown.series[0][0].label).values()
+    return [study.PartitionPoint(**{name: it[0][name] for name in names}) for it in found]
+
+
+def _neighbours(axes: "Axes", shown: _Shown) -> None:
+    for result in shown.of(shown.series[0][0].label)[:1]:
+        counts = np.repeat(result["neighbours"], result["vertices_with_them"])
+        plan_plots.draw_skew(axes, counts[::-1])
 
 
 def _ratios(axes: "Axes", shown: _Shown) -> None:
@@ -289,6 +335,9 @@ KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
     "lines": _lines,
     "time": _time,
     "ratios": _ratios,
+    "boundary": lambda axes, shown: plan_plots.draw_boundary(axes, _partitions(shown)),
+    "connected": lambda axes, shown: plan_plots.draw_connected(axes, _partitions(shown)),
+    "neighbours": _neighbours,
 }
 
 TABLE = "table.md"

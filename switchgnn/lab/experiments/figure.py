@@ -1,8 +1,9 @@
-"""Figures: what to simulate, what to draw, and which numbers to compare with the paper's."""
+"""Figures: what to simulate or measure, what to draw, and what to compare with the paper."""
 
+import math
 import runpy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from switchgnn.base.errors import SwitchGNNError
@@ -10,7 +11,7 @@ from switchgnn.base.names import no_such
 from switchgnn.base.options import parse_bytes, shared_fields
 from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import USUAL_MTU
-from switchgnn.lab.experiments.point import SimulationPoint
+from switchgnn.lab.experiments.point import Point, SimulationPoint
 from switchgnn.lab.simulator.request import G3, HOSTS_ALONE, STAR, LeafSpineOptions
 from switchgnn.lab.simulator.setup import BIN_SIZE
 from switchgnn.profiles import find_profile
@@ -32,7 +33,8 @@ class PlottedSeries:
     """A system in the legend."""
 
     label: str  # its name in the legend
-    system: str  # one of SYSTEMS in `simulator/request.py`
+    # one of SYSTEMS in `simulator/request.py`; of a training, the name of a transport
+    system: str
     memory: str | None = None  # of the switch instead of the scale's, as 10MB, or UNLIMITED
     order: str | None = None  # a key of ORDER_STRATEGIES instead of the system's
     congestion: CongestionRule = CongestionRule.DCTCP  # see NetworkOptions
@@ -66,8 +68,14 @@ class Scale:
     recirculation_rates: tuple[float | None, ...] = (None,)
     background: tuple[float, ...] = (0.0,)  # loads, as shares of the links' rate
     leaf_spine: LeafSpineOptions | None = None  # instead of the star's switch; None: a star
+    layers: tuple[int, ...] = (4,)
+    epochs: int = 10  # of trainings
     # of each queue of the switch, as 500kB; None: no limit. It does not shrink.
     buffer: str | None = None
+
+
+# `ratios` is a heat map; the last three draw figures 1, 9 and 7 of BoundaryPoints.
+Kind = Literal["bars", "lines", "time", "ratios", "boundary", "connected", "neighbours"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class Panel:
     """One picture of a figure."""
 
     title: str  # above it; `{workers}` stands for their number
-    draw: Literal["bars", "lines", "time", "ratios"]  # `ratios` is a heat map
+    draw: Kind
     y: str  # what is drawn, a key of MEASURES in `table.py`, or of OVER_TIME in `draw.py` over time
     x: str = ""  # one of AXES; over time none
     where: Where = field(default_factory=dict)  # chooses cells: values of AXES, or LEAST or MOST
@@ -85,19 +93,22 @@ class Panel:
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of the paper; ours is a measure of one series over that of another one."""
+    """A number of the paper; ours is a measure of one series, or that over another one's."""
 
     measure: str  # a key of MEASURES in `table.py`
     series: str  # the label of one
-    other: str  # the label of the other one, or FASTEST
+    other: str  # the label of the other one, or FASTEST; empty: the number itself
     paper: str  # the paper's number, in its words
     # as of a panel; the largest number of the points that it leaves is taken
     where: Where = field(default_factory=dict)
-    times: bool = False  # give the ratio, instead of the share by which `series` is below `other`
+    # give the ratio, instead of the share by which `series` is below `other`; without `other`, give
+    # the number instead of the per cent
+    times: bool = False
 
     def __str__(self) -> str:
         """Return the words for our number in the table."""
-        return f"{self.measure} of {self.series} {'over' if self.times else 'under'} {self.other}"
+        beside = f" {'over' if self.times else 'under'} {self.other}" if self.other else ""
+        return f"{self.measure} of {self.series}{beside}"
 
 
 @dataclass(frozen=True)
@@ -111,8 +122,8 @@ class Figure:
     panels: tuple[Panel, ...]  # from left to right, three in a row
     scales: Mapping[str, Scale]  # by name; `small` is the default
     claims: tuple[Claim, ...] = ()  # rows of the table
-    # layers, features, bandwidth, delay, window: see SimulationPoint
-    layers: int = 4
+    point: type[Point] = SimulationPoint  # how the numbers of a cell are made
+    # features, bandwidth, delay, window: see SimulationPoint
     features: int = 128
     bandwidth: float = 100_000.0
     delay: float = 2.0
@@ -174,12 +185,13 @@ class Cell:
     memory: str  # of the switch at the paper's size, as the figure's axis has it
     recirculation: float | None  # passes per second, as the figure's axis has it; None: no limit
     background: float  # load, as the figure's axis has it
+    layers: int
     series: str  # the label
-    point: SimulationPoint  # what is simulated. Cells may share one.
+    point: Point  # what is simulated or measured. Cells may share one.
 
 
 # Series can be compared between cells that agree on these.
-AXES = ("graph", "workers", "memory", "recirculation", "background")
+AXES = ("graph", "workers", "memory", "recirculation", "background", "layers")
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:
@@ -192,20 +204,24 @@ def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]
         raise ExperimentError(f"{figure.name}: {no_such('scale', scale, figure.scales)}")
     chosen = figure.scales[scale]
     return [
-        Cell(name, workers, memory, rate, load, series.label, point)
+        Cell(name, workers, memory, rate, load, layers, series.label, point)
         for name, graph in chosen.graphs.items()
         for workers in chosen.workers
         for memory in chosen.memory
         for rate in chosen.recirculation_rates
         for load in chosen.background
+        for layers in chosen.layers
         for series in figure.series
         for seed in range(seeds or chosen.seeds)
         for point in [
-            SimulationPoint(
+            _point(
+                figure.point,
                 graph=graph.graph.replace("{seed}", str(seed)),
                 workers=workers,
                 seed=seed,
                 background=float(load),
+                layers=layers,
+                epochs=chosen.epochs,
                 buffer=None if chosen.buffer is None else parse_bytes("buffer", chosen.buffer),
                 **shared_fields(figure, SimulationPoint)
                 | asdict(chosen.leaf_spine or STAR)
@@ -215,11 +231,17 @@ def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]
     ]
 
 
+def _point(kind: type[Point], **parameters: Any) -> Point:  # noqa: ANN401
+    """Return a point with those of the parameters that its kind has."""
+    return kind(**{it.name: parameters[it.name] for it in fields(kind) if it.name in parameters})
+
+
 def _system(
     figure: Figure, series: PlottedSeries, graph: ScaledGraph, memory: str, rate: float | None
 ) -> dict[str, Any]:
-    # Hosts alone need no switch that adds: one point serves all its sizes and rates.
-    alone = series.system in HOSTS_ALONE
+    # Hosts alone need no switch that adds: one point serves all its sizes and rates. Trainings
+    # run beside others, over a switch with slots.
+    alone = series.system in HOSTS_ALONE and not figure.point.measured
     switch = find_profile(UNLIMITED if alone else series.switch)
     tables = switch.table_bytes
     unlimited = alone or memory == UNLIMITED
@@ -255,10 +277,12 @@ def ascending(name: str, cells: Sequence[Cell]) -> list[Any]:
     """Return the different values of a field of the cells; graphs in the order of the figure."""
     values = list(dict.fromkeys(getattr(cell, name) for cell in cells))
     if name == "memory":
-        return sorted(values, key=lambda it: parse_bytes("memory", it))
-    if name in ("workers", "background"):
+        # No limit sorts last.
+        return sorted(
+            values, key=lambda it: math.inf if it == UNLIMITED else parse_bytes("memory", it)
+        )
+    if name in ("workers", "background", "layers"):
         return sorted(values)
     if name == "recirculation":
-        # No limit sorts last.
-        return sorted(values, key=lambda it: float("inf") if it is None else it)
+        return sorted(values, key=lambda it: math.inf if it is None else it)
     return values

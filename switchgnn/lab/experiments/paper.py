@@ -7,10 +7,11 @@ set; the slots of the best plan hold a fragment of 128 bytes.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from functools import partial
 
 from switchgnn.base.names import no_such
 from switchgnn.host.base.pace import CongestionRule
+from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
 from switchgnn.lab.experiments.figure import (
     FASTEST,
     LEAST,
@@ -19,6 +20,7 @@ from switchgnn.lab.experiments.figure import (
     Claim,
     ExperimentError,
     Figure,
+    Kind,
     Panel,
     PlottedSeries,
     Scale,
@@ -26,6 +28,7 @@ from switchgnn.lab.experiments.figure import (
     Where,
     read_figure,
 )
+from switchgnn.lab.experiments.point import BoundaryPoint, TrainingPoint
 from switchgnn.lab.simulator.request import BNS_GCN, G3, HOST_PARTIAL, LeafSpineOptions
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import AUTO, BEST, PAPER
@@ -38,6 +41,7 @@ _STRAW_NO_LIMIT = replace(_STRAW, label="Straw, no limit", memory=UNLIMITED)
 _PAPER = PlottedSeries("SwitchGNN", PAPER, whole_features=True)
 _PAPER_10MB = replace(_PAPER, label="SwitchGNN, 10 MB", memory="10MB")
 _BEST = PlottedSeries("SwitchGNN, best plan", BEST)
+_METIS = PlottedSeries("METIS", "metis", memory=UNLIMITED)
 
 _PRODUCTS, _YELP, _REDDIT = "Ogbn-products", "Yelp", "Reddit"
 _GRAPHS = (_PRODUCTS, _YELP, _REDDIT)
@@ -49,6 +53,15 @@ _SHAPES = {
 }
 _ON_REDDIT = {"graph": _REDDIT}
 _AT_10_MB = {"memory": "10MB"}
+
+
+def _by_graph(
+    letters: str, draw: Kind, y: str, x: str = "", graphs: Sequence[str] = _GRAPHS
+) -> tuple[Panel, ...]:
+    return tuple(
+        Panel(f"({letter}) {name}", draw, y, x, {"graph": name})
+        for letter, name in zip(letters, graphs, strict=True)
+    )
 
 
 def _scales(graphs: Sequence[str], small: Scale, medium: Scale, full: Scale) -> dict[str, Scale]:
@@ -66,6 +79,22 @@ def _scales(graphs: Sequence[str], small: Scale, medium: Scale, full: Scale) -> 
         "medium": replace(medium, graphs=little),
         "full": replace(full, graphs=whole, seeds=5),
     }
+
+
+def _of_partitions(number: int, title: str, draw: Kind, measure: str, paper: str) -> Figure:
+    """Return a figure of METIS's partitions, drawn as `switchgnn plan --plots` does."""
+    many = (32,) if draw == "neighbours" else (2, 4, 8, 16, 32, 64, 128)
+    small = Scale(tuple(each for each in many if each <= 32), (UNLIMITED,))
+    return Figure(
+        f"figure{number}",
+        title=f"{title} of METIS's partitions (figure {number})",
+        paper=f"the paper's figure {number}.",
+        series=(_METIS,),
+        panels=_by_graph("abc", draw, "", "workers"),
+        scales=_scales(_GRAPHS, small, small, replace(small, workers=many)),
+        claims=(Claim(measure, _METIS.label, "", paper, _ON_REDDIT, times=measure == "copies"),),
+        point=BoundaryPoint,
+    )
 
 
 def figure2() -> Figure:
@@ -93,14 +122,49 @@ def figure2() -> Figure:
     )
 
 
-_ALL_SYSTEMS = (_HOSTS, _BINS, _STRAW, _STRAW_10MB, _PAPER, _PAPER_10MB, _BEST)
+# The testbed's memory shrinks with Reddit's vertices.
+_TRAINED = {
+    "Digits": ScaledGraph("digits", 0.008),
+    "Random, Cora's degree": ScaledGraph("random:1354:2639:{seed}", 0.006),
+}
 
 
-def _by_workers(draw: Literal["bars", "lines"], y: str, letters: str) -> tuple[Panel, ...]:
-    return tuple(
-        Panel(f"({letter}) {name}", draw, y, "workers", {"graph": name})
-        for letter, name in zip(letters, _GRAPHS, strict=True)
+def _of_trainings(number: int, title: str, x: str) -> Figure:
+    """Return a figure of measured trainings, by workers or layers, or, without `x`, over time."""
+    by_workers, by_layers = x == "workers", x == "layers"
+    few = Scale((2, 4) if by_workers else (4,), ("10MB",), _TRAINED)
+    many = Scale((5, 6, 7, 8) if by_workers else (8,), ("10MB",), _TRAINED, epochs=20)
+    if by_layers:
+        few, many = replace(few, layers=(2, 4)), replace(many, layers=(2, 3, 4, 5))
+    drawn: tuple[Kind, str] = ("lines", "training throughput") if x else ("time", "loss")
+    ours = Claim(drawn[1], SWITCH.label, HOST.label, "1.54", times=True)
+    return Figure(
+        f"figure{number}",
+        title=f"{title}, measured on one machine (figure {number})",
+        paper=f"the paper's figure {number}, with real packets of the embedded switch, and all "
+        "workers on one machine. Loopback has no limit of bandwidth.",
+        series=tuple(PlottedSeries(it.label, it.name) for it in TRANSPORTS if it.networked),
+        panels=_by_graph("ab", *drawn, x, tuple(_TRAINED)),
+        scales={"small": few, "medium": many, "full": replace(many, epochs=100)},
+        claims=(ours, replace(ours, other=_BINS.label, paper="1.24")) if x else (),
+        point=TrainingPoint,
     )
+
+
+def figure14() -> Figure:
+    """Return the utilization of links and switch over an epoch."""
+    return Figure(
+        "figure14",
+        title="Utilization of links and switch over an epoch (figure 14)",
+        paper="of links and switch, simulated, where the paper's figure 14 has a worker's GPU. "
+        "Computing is a model, and G3's bins are not drawn.",
+        series=(_HOSTS, _BINS, _PAPER, _BEST),
+        panels=(*_by_graph("abc", "time", "links"), *_by_graph("def", "time", "switch")),
+        scales=_scales(_GRAPHS, Scale((32,)), Scale((32,)), Scale((128,))),
+    )
+
+
+_ALL_SYSTEMS = (_HOSTS, _BINS, _STRAW, _STRAW_10MB, _PAPER, _PAPER_10MB, _BEST)
 
 
 def figure15() -> Figure:
@@ -111,7 +175,7 @@ def figure15() -> Figure:
         paper="the paper's figure 15, with the strawman at 10 MB and our best plan. G3's bins are "
         "a model, as computing is.",
         series=_ALL_SYSTEMS,
-        panels=_by_workers("bars", "epoch", "abc"),
+        panels=_by_graph("abc", "bars", "epoch", "workers"),
         scales=_scales(_GRAPHS, Scale((8, 32)), Scale((8, 16, 32)), Scale((32, 64, 96, 128))),
         claims=(
             Claim("epoch", "SwitchGNN", "BNS-GCN", "74%", _ON_REDDIT),
@@ -138,7 +202,10 @@ def figure16() -> Figure:
         "leaf to leaf (below, not in the paper).",
         window=1024,
         series=_ALL_SYSTEMS,
-        panels=(*_by_workers("bars", "epoch", "abc"), *_by_workers("lines", "crossings", "def")),
+        panels=(
+            *_by_graph("abc", "bars", "epoch", "workers"),
+            *_by_graph("def", "lines", "crossings", "workers"),
+        ),
         scales=_scales(
             _GRAPHS,
             Scale((8, 32), leaf_spine=four),
@@ -409,7 +476,15 @@ def example() -> Figure:
 
 
 FIGURES: Mapping[str, Callable[[], Figure]] = {
-    **{make.__name__: make for make in (figure2, figure15, figure16, figure17, figure18, figure19)},
+    "figure1": partial(_of_partitions, 1, "Boundary and copies", "boundary", "copies", "16"),
+    "figure2": figure2,
+    "figure7": partial(_of_partitions, 7, "Remote neighbours", "neighbours", "first fifth", "80%"),
+    "figure9": partial(_of_partitions, 9, "Connected boundary", "connected", "connected", "99%"),
+    "figure11": partial(_of_trainings, 11, "Training throughput by workers", "workers"),
+    "figure12": partial(_of_trainings, 12, "Training throughput by layers", "layers"),
+    "figure13": partial(_of_trainings, 13, "Training loss over time", ""),
+    **{make.__name__: make for make in (figure14, figure15, figure16)},
+    **{make.__name__: make for make in (figure17, figure18, figure19)},
     "loop": loop,
     "switches": switches,
     "never-slower": never_slower,

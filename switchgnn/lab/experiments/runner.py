@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from switchgnn.base.files import whole_file, writing
 from switchgnn.base.machine import python_program
 from switchgnn.lab.experiments.figure import ExperimentError
-from switchgnn.lab.experiments.point import SimulationPoint
+from switchgnn.lab.experiments.point import Point
 
 
 class Store:
@@ -57,22 +57,26 @@ class Store:
                 finally:
                     shutil.rmtree(self.work, ignore_errors=True)
 
-    def find(self, point: SimulationPoint) -> dict[str, Any] | None:
+    def find(self, point: Point) -> dict[str, Any] | None:
         """Return the result of a point, if there is one of these parameters and versions."""
         try:
             kept = json.loads(self._path(point).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         result: dict[str, Any] = kept.pop("result")
-        return result if kept == {"parameters": asdict(point), "versions": self._versions} else None
+        return result if kept == self._kept(point) else None
 
-    def keep(self, point: SimulationPoint, result: Mapping[str, Any]) -> None:
+    def keep(self, point: Point, result: Mapping[str, Any]) -> None:
         """Replace the result of a point atomically."""
-        kept = {"parameters": asdict(point), "versions": self._versions, "result": dict(result)}
+        kept = self._kept(point) | {"result": dict(result)}
         with whole_file(self._path(point)) as file:
             file.write(json.dumps(kept, indent=1).encode())
 
-    def _path(self, point: SimulationPoint) -> Path:
+    def _kept(self, point: Point) -> dict[str, Any]:
+        versions = {name: it for name, it in self._versions.items() if name in point.versions}
+        return {"parameters": asdict(point), "versions": versions}
+
+    def _path(self, point: Point) -> Path:
         return self._points / f"{point.name}.json"
 
 
@@ -86,17 +90,19 @@ class BatchOutcome:
 
     run: int  # how many were
     kept: int  # how many had a result
-    failed: dict[SimulationPoint, str]  # errors of failed points
+    failed: dict[Point, str]  # errors of failed points
 
 
 def run_points(
-    points: Sequence[SimulationPoint],
+    points: Sequence[Point],
     store: Store,
     jobs: int,
     tell: Callable[[str], None],
     program: Sequence[str] = PROGRAM,
 ) -> BatchOutcome:
-    """Run what has no result; a point that fails does not stop the others.
+    """Run what has no result, first simulations, then trainings one after another.
+
+    A point that fails does not stop the others.
 
     An exception such as KeyboardInterrupt ends all processes. The results until then stay.
 
@@ -115,12 +121,17 @@ def run_points(
     groups = defaultdict(list)
     for point in waiting:
         groups[point.plan or point.name].append(point)
-    failed: dict[SimulationPoint, str] = {}
+    failed: dict[Point, str] = {}
     team = _ProcessTeam(program, store.work)
-    with ThreadPoolExecutor(jobs) as threads:
+    with ThreadPoolExecutor(jobs) as threads, ThreadPoolExecutor(1) as alone:
         try:
-            for group in groups.values():
-                threads.submit(team.simulate, group)
+            measured = [group for group in groups.values() if group[0].measured]
+            others = [group for group in groups.values() if group not in measured]
+            before = [threads.submit(team.answer, group) for group in others]
+            # `wait` would not see that a future is cancelled.
+            alone.submit(lambda: [each.exception() for each in before])
+            for group in measured:
+                alone.submit(team.answer, group)
             for number in range(1, len(waiting) + 1):
                 point, seconds, answer = team.done.get()
                 line = f"[{number:,}/{len(waiting):,}] {seconds:6.1f} s  {point}"
@@ -131,21 +142,22 @@ def run_points(
                     line += f": failed: {failed[point]}"
                 tell(line)
         finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+            for each in (threads, alone):
+                each.shutdown(wait=False, cancel_futures=True)
             team.stop()
     return BatchOutcome(len(waiting), kept, failed)
 
 
 class _ProcessTeam:
-    """Processes that simulate a group of points each."""
+    """Processes that answer a group of points each."""
 
     def __init__(self, program: Sequence[str], work: Path) -> None:
-        self.done: SimpleQueue[tuple[SimulationPoint, float, dict[str, Any]]] = SimpleQueue()
+        self.done: SimpleQueue[tuple[Point, float, dict[str, Any]]] = SimpleQueue()
         self._program, self._work = program, work
         self._running: set[subprocess.Popen[str]] = set()
         self._lock, self._over = threading.Lock(), False
 
-    def simulate(self, group: Sequence[SimulationPoint]) -> None:
+    def answer(self, group: Sequence[Point]) -> None:
         left, began = list(group), time.monotonic()
         with TemporaryFile("w+", dir=self._work) as asked, TemporaryFile("w+") as said:
             asked.writelines(json.dumps(asdict(point)) + "\n" for point in group)

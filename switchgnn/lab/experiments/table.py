@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from switchgnn.lab.experiments.figure import AXES, FASTEST, Cell, Claim, Figure, select
-from switchgnn.lab.experiments.point import SimulationPoint
+from switchgnn.lab.experiments.point import Point
 from switchgnn.lab.simulator.setup import overlapped_seconds
 
 Result = Mapping[str, Any]
-Results = Mapping[SimulationPoint, Result]
+Results = Mapping[Point, Result]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ MEASURES: Mapping[str, Measure] = {
     "traffic": Measure("traffic volume (MB)", 1e6, "bytes"),
     "crossings": Measure("traffic between leaves and spines (MB)", 1e6, "leaf_spine_bytes"),
     "queue": Measure("max. queue length (MB)", 1e6, "max_queue_bytes"),
+    "training throughput": Measure("10,000 vertices/s", 1e4, "vertices_per_second"),
+    "copies": Measure("copies of a boundary vertex", 1, "copies_per_vertex"),
+    "connected": Measure("share of the boundary", 1, "connected_share"),
+    "first fifth": Measure("share of neighbours", 1, "first_fifth_share"),
     "throughput": Measure("aggregation throughput (Gbit/s)", 1e9, "aggregation_bits_per_second"),
 }
 EPOCH = "epoch"
@@ -90,10 +94,11 @@ def _row(figure: Figure, claim: Claim, cells: Sequence[Cell], results: Results) 
     # Memory that both series have of their own is in their labels.
     own = {series.label for series in figure.series if series.memory is not None}
     cell = here[0]
-    size = "" if {claim.series, claim.other} <= own else f", {cell.memory}"
+    size = "" if {claim.series, claim.other} - {""} <= own else f", {cell.memory}"
     loop = "" if cell.recirculation is None else f", {cell.recirculation:g} passes/s"
     flows = f", background {cell.background:g}" if cell.background else ""
-    where = f"{cell.graph}, {cell.workers} workers{size}{loop}{flows}"
+    layers = f", {cell.layers} layers" if len({it.layers for it in cells}) > 1 else ""
+    where = f"{cell.graph}, {cell.workers} workers{layers}{size}{loop}{flows}"
     return [*begin, _text(claim, spread), *others, where]
 
 
@@ -117,10 +122,11 @@ def _ratio(
         for cell in here
         if cell.point in results
     }
-    ratios = ratios_of(numbers, claim.series, claim.other)
+    alone = [number for cell, number in numbers.items() if cell.series == claim.series]
+    ratios = ratios_of(numbers, claim.series, claim.other) if claim.other else alone
     if not ratios:
         return None
-    return spread_of(ratios if claim.times else [1 - ratio for ratio in ratios])
+    return spread_of(ratios if claim.times or not claim.other else [1 - it for it in ratios])
 
 
 def ratios_of(numbers: Mapping[Cell, float], series: str, other: str) -> list[float]:
@@ -161,7 +167,12 @@ RESULT_COLUMNS = (
     *("passes", "blocks", "bins", "events", "wall_seconds", "peak_memory_bytes"),
 )
 
-_LEAF_SPINE_COLUMNS = ("host_link_bytes", "leaf_spine_bytes", "partial_sums")
+# Those of a leaf-spine, of partitions, and of trainings, which are measured.
+_OTHER_COLUMNS = (
+    *("host_link_bytes", "leaf_spine_bytes", "partial_sums"),
+    *("boundary_vertices", "copies", "largest_component", "first_fifth_share"),
+    *("vertices_per_second", "test_accuracy", "backend", "machine", "date", "versions"),
+)
 
 
 def csv_text(cells: Sequence[Cell], results: Results) -> str:
@@ -182,6 +193,5 @@ def _csv_row(cell: Cell, result: Result) -> dict[str, object]:
         "figure_memory": cell.memory,
         "series": cell.series,
         **{("memory_bytes" if name == "memory" else name): it for name, it in point.items()},
-        **{name: result[name] for name in RESULT_COLUMNS},
-        **{name: result[name] for name in _LEAF_SPINE_COLUMNS if name in result},
+        **{name: result[name] for name in (*RESULT_COLUMNS, *_OTHER_COLUMNS) if name in result},
     }

@@ -32,6 +32,7 @@ class TimeSeries:
     slots: tuple[int, ...]
     sums: tuple[int, ...]
     overflowed: tuple[int, ...]
+    link_bytes: tuple[float, ...]  # so far on the links of workers, both ways, without queues
 
 
 @dataclass(frozen=True)

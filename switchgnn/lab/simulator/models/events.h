@@ -140,6 +140,7 @@ struct Sample {
     uint64_t slots;
     uint64_t sums;
     uint64_t overflowed;
+    double link_bytes;
 };
 
 /// Samples at equal distances. When there are too many, every other one is dropped and the

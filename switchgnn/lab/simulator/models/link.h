@@ -279,6 +279,12 @@ class Link : public Alarm {
         return total;
     }
 
+    /// Bytes of the exchange without those that wait.
+    double BytesThrough(Picoseconds now) const {
+        const Picoseconds left = free_at_ + queues_[0].time + queues_[1].time - now;
+        return static_cast<double>(Sent().bytes) - options_.BytesIn(std::max<Picoseconds>(0, left));
+    }
+
     /// Packets of the exchange that were marked; below, those that were lost.
     uint64_t Marked() const { return marked_; }
     uint64_t Lost() const { return lost_; }

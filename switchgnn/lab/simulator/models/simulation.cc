@@ -172,8 +172,12 @@ class Simulation {
 
     Sample Look(Picoseconds now) {
         const Tally tally = fabric_.Count();
+        double bytes = 0;
+        for (const auto* links : {&up_, &down_}) {
+            for (const auto& link : *links) bytes += link->BytesThrough(now);
+        }
         return {now, options_.down.BytesIn(fabric_.meter.Total(now)), tally.slots, tally.sums,
-                tally.overflowed};
+                tally.overflowed, bytes};
     }
 
     bool Over() const {
@@ -247,6 +251,7 @@ class Simulation {
         report.List("slots", samples, [](const auto& it) { return it.slots; });
         report.List("sums", samples, [](const auto& it) { return it.sums; });
         report.List("overflowed", samples, [](const auto& it) { return it.overflowed; });
+        report.List("link_bytes", samples, [](const auto& it) { return it.link_bytes; });
     }
 
     Options options_;
