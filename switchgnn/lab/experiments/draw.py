@@ -214,10 +214,12 @@ def _utilization(result: table.Result, name: str, most: float) -> Curve:
         # As a count that grows by them, so that pieces have means.
         values = np.cumsum(values * np.diff(times, prepend=0)) / 1e3
     times, values = _rate(times, values, _EPOCH_PIECES)
-    layers, layer = result["layers"], result["epoch_seconds"] / result["layers"] * 1e3
-    times = np.append(times, [result["exchange_seconds"] * 1e3, layer])
-    starts = np.repeat(np.arange(layers) * layer, len(times))
-    return starts + np.tile(times, layers), np.tile([*values, 0, 0], layers)
+    # As many forward exchanges as layers, and one backward exchange less.
+    exchanges = 2 * result["layers"] - 1
+    each = result["epoch_seconds"] / exchanges * 1e3
+    times = np.append(times, [result["exchange_seconds"] * 1e3, each])
+    starts = np.repeat(np.arange(exchanges) * each, len(times))
+    return starts + np.tile(times, exchanges), np.tile([*values, 0, 0], exchanges)
 
 
 def _busy_links(result: table.Result) -> Curve:

@@ -94,7 +94,8 @@ class SimulatedSystem:
     bins: int = 0
     memory: PlanMemory | None = None  # what the plan takes of the switches, where they have limits
     lanes: int = BANK_LANES  # numbers in a full frame of the plan
-    # of an exchange, by the names of planner/costs/forecast.py; for `auto` only, as is `chosen`
+    # of the exchanges of an epoch, by the names of planner/costs/forecast.py; for `auto` only, as
+    # is `chosen`
     predicted_seconds: Mapping[str, float] | None = None
     chosen: str | None = None  # which of them has the least
     left: int = 0  # destinations that the plan leaves to the hosts
@@ -286,13 +287,18 @@ def make_plan(
 
 
 def _forecast(options: SimulateOptions) -> StarForecast:
-    exchanges = {Direction.FORWARD: {options.features: 1.0}}
+    exchanges = {
+        Direction.FORWARD: {options.features: float(options.layers)},
+        Direction.BACKWARD: {options.features: options.layers - 1.0},
+    }
     together = options.slot_features is not None
     return StarForecast(options.network_model, exchanges, together=together)
 
 
 def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoPlan:
-    predicted = _forecast(options)
+    # As if backward exchanges were forward ones: a folder may have no others.
+    exchanges = {options.features: 2.0 * options.layers - 1}
+    predicted = replace(_forecast(options), exchanges={Direction.FORWARD: exchanges})
     left = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
     own = forecast.SWITCH
     if graph is not None:
