@@ -63,16 +63,24 @@ class PlanSearch:
         context, owner = choose_lanes(
             *(self.request, self.graph, context, exchange, seed), network=on, widest=self.widest
         )
-        found = self._make(context, owner)
+        first = found = self._make(context, owner)
         owner = found.plan.assignment
         few = len(self.graph.indices) <= _MOST_EDGES and self.request.preset != PAPER
         if context.within and context.leaf_spine is None and few:
             found = self._least(found, owner)
         if not found.strategies.leaves:
             return found
+        # Beside hosts the switch serves fewer destinations: more memory may pay off again.
+        return min(
+            (self._with_hosts(each) for each in dict.fromkeys((found, first))),
+            key=lambda it: it.auto.seconds[it.auto.chosen] if it.auto else np.inf,
+        )
+
+    def _with_hosts(self, found: QuickestPlan) -> QuickestPlan:
         made = build_auto(
             *(self.graph, found.strategies, found.context, self.forecast),
             **self.settings,
+            assignment=found.plan.assignment,
             fits=self.fits,
             whole=found.plan,
         )
