@@ -4,7 +4,7 @@ import ctypes
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from switchgnn.base.array_types import Int32s, Int64s, Integers
 from switchgnn.planner.base.arrays import indptr_of_keys, is_symmetric, strange_row, thin
 from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.partition.constraints import balance_all
 
 # METIS seeds its generator with a C int.
 _SEED_LIMIT = 2**31 - 1
@@ -21,8 +22,6 @@ _SEED_LIMIT = 2**31 - 1
 _MOST_ENDS = 2**31 - 1
 # METIS_OBJTYPE_VOL: the communication volume as the objective.
 _OBJTYPE_VOL = 1
-# METIS_NOPTIONS and METIS_OK of metis.h.
-_OPTIONS, _OK = 40, 1
 
 
 _SILENCE = threading.Lock()
@@ -138,7 +137,7 @@ def _part_graph(
         with _silenced():
             if weights is not None and weights.ndim > 1:
                 settings = {"SEED": seed % _SEED_LIMIT, "OBJTYPE": _OBJTYPE_VOL * volume}
-                return _balance_all(indptr, indices, parts, weights, settings)
+                return balance_all(indptr, indices, parts, weights, settings)
             return pymetis.part_graph(parts, graph, **choice).vertex_part
     except RuntimeError as error:
         raise PlannerError(f"METIS could not make {parts} parts: {error}.") from error
@@ -147,36 +146,3 @@ def _part_graph(
         # calls that it interrupts; a program that then waits would not end by it: `gk_sigtrap` in
         # https://github.com/KarypisLab/GKlib, error.c.
         signal.siginterrupt(signal.SIGTERM, True)
-
-
-def _balance_all(
-    indptr: Int64s, indices: Int32s, parts: int, weights: Integers, settings: Mapping[str, int]
-) -> Int32s:
-    """Call METIS_PartGraphKway in pymetis's library; pymetis itself passes one constraint.
-
-    `weights`: integers[V, C]; METIS lets no part have more than 1.03 of the mean of any of the C.
-    """
-    from pymetis import OptionKey, _internal  # noqa: PLC0415
-
-    # Python does not run during a call, as with pymetis.
-    library = ctypes.PyDLL(_internal.__file__)
-    if not hasattr(library, "METIS_PartGraphKway"):
-        raise PlannerError(
-            "This build of pymetis hides METIS, which has to balance several sums: install a wheel "
-            "of pymetis from PyPI, or choose the partition metis."
-        )
-    options = np.zeros(_OPTIONS, dtype=np.int64)
-    library.METIS_SetDefaultOptions(options.ctypes)
-    # METIS is built with integers of 32 bits, which leave half of the array as it was, or of 64.
-    integer = np.int64 if options[-1] else np.int32
-    for name, value in settings.items():
-        options.view(integer)[int(getattr(OptionKey, name))] = value
-    numbers = np.array([len(indptr) - 1, weights.shape[1], parts, 0], dtype=integer)
-    vertices, constraints, wanted, objective = (numbers[at:] for at in range(4))
-    rows = [np.ascontiguousarray(each, dtype=integer) for each in (indptr, indices, weights)]
-    part = np.zeros(len(indptr) - 1, dtype=integer)
-    given = [vertices, constraints, *rows, None, None, wanted, None, None, options, objective, part]
-    code = library.METIS_PartGraphKway(*(each if each is None else each.ctypes for each in given))
-    if code != _OK:
-        raise RuntimeError(f"code {code}")
-    return part.astype(np.int32)
