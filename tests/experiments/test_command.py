@@ -136,7 +136,7 @@ def points_of_switches():
 @pytest.mark.parametrize("one", list(points_of_switches()))
 def test_points_of_small_figures_fit_their_switch(one):
     options = simulate_options(one)
-    plan = make_plan(one.system, load_graph(one.graph), options, one.workers, lambda _: None)
+    plan = make_plan(one.system, load_graph(one.graph), options, one.workers, lambda _: None).plan
     assert check_fits(plan, options).table_bytes > 0
 
 
