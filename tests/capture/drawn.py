@@ -28,7 +28,7 @@ def bodies(header):
     kind = header.kind
     if kind in (Kind.FEATURE, Kind.SUM, Kind.REDUCE, Kind.REDUCED):
         size = 32 * math.ceil(((header.fragment & 31) + 1) * header.bits / 32)
-        if kind is Kind.SUM and header.dst_id == SUM_BUNDLES:
+        if kind is Kind.SUM and header.dst_id >= SUM_BUNDLES:
             size += 16
         return st.binary(min_size=32, max_size=32).map(lambda some: (some * 33)[:size])
     if kind not in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING):
