@@ -154,7 +154,7 @@ def test_ports_that_do_not_suffice(tmp_path):
 
 def test_only_switches_that_run_the_program_have_its_sizes(tmp_path):
     """10,485,760 bytes are 81,920 slots: one more is too many for the program."""
-    many = ("digits", "--workers", 2, "--slots", 81_928)
+    many = ("digits", "--workers", 2, "--slots", 81_928, "--pools", 1)
     assert not plan_json(*many, "--switch", "embedded")["fits"]
     assert plan_json(*many, "--switch", "tofino2")["fits"]
 

@@ -100,7 +100,8 @@ class PlanSearch:
         pools = POOLS if self.request.pools is None else ()
         for context in (replace(at, pools=each) for each in pools if each != at.pools):
             found, seconds, _ = self._better(found, seconds, context, owner)
-        better = True
+        # Fewer slots need more entries: they are no way to fit.
+        better = seconds < np.inf
         while better:
             at = replace(found.context, slots=found.context.slots // 2)
             found, seconds, better = self._better(found, seconds, at, owner)
