@@ -18,7 +18,7 @@ from switchgnn.lab.experiments.point import BoundaryPoint, TrainingPoint
 from switchgnn.lab.experiments.process import simulate_options
 from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import csv_text
-from switchgnn.lab.simulator.compile import compiled_models
+from switchgnn.lab.simulator.simulation import compiled_models
 from switchgnn.lab.simulator.subject import check_fits, make_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.workers import partition_workers

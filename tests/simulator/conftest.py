@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchgnn.lab.simulator.compile import compiled_models
+from switchgnn.lab.simulator.simulation import compiled_models
 from switchgnn.planner import load_graph
 from tests.support.levels import simulator_missing
 

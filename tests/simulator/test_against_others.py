@@ -17,10 +17,9 @@ from switchgnn.host.direct.kinds import copies, copy_schedules, partial_schedule
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import Kind
 from switchgnn.jobs.run import RunOptions, run_job
-from switchgnn.lab.simulator.compile import MODELS
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup, plan_setup
-from switchgnn.lab.simulator.simulation import run_simulation
+from switchgnn.lab.simulator.simulation import MODELS, run_simulation
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.base.direction import Direction

@@ -8,8 +8,7 @@ import pytest
 
 from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.wire.header import LANES
-from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.request import NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.setup import host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import HADOOP, run_simulation
 from switchgnn.planner import build_plan, load_graph

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.request import (
+    LEAF,
+    SPINE,
+    LeafSpineOptions,
+    NetworkOptions,
+    SimulatorError,
+)
 from switchgnn.lab.simulator.setup import host_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 

@@ -13,8 +13,13 @@ from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.kinds import copy_schedules
 from switchgnn.host.direct.schedule import rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
-from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.request import (
+    LEAF,
+    SPINE,
+    LeafSpineOptions,
+    NetworkOptions,
+    SimulatorError,
+)
 from switchgnn.lab.simulator.setup import host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph

@@ -9,8 +9,7 @@ import pytest
 from switchgnn.host.paths.base import Path, one_path
 from switchgnn.host.paths.edges import host_edges
 from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.request import NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.setup import host_setup, mixed_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph, write_plan

@@ -7,8 +7,7 @@ import pytest
 
 from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.links.transport import expected_traffic
-from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.request import NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.setup import host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 from switchgnn.planner import Direction, build_plan, load_graph

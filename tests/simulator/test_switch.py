@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from switchgnn.base.native import find_compiler
-from switchgnn.lab.simulator.compile import MODELS, compiled_models
-from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import NetworkOptions, SimulateOptions
+from switchgnn.lab.simulator.request import NetworkOptions, SimulateOptions, SimulatorError
+from switchgnn.lab.simulator.simulation import MODELS, compiled_models
 from switchgnn.lab.simulator.subject import make_subject
 from switchgnn.p4src import load_program
 from switchgnn.planner import PlannerError, build_plan, load_graph, write_plan

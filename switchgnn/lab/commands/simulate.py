@@ -31,7 +31,6 @@ from switchgnn.commands.shared.options import (
 from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import WIDEST
-from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.job import SimulateReport, simulate_job
 from switchgnn.lab.simulator.request import (
     HOSTS_ALONE,
@@ -40,6 +39,7 @@ from switchgnn.lab.simulator.request import (
     LeafSpineOptions,
     NetworkOptions,
     SimulateOptions,
+    SimulatorError,
 )
 from switchgnn.lab.simulator.setup import BIN_SIZE
 from switchgnn.lab.simulator.subject import SimulatedSystem

@@ -10,8 +10,8 @@ from typing import ClassVar
 import switchgnn
 from switchgnn.base.machine import version_of
 from switchgnn.host.base.pace import CongestionRule
-from switchgnn.lab.simulator.compile import compiled_models
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SPINE
+from switchgnn.lab.simulator.simulation import compiled_models
 from switchgnn.planner.presets import AUTO, BEST
 from switchgnn.profiles import UNLIMITED
 

@@ -4,11 +4,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from switchgnn.lab.simulator.compile import compiled_models
-from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import SimulateOptions
+from switchgnn.lab.simulator.request import SimulateOptions, SimulatorError
 from switchgnn.lab.simulator.setup import Setup, overlapped_seconds
-from switchgnn.lab.simulator.simulation import SimulationRun, run_simulation
+from switchgnn.lab.simulator.simulation import SimulationRun, compiled_models, run_simulation
 from switchgnn.lab.simulator.subject import Progress, SimulatedSystem, make_subject
 from switchgnn.profiles import UNLIMITED
 

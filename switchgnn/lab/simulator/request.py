@@ -5,17 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
 from switchgnn.host.base.pace import CongestionRule, Pace
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
-from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PRESETS, PlanContext, PlanRequest, slot_bytes
 from switchgnn.profiles import UNLIMITED, SwitchProfile
+
+
+class SimulatorError(SwitchGNNError):
+    """A request that cannot be simulated, or a simulation that failed, in one sentence."""
+
 
 _MICRO, _MEGA, _BITS = 1e-6, 1e6, 8
 PICOSECONDS = 1e12

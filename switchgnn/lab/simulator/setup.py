@@ -14,8 +14,7 @@ from switchgnn.host.direct.frames import GROUP, send_order
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
-from switchgnn.lab.simulator.errors import SimulatorError
-from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions
+from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, SimulatorError
 from switchgnn.planner import BoundaryEdges, Direction, Plan, SwitchPart
 from switchgnn.planner.base.arrays import indptr_of, rank_in_group, sort_by_keys
 from switchgnn.planner.base.lanes import frame_bytes, sum_frame_bytes

@@ -14,7 +14,6 @@ from switchgnn.base.files import reason_to_distrust
 from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
-from switchgnn.lab.simulator.errors import SimulatorError
 from switchgnn.lab.simulator.request import (
     BNS_GCN,
     CHOICES,
@@ -24,6 +23,7 @@ from switchgnn.lab.simulator.request import (
     PLANNED,
     SYSTEMS,
     SimulateOptions,
+    SimulatorError,
 )
 from switchgnn.lab.simulator.setup import (
     BIN_SIZE,

@@ -12,7 +12,7 @@ import numpy as np
 from switchgnn.base.array_types import Int32s, Int64s, Integers
 from switchgnn.planner.base.errors import PlannerError
 
-# METIS_NOPTIONS and METIS_OK of metis.h.
+# METIS_NOPTIONS and METIS_OK.
 _OPTIONS, _OK = 40, 1
 
 
