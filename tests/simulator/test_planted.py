@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from switchgnn.lab.simulator import compile as compiling
+from switchgnn.lab.simulator import simulation as compiling
 from switchgnn.planner import build_plan, load_graph
 from tests.support.markers import some_of
 

@@ -433,7 +433,7 @@ def _memory(plan: Plan, options: SimulateOptions) -> PlanMemory:
 def _check_banks(plan: Plan, options: SimulateOptions) -> None:
     banks, used = options.switch.banks, plan.switch.entry_expected > 0
     # Bank b of the tables is part of the switch's bank b mod banks.
-    together = used.reshape(len(used), -1, banks).sum(axis=1)
+    together = used.reshape(len(used), used.shape[1] // banks, banks).sum(axis=1)
     most = int(np.max(together, initial=0))
     if most > 1:
         raise SimulatorError(
