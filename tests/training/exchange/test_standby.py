@@ -79,11 +79,12 @@ class Watch:
 class Switch:
     """Completes an operation for a worker when all have begun it, unless it is silent to that one.
 
-    `silent`: pairs of a worker and an operation, each counts once.
+    `silent`: pairs of a worker and an operation, each counts once. The first counts when all are
+    in theirs, or have completed the operation `around`.
     """
 
-    def __init__(self, silent):
-        self.silent = set(silent)
+    def __init__(self, silent, around):
+        self.silent, self.around, self.placed = set(silent), around, False
         self.begun = [set() for _ in range(WORKERS)]
         self.completed = [[] for _ in range(WORKERS)]
         self.changed = threading.Condition()
@@ -93,13 +94,24 @@ class Switch:
             self.begun[worker].add(number)
             self.changed.notify_all()
 
+    def all_are_placed(self):
+        here = self.around, self.around + 1
+        for worker in range(WORKERS):
+            own = [each for each in here if (worker, each) in self.silent]
+            there = self.begun[worker] if own else self.completed[worker]
+            self.placed = min(own, default=self.around) in there
+            if not self.placed:
+                break
+        return self.placed
+
     def complete(self, worker, number, alarmed):
         with self.changed:
             while True:
-                if (worker, number) in self.silent or alarmed():
+                silent = (worker, number) in self.silent
+                if alarmed() or (silent and (self.placed or self.all_are_placed())):
                     self.silent.discard((worker, number))
                     raise SwitchSilentError("silent")
-                if all(number in each for each in self.begun):
+                if not silent and all(number in each for each in self.begun):
                     break
                 self.changed.wait(0.005)
             self.completed[worker].append(number)
@@ -162,12 +174,12 @@ class Reducer:
         return future
 
 
-def train(silent, attending=()):
+def train(silent, around, attending=()):
     """Return the switch, and the results and changes of each worker.
 
     `attending`: pairs of a worker and an operation, before which it waits in a Gloo collective.
     """
-    switch, store = Switch(silent), dist.HashStore()
+    switch, store = Switch(silent, around), dist.HashStore()
     results = [[] for _ in range(WORKERS)]
     changes = [[] for _ in range(WORKERS)]
 
@@ -218,7 +230,7 @@ def test_workers_agree_wherever_the_switch_leaves_them(number):
         silent = {(w, number) for w, each in enumerate(places) if each == "in it"}
         silent |= {(w, number + 1) for w, each in enumerate(places) if each == PLACES[2]}
         attending = {(w, number + 1) for w, each in enumerate(places) if each == PLACES[3]}
-        switch, results, changes = train(silent, attending)
+        switch, results, changes = train(silent, number, attending)
         check(switch, results)
         for each in changes:
             assert each == ["switch silent for 0.5 s", "switch answers again"], places
@@ -229,7 +241,7 @@ def test_a_switch_may_become_silent_while_workers_return():
     for worker in range(WORKERS):
         # It has completed 2, and owes 3, which the others have begun.
         others = {(each, 3) for each in range(WORKERS) if each != worker}
-        switch, results, changes = train({(worker, 2), (worker, 4), *others})
+        switch, results, changes = train({(worker, 2), (worker, 4), *others}, 2)
         check(switch, results)
         assert {len(each) for each in changes} <= {2, 3, 4}
 
