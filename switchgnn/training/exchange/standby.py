@@ -215,11 +215,12 @@ class Standby:
         if not self.down or self._epoch <= max(each.epoch for each in self._positions):
             return
         if self._counted():
+            # If it is silent again, others may be in this epoch: none votes before the next one.
             self._return()
-        if self.down:
-            self._answered = self._answered or self._answers()
-            answers = torch.tensor([self._answered], dtype=torch.int32)
-            self._vote = self._group.allreduce([answers], dist.ReduceOp.MIN), answers
+            return
+        self._answered = self._answered or self._answers()
+        answers = torch.tensor([self._answered], dtype=torch.int32)
+        self._vote = self._group.allreduce([answers], dist.ReduceOp.MIN), answers
 
     def set_paths(self, paths: BlockPaths) -> None:
         """Take other paths from the next exchange over the switch on; see ``PathsTransport``."""
