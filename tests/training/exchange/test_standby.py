@@ -26,7 +26,7 @@ FORWARD, BACKWARD = Direction
 # What the switch adds to its all-reduces, to tell them from those of Gloo.
 MARK = 0.5
 # Two operations in each epoch, as (exchange or None, its direction).
-EPOCHS = 6
+EPOCHS = 9
 OPERATIONS = [FORWARD, None] * EPOCHS
 
 
@@ -244,6 +244,16 @@ def test_a_switch_may_become_silent_while_workers_return():
         switch, results, changes = train({(worker, 2), (worker, 4), *others}, 2)
         check(switch, results)
         assert {len(each) for each in changes} <= {2, 3, 4}
+
+
+@pytest.mark.parametrize("worker", range(WORKERS))
+def test_a_switch_may_become_silent_to_one_worker_that_returns(worker):
+    """The others have returned, and go on over the switch in the same epoch."""
+    others = {(each, 2) for each in range(WORKERS) if each != worker}
+    # It is in the all-reduce 1, and owes the exchange 2, which the others have begun.
+    switch, results, changes = train({(worker, 1), (worker, 2), *others}, 1)
+    check(switch, results)
+    assert changes[worker][:2] == ["switch silent for 0.5 s"] * 2
 
 
 def test_a_worker_that_does_not_come_is_named(monkeypatch):
