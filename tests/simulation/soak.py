@@ -18,7 +18,7 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.subject import Subjects
 
 DEFAULT_WISH = Wish()
-# What a search can leave: with another seed, less of it may fail as well. And how many seeds.
+# Simpler parts that may fail with another seed than the one a search kept, and how many to try.
 _SIMPLEST: tuple[dict[str, Any], ...] = (
     {"incidents": ()},
     {"reduces": ()},
@@ -73,6 +73,6 @@ class Soak:
         # Hypothesis makes the seed small first, and keeps it from then on.
         for change in _SIMPLEST:
             simpler = replace(small, **change)
-            tries = (replace(simpler, seed=seed) for seed in range(_SEEDS))
+            tries = (replace(simpler, seed=other) for other in range(_SEEDS))
             small = small if simpler == small else next(filter(fails, tries), small)
         return small

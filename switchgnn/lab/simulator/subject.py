@@ -304,8 +304,9 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
     if graph is not None:
         left, own = _rows_left(plan, graph, Direction.FORWARD).rows, forecast.MIXED
     seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
+    boundary = _boundary(plan, graph)
     for name, choose in _SENT_BY.items():
-        rows = count_rows(_boundary(plan, graph), plan.manifest.workers, choose).rows
+        rows = count_rows(boundary, plan.manifest.workers, choose).rows
         seconds[name] = predicted.of_hosts({Direction.FORWARD: rows})
     return AutoPlan(plan, plan, seconds, min(seconds, key=seconds.__getitem__))
 

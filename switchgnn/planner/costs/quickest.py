@@ -1,8 +1,7 @@
 """The plan with the least predicted time, among several numbers of pools and sizes of memory.
 
 More memory makes fewer and larger blocks. Where the switch's loop takes the time, and not the
-links, these may be slower: contributions to a sum wait longer for each other. So within the rates
-of a switch a plan may leave memory unused.
+links, smaller ones may be quicker. So within the rates of a switch a plan may leave memory unused.
 """
 
 from collections.abc import Callable
