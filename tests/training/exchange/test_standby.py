@@ -17,6 +17,7 @@ from switchgnn.training.base.errors import LostWorkerError
 from switchgnn.training.exchange import standby
 from switchgnn.training.exchange.standby import Position, Rendezvous, Standby
 from tests.support.fabrics import in_threads
+from tests.support.speed import seconds_here
 
 WORKERS, WIDTH = 3, 2
 GRAPH = load_graph("karate")
@@ -223,7 +224,7 @@ def check(switch, results):
 
     with switch.changed:
         # The thread of an all-reduce may still be at it.
-        switch.changed.wait_for(alike, timeout=20)
+        switch.changed.wait_for(alike, timeout=seconds_here(20.0))
     made = set(switch.completed[0])
     assert len(made) < len(OPERATIONS)
     for each in switch.completed:
