@@ -237,14 +237,13 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
 
     def rated(at: presets.PlanContext) -> presets.PlanContext:
         size = frame_bytes(at.lanes, at.rows)
-        rate = options.link_rate or limits.frames_per_second(size)
-        return replace(at, link_rate=rate)
+        return replace(at, link_rate=options.link_rate or limits.frames_per_second(size))
 
-    def fits(plan: Plan) -> bool:
-        return not measured(plan)[1].refusals
-
-    search = PlanSearch(request, graph, forecast, rated, WIDEST_ANSWER, fits, settings)
-    made = search.quickest(context)
+    made = PlanSearch(
+        *(request, graph, forecast, rated, WIDEST_ANSWER),
+        fits=lambda plan: not measured(plan)[1].refusals,
+        settings=settings,
+    ).quickest(context)
     seconds, peak = time.perf_counter() - start, memory.peak()
     parts, plan_takes = measured(made.plan)
     return MadePlan(

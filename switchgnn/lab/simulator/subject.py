@@ -277,12 +277,9 @@ def make_plan(
         rates = replace(options, request=asked).context(workers, program.slots)
         return replace(rates, slots=min(rates.slots, at.slots))
 
-    def fits(plan: Plan) -> bool:
-        return not _memory(plan, options).refusals
-
-    room = fits if options.limited else None
+    fits = (lambda plan: not _memory(plan, options).refusals) if options.limited else None
     return PlanSearch(
-        request, graph, _forecast(options), rated, LANES[-1], room, settings
+        request, graph, _forecast(options), rated, LANES[-1], fits, settings
     ).quickest(context)
 
 

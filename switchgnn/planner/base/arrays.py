@@ -100,6 +100,29 @@ def is_symmetric(indptr: Int64s, indices: Int32s) -> bool:
     return bool(_meets_its_reverse(indptr, indices, indptr[:-1].copy()))
 
 
+def symmetric_rows(source: Integers, destination: Integers, vertices: int) -> tuple[Int64s, Int32s]:
+    """Return the rows of the undirected simple graph that has these edges.
+
+    Edges that are these rows already are not copied. Returns (indptr int64[vertices + 1], indices
+    int32[2E']), rows ascending.
+    """
+    u = source.astype(np.int32, copy=False)
+    v = destination.astype(np.int32, copy=False)
+    if not np.any(u[1:] < u[:-1]):
+        indptr = indptr_of_keys(u, vertices)
+        if strange_row(indptr, v) is None and is_symmetric(indptr, v):
+            return indptr, v
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
+    proper = u != v
+    u, v = u[proper], v[proper]
+    ones = np.ones(len(u), dtype=np.bool_)
+    rows = csr_matrix((ones, (u, v)), shape=(vertices, vertices))
+    both = csr_matrix(rows + rows.T)
+    both.sort_indices()
+    return both.indptr.astype(np.int64), both.indices.astype(np.int32, copy=False)
+
+
 def thin(indptr: Int64s, indices: Int32s, share: float) -> tuple[Int64s, Int32s]:
     """Keep a share of the edges of an undirected graph, the same ones each time.
 

@@ -3,9 +3,10 @@
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
+from switchgnn.planner.base.arrays import symmetric_rows
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
+from switchgnn.planner.partition.metis import partition_vertices
 
 # Block_id has 16 bits and 0 means no block.
 MAX_BLOCKS = 65535

@@ -4,8 +4,8 @@ More memory makes fewer and larger blocks. Where the switch's loop takes the tim
 links, smaller ones may be quicker. So within the rates of a switch a plan may leave memory unused.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class PlanSearch:
     rated: Callable[[PlanContext], PlanContext]
     widest: int  # the numbers of the widest frame of the switch
     fits: Callable[[Plan], bool] | None  # whether the switch has room for a plan; None: for all
-    settings: dict[str, Any] = field(default_factory=dict)  # others of `build_resolved`
+    settings: Mapping[str, Any]  # others of `build_resolved`
 
     def quickest(self, context: PlanContext) -> QuickestPlan:
         """Return the plan with the least predicted time.
@@ -119,8 +119,5 @@ class PlanSearch:
     def _seconds(self, plan: Plan) -> float:
         if self.fits is not None and not self.fits(plan):
             return np.inf
-        workers = plan.manifest.workers
-        nothing = {
-            each: np.zeros((workers, workers), dtype=np.int64) for each in self.forecast.directions
-        }
-        return self.forecast.of_plan(plan, nothing)
+        rows = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
+        return self.forecast.of_plan(plan, dict.fromkeys(self.forecast.directions, rows))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float64s, Int32s, Int64s
-from switchgnn.planner.base.arrays import Compiled, sort_by_key
+from switchgnn.planner.base.arrays import Compiled, sort_by_key, symmetric_rows
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine, crossing_sums, even_leaf_spine
-from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
+from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.workers import (
     MOST_SHARE,
     check_workers,

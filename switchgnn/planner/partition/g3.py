@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s, Integers
-from switchgnn.planner.base.arrays import Compiled, ranges, sort_by_key
+from switchgnn.planner.base.arrays import Compiled, ranges, sort_by_key, symmetric_rows
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
+from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.workers import check_workers, fill_empty
 
 

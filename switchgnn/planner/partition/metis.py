@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s, Integers
-from switchgnn.planner.base.arrays import indptr_of_keys, is_symmetric, strange_row, thin
+from switchgnn.planner.base.arrays import symmetric_rows, thin
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.partition.constraints import balance_all
 
@@ -82,29 +82,6 @@ def partition_vertices(
         )
     part = _part_graph(*adjacency, parts, seed=seed, weights=weights, shares=shares, volume=volume)
     return np.asarray(part, dtype=np.int32)
-
-
-def symmetric_rows(source: Integers, destination: Integers, vertices: int) -> tuple[Int64s, Int32s]:
-    """Return the rows of the undirected simple graph that has these edges.
-
-    Edges that are these rows already are not copied. Returns (indptr int64[vertices + 1], indices
-    int32[2E']), rows ascending.
-    """
-    u = source.astype(np.int32, copy=False)
-    v = destination.astype(np.int32, copy=False)
-    if not np.any(u[1:] < u[:-1]):
-        indptr = indptr_of_keys(u, vertices)
-        if strange_row(indptr, v) is None and is_symmetric(indptr, v):
-            return indptr, v
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-
-    proper = u != v
-    u, v = u[proper], v[proper]
-    ones = np.ones(len(u), dtype=np.bool_)
-    rows = csr_matrix((ones, (u, v)), shape=(vertices, vertices))
-    both = csr_matrix(rows + rows.T)
-    both.sort_indices()
-    return both.indptr.astype(np.int64), both.indices.astype(np.int32, copy=False)
 
 
 def _part_graph(

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
-from switchgnn.planner.base.arrays import Compiled, distinct_pairs, number_keys, sort_by_key
+from switchgnn.planner.base.arrays import (
+    Compiled,
+    distinct_pairs,
+    number_keys,
+    sort_by_key,
+    symmetric_rows,
+)
 from switchgnn.planner.graphs.boundary import BoundaryEdges
-from switchgnn.planner.partition.metis import symmetric_rows
 
 
 @dataclass(frozen=True, eq=False)

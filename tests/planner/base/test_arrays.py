@@ -21,13 +21,13 @@ from switchgnn.planner.base.arrays import (
     sort_by_key,
     sort_by_keys,
     strange_row,
+    symmetric_rows,
     thin,
 )
 from switchgnn.planner.costs.report import simulate_pool
 from switchgnn.planner.partition.for_leaves import stream_vertices
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.partition.metis import symmetric_rows
 from tests.planner.helpers import boundary_of, given, graphs, plan_of, random_graph, tuples
 
 KEYS = st.lists(st.integers(0, 6), max_size=40)

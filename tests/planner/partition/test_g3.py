@@ -3,9 +3,10 @@
 import numpy as np
 
 from switchgnn.planner import partition_workers
+from switchgnn.planner.base.arrays import symmetric_rows
 from switchgnn.planner.partition import g3 as partition_g3
 from switchgnn.planner.partition.g3 import DEGREE_TOLERANCE, RemoteCounts, g3, swap_while_better
-from switchgnn.planner.partition.metis import partition_vertices, symmetric_rows
+from switchgnn.planner.partition.metis import partition_vertices
 from tests.planner.helpers import given, graph_of, split_graphs
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph, partition_workers
+from switchgnn.planner.base.arrays import symmetric_rows
 from switchgnn.planner.costs.report import report_leaf_spine_direction
 from switchgnn.planner.partition import for_leaves
 from switchgnn.planner.partition.for_leaves import (
@@ -19,7 +20,6 @@ from switchgnn.planner.partition.for_leaves import (
     stream_vertices,
 )
 from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
-from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from tests.planner import helpers
 from tests.planner.switch_model import check_routes, replay_leaf_spine

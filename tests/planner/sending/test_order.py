@@ -8,8 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from switchgnn.planner import boundary_edges
+from switchgnn.planner.base.arrays import symmetric_rows
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.partition.metis import symmetric_rows
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import PlanContext, ResolvedStrategies
 from switchgnn.planner.sending import cover
