@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from switchgnn.base.interruptible import end_like_interrupted
+from switchgnn.base.interruptible import Interruption, end_like_interrupted
 from switchgnn.host.links.faults import DIRECTIONS
 from switchgnn.topologies import cable_name
 
@@ -76,8 +76,12 @@ def _run(words):
     command = [sys.executable, "-m", "switchgnn", "run", "--json", *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     # In its own session it gets one signal from here, whatever a terminal sends.
-    with subprocess.Popen(command, start_new_session=True, **pipes) as process:
+    options = {"start_new_session": True, **pipes}
+    with Interruption() as ending, subprocess.Popen(command, **options) as process:
         try:
+            ending.at_once()
+            if ending.came:
+                raise KeyboardInterrupt
             out, err = process.communicate()
         except KeyboardInterrupt:
             process.send_signal(signal.SIGINT)

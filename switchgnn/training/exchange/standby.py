@@ -237,8 +237,10 @@ class Standby:
         return taken
 
     def close(self) -> None:
-        """Wait for the last vote, which other workers may still count."""
+        """Wait for the last vote, which others may still count; give up what the switch owes."""
         self._counted()
+        if self.down and self._reducer is not None:
+            self._reducer.close(abort=True)
 
     def _make(self, made: _Made, over_switch: Callable[[], Float32s], *, barrier: bool) -> Float32s:
         """Make an operation; `barrier`: over the switch, it ends only when all have begun it."""

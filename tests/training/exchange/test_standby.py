@@ -12,6 +12,7 @@ import torch.distributed as dist
 from switchgnn.host.base.silence import SwitchSilentError
 from switchgnn.host.direct.kinds import BinnedSchedule, partial_schedules
 from switchgnn.host.paths.base import Path
+from switchgnn.host.reduce import reducer as reducers
 from switchgnn.planner import Direction, load_graph
 from switchgnn.training.base.errors import LostWorkerError
 from switchgnn.training.exchange import standby
@@ -160,6 +161,9 @@ class Reducer:
         self.switch, self.worker = switch, worker
         self.timeout = SimpleNamespace(heard_at=float("inf"), progress_at=0.0, patient=False)
 
+    def close(self, *, abort):
+        assert abort
+
     def submit(self, values):
         number, future = number_of(values, self.worker), Future()
         self.switch.begin(self.worker, number)
@@ -267,6 +271,19 @@ def test_a_switch_may_become_silent_to_one_worker_that_returns(worker):
     _, results, changes = train({(worker, 1), (worker, 2), *others}, 1)
     check_sums(results)
     assert changes[worker][:2] == ["switch silent for 0.5 s"] * 2
+
+
+def test_a_training_ends_although_the_switch_still_owes_an_all_reduce():
+    timeout = SimpleNamespace(heard_at=0.0, progress_at=0.0, patient=False)
+    owed = {"submit": lambda *_, **__: SimpleNamespace(done=False), "step": lambda _: None}
+    exchange = Exchange(Switch((), 0), 0)
+    own = Standby(exchange, Rendezvous(dist.HashStore(), 0, 1, 20.0))
+    exchange.watch.alarmed = lambda: True
+    with reducers.Reducer(SimpleNamespace(idle=False, timeout=timeout, **owed)) as reducer:
+        assert np.array_equal(own.reduce(inputs(1, 0), reducer), inputs(1, 0))
+        own.close()
+        with pytest.raises(reducers.ReducerClosedError):
+            reducer.submit(inputs(1, 0))
 
 
 def test_a_worker_that_does_not_come_is_named(monkeypatch):
