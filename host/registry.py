@@ -170,6 +170,7 @@ SWITCH = TransportKind(
     open=open_switch,
     program=SwitchProgram.SWITCHGNN,
     write_edges=write_edges,
+    samples=True,
     compresses=True,
 )
 SWITCH_PAPER = replace(
@@ -240,6 +241,7 @@ AUTO = replace(
     SWITCH,
     name="auto",
     help="of switch, host-partial and host the one predicted to be the fastest",
+    samples=False,
     predicted=True,
 )
 DEFAULT = AUTO

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Float32s, Int64s
+from switchgnn.host.base.compression import Compression
 from switchgnn.host.base.errors import DirectError
 from switchgnn.planner.base.arrays import indptr_of
 
@@ -26,6 +27,14 @@ class Sampling:
             raise DirectError(f"The sampling rate must be above 0 and at most 1, not {self.rate}.")
         if self.seed < 0:
             raise DirectError(f"The seed must not be negative, but it is {self.seed}.")
+
+    def refuse(self, compression: Compression) -> None:
+        """Raise DirectError if rows are compressed and sampled, too."""
+        if compression.active and self.rate < 1:
+            raise DirectError(
+                f"A sampling rate of {self.rate:g} allows neither a cache nor fewer bits, as "
+                "each epoch has other rows: use all rows, or neither of them."
+            )
 
     def draw(self, epoch: int, sender: int, receiver: int, rows: int) -> Int64s:
         """Draw which of a pair's rows are sent forward, int64[k], ascending.

@@ -84,11 +84,7 @@ class DirectTransport(Transport):
                 "A schedule with its own backward order cannot be sampled: use all rows, or the "
                 "transport host."
             )
-        if compression.active and sampling.rate < 1:
-            raise DirectError(
-                f"A sampling rate of {sampling.rate:g} allows neither a cache nor fewer bits, as "
-                "each epoch has other rows: use all rows, or neither of them."
-            )
+        sampling.refuse(compression)
         self._schedules = {
             Direction.FORWARD: schedule,
             Direction.BACKWARD: schedule.transposed() if backward is None else backward,

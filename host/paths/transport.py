@@ -21,6 +21,7 @@ from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import BinnedSchedule
+from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.stream import Stream
 from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.innetwork.exchange import InNetworkExchange
@@ -47,7 +48,49 @@ _KEPT_AT_MOST = 1 << 17
 _SCHEDULES_KEPT = 16
 
 
-class PathsTransport(InNetworkExchange):
+class SampledExchange(InNetworkExchange):
+    """The transport `switch`, where each epoch may have the rows of other vertices (BNS-GCN).
+
+    The tables of a switch have the number of contributions to each sum. So a vertex that the sample
+    leaves out contributes a frame without a body, which counts as zeros. Its row would be sent once
+    for all neighbours, so it is left out for all of them.
+    """
+
+    # float32[n, 1], the factors of the rows; None: all vertices are in the sample.
+    _factors: Float32s | None = None
+
+    def sample(self, sampling: Sampling) -> None:
+        """Send the rows of k of the n vertices times n/k, drawn anew in each epoch."""
+        self._sampling, self._epoch = sampling, -1
+        self._endpoint.narrow |= sampling.rate < 1
+        self.next_epoch()
+
+    def next_epoch(self) -> None:
+        """Draw the sample of the next epoch; the first epoch is 0."""
+        self._epoch += 1
+        worker, vertices = self._part.worker, len(self._part.vertices)
+        if self._sampling.rate < 1 and vertices:
+            drawn = self._sampling.draw(self._epoch, worker, worker, vertices)
+            self._factors = np.zeros((vertices, 1), dtype=np.float32)
+            self._factors[drawn] = vertices / len(drawn)
+
+    def aggregate(
+        self,
+        rows: Float32s,
+        direction: Direction = Direction.FORWARD,
+        tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
+    ) -> Float32s:
+        """Sum the sampled rows; backward, their gradients: see ``InNetworkExchange.aggregate``."""
+        factors = self._factors
+        if factors is None or operation is not Operation.SUM:
+            return super().aggregate(rows, direction, tensor_id, operation)
+        if direction is Direction.FORWARD:
+            return super().aggregate(rows * factors, direction, tensor_id)
+        return super().aggregate(rows, direction, tensor_id) * factors
+
+
+class PathsTransport(SampledExchange):
     """Sums of each block over the switch or between hosts; see ``Path``.
 
     At first all blocks are summed by the switch. A direction without any such block does not use
@@ -306,7 +349,7 @@ def open_in_network(
             clock=end.clock,
             **listeners,
         )
-        exchange.compress(end.compression)
+        _adjust(exchange, end)
         yield exchange
 
 
@@ -325,7 +368,7 @@ def open_switch(end: WorkerEnd, **listeners: Any) -> Iterator[InNetworkExchange]
     plan = end.plan_folder()
     part = read_worker_part(plan, end.worker)
     if end.schedule is None and not part.leaves_any:
-        with open_in_network(end, **listeners) as transport:
+        with open_in_network(end, SampledExchange, **listeners) as transport:
             yield transport
         return
     manifest = read_manifest(plan)
@@ -333,5 +376,13 @@ def open_switch(end: WorkerEnd, **listeners: Any) -> Iterator[InNetworkExchange]
     check_packets_fit(end.link, max(packet_bytes(manifest), Framing.parse(end.mtu).packet_bytes))
     with end.open_link(PROTOCOL, DIRECT_PROTOCOL) as link:
         transport = PathsTransport(end, manifest, part, edges, link, **listeners)
-        transport.compress(end.compression)
+        _adjust(transport, end)
         yield transport
+
+
+def _adjust(exchange: InNetworkExchange, end: WorkerEnd) -> None:
+    sampling = Sampling(end.sampling, end.seed)
+    sampling.refuse(end.compression)
+    exchange.compress(end.compression)
+    if isinstance(exchange, SampledExchange):
+        exchange.sample(sampling)

@@ -44,7 +44,7 @@ class TrainTask:
     training: Training
     transport: str = ""  # a name of `switchgnn.host.registry`
     pace: Pace = field(default_factory=Pace)
-    sampling: float = 1.0  # the share of rows that are sent, for `host`
+    sampling: float = 1.0  # the share of rows that are sent
     mtu: str = str(USUAL_MTU)  # as `--mtu`, for frames between hosts
     phases: bool = False  # whether hosts send to each other in phases
     # what adds up the gradients; the switch for the transport `switch` alone

@@ -53,7 +53,7 @@ CASES = {
     f"{TRAIN} --workers 3 --per-machine 2": "3 workers cannot be 2 on each machine",
     f"{TRAIN} --bits 8 --per-machine 2": "--bits 8 is not for several workers per machine",
     f"{TRAIN} --transport g3 --per-machine 2": "g3 is not for several workers per machine",
-    f"{TRAIN} --sampling 0.5": "--sampling is for --transport host alone",
+    f"{TRAIN} --sampling 0.5": "--sampling is not for all of these: take --transport",
     f"{TRAIN} --bits 8 --transport g3": "--bits 8 is not for --transport g3",
     f"{TRAIN} --bits 8 --transport host --sampling 0.5": "--bits 8 and --sampling do not go",
     f"{TRAIN} --cache 0.1 --dropout 0.5": "--cache and --dropout 0.5 do not go together",

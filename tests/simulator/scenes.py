@@ -60,6 +60,7 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, bank_slots=(), pools
     arrays = {
         "send_indptr": indptr(of_share),
         "packet_count": np.array([p.count for p in sent], dtype=np.uint16),
+        "packet_bare": np.zeros(len(sent), dtype=np.uint8),
         "packet_start": indptr(lengths)[:-1],
         "packet_length": np.array(lengths, dtype=np.uint32),
         "contribution": np.array([*chain(*words)], dtype=np.uint32),

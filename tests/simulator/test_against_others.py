@@ -14,12 +14,14 @@ from switchgnn.host.base.congestion import CongestionWindow
 from switchgnn.host.base.pace import CongestionRule, RoundTrip
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies, copy_schedules, partial_schedules
+from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import count_rows
 from switchgnn.host.wire.header import Kind
 from switchgnn.jobs.run import RunOptions, run_job
-from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
+from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions, SimulateOptions
 from switchgnn.lab.simulator.setup import boundary_of_plan, host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import MODELS, run_simulation
+from switchgnn.lab.simulator.subject import planned_subject
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.base.direction import Direction
@@ -29,6 +31,7 @@ from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from tests.host.direct.crew import Hub, exchange, on_hub, parts_of
+from tests.host.paths.test_sampled import SampledTeam
 from tests.support.commands import forkserver
 from tests.support.levels import ns3_missing
 
@@ -95,6 +98,31 @@ def test_the_bytes_are_those_of_the_embedded_switch(preset, pools, rows):
     assert sum(run.frames_up) == report.frames_up
     assert sum(run.frames_down) == report.frames_down
     assert run.contributions == report.contributions
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5, 0.1])
+def test_the_bytes_of_a_sample_are_those_of_the_exchange(rate):
+    plan = planned(PlanRequest("best", lanes=LANES))
+    options = SimulateOptions(
+        **{"plan": None, "graph": "karate", "workers": WORKERS, "slots": SLOTS, "system": "best"},
+        **{"layers": 2, "features": WIDTH, "seed": 4, "sampling": rate},
+        network=NetworkOptions(window=PACE.window),
+    )
+    setup = planned_subject("best", plan, options).setup
+    run = run_simulation(setup, options.network, opening=True)
+    team = SampledTeam(plan, pace=PACE)
+    features = np.random.default_rng(1).standard_normal((34, WIDTH), dtype=np.float32)
+
+    def work(worker):
+        team.exchanges[worker].sample(Sampling(rate, 4))
+        team.exchanges[worker].aggregate(features[plan.workers[worker].vertices])
+
+    team.run(work)
+    assert not team.errors
+    assert not team.total()["recalls"]
+    traffic = [each.traffic for each in team.exchanges]
+    assert run.bytes_up == tuple(each.bytes_up for each in traffic)
+    assert run.bytes_down == tuple(each.bytes_down for each in traffic)
 
 
 def test_the_bytes_between_leaves_and_spines_are_those_of_the_embedded_switches():

@@ -29,7 +29,7 @@ COMMON = (
 )
 _DATA = ("digits", "karate", "cora", "citeseer", "pubmed", "reddit", "yelp", "ogbn-products")
 _KINDS = {each.name: each for each in (*TRANSPORTS, AUTO)}
-_SAMPLED = " or ".join(each.name for each in TRANSPORTS if each.samples)
+_SAMPLED = ", ".join(each.name for each in TRANSPORTS if each.samples)
 _BETWEEN_HOSTS = ", ".join(each.name for each in TRANSPORTS if each.between_hosts)
 # Paragraphs become lines of the help.
 _TRANSPORT_HELP = "\n\n".join(
@@ -118,7 +118,7 @@ class TransportOptions:
     sampling: float = option(
         EXCHANGE,
         "P",
-        f"Sample boundary vertices with this probability, BNS-GCN's p (transport {_SAMPLED}).",
+        f"Sample boundary vertices with this probability, BNS-GCN's p ({_SAMPLED}).",
         default=1.0,
         min=0.0001,
         max=1.0,
@@ -170,7 +170,7 @@ class TransportOptions:
             )
         if self.sampling < 1 and not all(each.samples for each in chosen):
             raise SwitchGNNError(
-                f"--sampling is for --transport {_SAMPLED} alone: the others are exact."
+                f"--sampling is not for all of these: take --transport {_SAMPLED}."
             )
         return chosen
 
@@ -242,6 +242,7 @@ class TrainCommandOptions:
             "leaves and spines have one": self.network.leaf_spine(self.workers),
             "with several workers per machine there is one": self.workers_per_machine > 1,
             "with compression there is one": self.training.compression.active,
+            "with --sampling there is one": self.over.sampling < 1,
         }
         return next((words for words, holds in reasons.items() if holds), "")
 

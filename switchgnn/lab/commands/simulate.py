@@ -247,6 +247,14 @@ class SimulateCommandOptions:
         "Where hosts alone send, let each of them get rows of one other at a time.",
         "--phases",
     )
+    sampling: float = option(
+        NETWORK,
+        "P",
+        "Send this share of the rows forward, BNS-GCN's p (bns-gcn, paper, best, --plan).",
+        default=1.0,
+        min=0.0001,
+        max=1.0,
+    )
     timeout: float | None = option(
         NETWORK,
         "NUMBER",

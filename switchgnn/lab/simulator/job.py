@@ -119,6 +119,7 @@ class SimulateReport:
             "features": options.features,
             "mtu": options.framing.told,
             "phases": options.phases,
+            "sampling": options.sampling,
             "lanes": subject.lanes,
             "pools": subject.setup.pools,
             "rows": subject.setup.rows,

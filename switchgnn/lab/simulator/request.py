@@ -181,6 +181,7 @@ class SimulateOptions:
     bin_size: int | None = None  # vertices of a bin of G3, or None for its own
     framing: Framing = field(default_factory=Framing)  # of the rows of HOSTS_ALONE
     phases: bool = False  # whether these are sent in phases
+    sampling: float = 1.0  # share of the vertices whose rows are sent forward; see Sampling
     # whether to check the plan first; None: if others could have made or changed it
     check: bool | None = None
     # within what it has; the rate of its loop is in `network`, and its slots in `slots`

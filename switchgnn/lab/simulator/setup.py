@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Int64s, Integers, UInt8s, UInt32s
+from switchgnn.host.base.compression import all_skipped
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct.frames import GROUP, send_order
 from switchgnn.host.direct.framing import Framing
@@ -185,6 +186,7 @@ def plan_setup(
     leaf_spine: LeafSpineOptions | None = None,
     banks: int = BANKS,
     lanes: tuple[int, ...] = (),
+    left_out: Bools | None = None,
 ) -> Setup:
     """Return one exchange of a plan. In one for the strawman destinations compete for slots.
 
@@ -196,6 +198,7 @@ def plan_setup(
             leaf makes the passes of its own tables; otherwise those of the plan's one switch.
         banks: of each switch, for which the plan was made.
         lanes: numbers in the frames of each fragment; empty: 32 in all of them.
+        left_out: bool[V], vertices without a row, whose frames have no body; None: there are none.
 
     Raises:
         SimulatorError: the plan has bundles, and the network several switches.
@@ -210,7 +213,10 @@ def plan_setup(
     inside = _results_of(plan)
     rows = _SumRows(plan.switch, inside)
     passes, of_worker = _passes_of_workers(plan, leaf_spine, rows, banks)
-    arrays = {**_row_arrays(plan, inside, first, blocks), **_packet_arrays(plan, passes, of_worker)}
+    if left_out is None:
+        left_out = np.zeros(len(plan.assignment), dtype=np.bool_)
+    packets = _packet_arrays(plan, passes, of_worker, left_out)
+    arrays = {**_row_arrays(plan, inside, first, blocks), **packets}
     shared = _slots_of_banks(manifest.slots, banks) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
     longest = sum_frame_bytes(max(lanes, default=LANES), manifest.rows)
@@ -353,13 +359,13 @@ def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
 
 
 def _packet_arrays(
-    plan: Plan, passes: Sequence[_Passes], of_worker: Sequence[int]
+    plan: Plan, passes: Sequence[_Passes], of_worker: Sequence[int], left_out: Bools
 ) -> dict[str, NDArray[np.generic]]:
     """Return the packets of each worker in each block: their Count and their contributions."""
     record = plan.manifest.direction(_FORWARD)
     first, last = record.first_block, record.last_block
     bases = indptr_of(np.array([len(each.contribution) for each in passes]))
-    sizes, counts, starts, lengths = [], [], [], []
+    sizes, counts, starts, lengths, bare = [], [], [], [], []
     for part, switch in zip(plan.workers, of_worker, strict=True):
         here = passes[switch]
         sent = np.diff(part.send_indptr[first - 1 : last + 1])
@@ -371,9 +377,12 @@ def _packet_arrays(
         counts.append(added if plan.manifest.rows == 1 else np.ones(int(sent.sum())))
         starts.append(bases[switch] + here.indptr[packet])
         lengths.append(here.indptr[packet + 1] - here.indptr[packet])
+        rows = part.send_row_indptr[:: plan.manifest.rows]
+        bare.append(all_skipped(left_out[part.vertices], part.send_row, rows)[inside])
     return {
         "send_indptr": _indptr(np.concatenate(sizes)),
         "packet_count": np.concatenate(counts).astype(np.uint16),
+        "packet_bare": np.concatenate(bare).astype(np.uint8),
         "packet_start": np.concatenate(starts).astype(np.uint64),
         "packet_length": np.concatenate(lengths).astype(np.uint32),
         "contribution": np.concatenate([each.contribution for each in passes]),

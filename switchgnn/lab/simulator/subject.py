@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.base.array_types import Integers
+from switchgnn.base.array_types import Bools, Integers
 from switchgnn.base.files import reason_to_distrust
 from switchgnn.base.names import no_such
 from switchgnn.host.direct.kinds import copies
+from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.lab.simulator.request import (
     BNS_GCN,
@@ -116,6 +117,11 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
     if options.phases and options.system not in (*HOSTS_ALONE, AUTO):
         raise SimulatorError(
             f"Only hosts alone send in phases: leave --phases out, or give --system {BNS_GCN}."
+        )
+    if options.sampling < 1 and options.system in (HOST_PARTIAL, G3, STRAWMAN, AUTO):
+        raise SimulatorError(
+            f"{options.system} sends all rows: leave --sampling out, or give --system {BNS_GCN}, "
+            "or one with a plan."
         )
     if options.workers is not None:
         _check_links(options, options.workers)
@@ -234,7 +240,8 @@ def _alone(
 
     def exchange(edges: BoundaryEdges) -> tuple[PairRows, Setup]:
         found = count_rows(edges, workers, choose)
-        return found, host_setup(found.rows, options.features, pace, framing, phases=phases)
+        drawn = np.maximum(found.rows > 0, np.rint(options.sampling * found.rows)).astype(np.int64)
+        return found, host_setup(drawn, options.features, pace, framing, phases=phases)
 
     found, setup = exchange(boundary)
     transposed = boundary.transposed()
@@ -332,11 +339,14 @@ def planned_subject(
         lanes=carried,
     )
     turned = _turned(plan)
+    left_out = _left_out(plan, options)
+    if left_out is not None:
+        turned = turned or plan  # backward all rows are sent
     subject = SimulatedSystem(
         system=system,
         graph=plan.manifest.graph.name,
         digest=plan.manifest.digest,
-        setup=setup(plan),
+        setup=setup(plan, left_out=left_out),
         slots=plan.manifest.pools * plan.manifest.room,
         vertices=int(np.bincount(plan.assignment).max()),
         additions=_additions(plan),
@@ -366,6 +376,18 @@ def planned_subject(
         left=int(np.count_nonzero(plan.left(Direction.FORWARD))),
         rows_between_hosts=int(found.rows.sum()),
     )
+
+
+def _left_out(plan: Plan, options: SimulateOptions) -> Bools | None:
+    """Return bool[V], the vertices that the first epoch leaves out; None: there are none."""
+    if options.sampling == 1:
+        return None
+    sampling = Sampling(options.sampling, options.seed)
+    left_out = np.ones(len(plan.assignment), dtype=np.bool_)
+    for part in plan.workers:
+        drawn = sampling.draw(0, part.worker, part.worker, len(part.vertices))
+        left_out[part.vertices[drawn]] = False
+    return left_out
 
 
 def _turned(plan: Plan) -> Plan | None:

@@ -17,7 +17,6 @@
 #include <vector>
 
 // Ethernet's shortest, without its checksum, as everywhere here.
-constexpr uint64_t kShortestFrame = 60;
 
 // The capacity of a link while the background runs alone: two and a half times the largest flow.
 constexpr double kWarmUpBytes = 25e6;

@@ -38,6 +38,7 @@ constexpr int kExchangeKinds = 11;
 constexpr int kKinds = 13;
 /// A full frame of the background.
 constexpr uint32_t kFullFrameBytes = 1500;
+constexpr uint64_t kShortestFrame = 60;
 
 /// A packet. Lanes are not carried: nothing here depends on them.
 struct Packet {
@@ -79,7 +80,7 @@ constexpr bool IsData(Kind kind) { return kind == Kind::FEATURE || kind == Kind:
 constexpr uint32_t FrameBytes(Kind kind) {
     if (IsData(kind)) return 188;
     if (kind == Kind::BACKGROUND) return kFullFrameBytes;
-    return kind == Kind::DONE || kind == Kind::ADVANCE ? 88 : 60;
+    return kind == Kind::DONE || kind == Kind::ADVANCE ? 88 : kShortestFrame;
 }
 
 constexpr uint32_t FrameBytes(const Packet& packet) {

@@ -1,6 +1,7 @@
 // The arrays of a simulation, and the sends and contributions of each worker and block.
 #pragma once
 
+#include "link.h"
 #include "options.h"
 
 #include <fcntl.h>
@@ -76,6 +77,7 @@ class Schedule {
           row_rank_(arrays.Get<uint32_t>("row_rank")),
           row_expected_(arrays.Get<uint16_t>("row_expected")),
           packet_count_(arrays.Get<uint16_t>("packet_count")),
+          packet_bare_(arrays.Get<uint8_t>("packet_bare")),
           packet_start_(arrays.Get<uint64_t>("packet_start")),
           packet_length_(arrays.Get<uint32_t>("packet_length")),
           contribution_(arrays.Get<uint32_t>("contribution")) {
@@ -128,8 +130,9 @@ class Schedule {
         return row_rank_[row / together] * together + row % together;
     }
 
-    /// The bytes of a packet's frame when this fragment is exchanged.
+    /// The bytes of a packet's frame when this fragment is exchanged. Zeros need no body.
     uint16_t BytesOf(uint64_t packet, uint32_t fragment) const {
+        if (packet_bare_[packet / together]) return kShortestFrame;
         return static_cast<uint16_t>(fragment_bytes_[fragment + packet % together]);
     }
 
@@ -161,6 +164,7 @@ class Schedule {
     std::span<const uint32_t> row_rank_;
     std::span<const uint16_t> row_expected_;
     std::span<const uint16_t> packet_count_;
+    std::span<const uint8_t> packet_bare_;
     std::span<const uint64_t> packet_start_;
     std::span<const uint32_t> packet_length_;
     std::span<const uint32_t> contribution_;

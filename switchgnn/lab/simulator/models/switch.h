@@ -54,6 +54,7 @@ class Slots {
         const auto bank = arrays.Get<uint8_t>("row_bank");
         rows_.resize(rows_of_pool_ * options.pools);
         marked_.resize(rows_.size());
+        bytes_.resize(rows_.size());
         open_.resize(expected.size() * options.pools);
         for (size_t i = 0; i < rows_.size(); ++i) {
             const size_t planned = i % rows_of_pool_ / together_;
@@ -72,11 +73,15 @@ class Slots {
         const bool begins = rows_[at].added == 0;
         const Fate fate =
             free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count);
-        if (fate != Fate::OVERFLOWED) marked_[at] = packet.ecn || (!begins && marked_[at]);
+        if (fate != Fate::OVERFLOWED) {
+            marked_[at] = packet.ecn || (!begins && marked_[at]);
+            bytes_[at] = std::max(packet.bytes, begins ? uint16_t{0} : bytes_[at]);
+        }
         if (fate == Fate::KEPT) return std::nullopt;
         if (fate == Fate::COMPLETED) {
             leaving.kind = Kind::SUM;
             leaving.ecn = marked_[at];
+            leaving.bytes = bytes_[at];
         }
         tally.overflowed += fate == Fate::OVERFLOWED;
         tally.sums += leaving.kind == Kind::SUM;
@@ -192,6 +197,8 @@ class Slots {
     std::vector<Row> rows_;
     // Whether any contribution to what each row holds was marked.
     std::vector<bool> marked_;
+    // Of the longest frame that each row has so far.
+    std::vector<uint16_t> bytes_;
     // Unfinished sums in each slot.
     std::vector<uint8_t> open_;
     // Slots of each pool that hold some.
