@@ -363,34 +363,39 @@ def loop() -> Figure:
     )
 
 
-def switches() -> Figure:
-    """Return communication of the best plan with one slot per pass, and with eight.
+def headline() -> Figure:
+    """Return epochs of many workers: as published, without limits, and within a Tofino 2.
 
-    Tables shrink with the graph, too. The first two rates are about those of the loops of tofino1
-    and tofino2 (docs/switches.md); with more, their other limits stay.
+    A Tofino 2 has 10 MB for slots (docs/switches.md), one bank, and a loop with a rate.
     """
-    tofino1, tofino2 = 0.266e9, 1.064e9
-    few, many = (tofino1, tofino2, 16e9), (tofino1, tofino2, 4e9, 16e9, 64e9)
-    within = replace(_BEST, label="SwitchGNN, best plan, tofino2", switch="tofino2")
-    one_or_eight = "(a) Reddit, 10 MB, one slot or eight per pass"
-    at_tofino2: Where = {"recirculation": tofino2}
+    best, auto = (
+        PlottedSeries(f"SwitchGNN, {name}, tofino2", system, "10MB", switch="tofino2")
+        for name, system in (("best plan", BEST), (AUTO, AUTO))
+    )
+    ours = (_PAPER, _BEST, best, auto)
+    fifth = {
+        name: ScaledGraph(f"{shape}:0.2:{{seed}}", 0.2, feature)
+        for name, (shape, _, feature) in _SHAPES.items()
+    }
+    scales = _scales(_GRAPHS, Scale((32,)), Scale((128,)), Scale((128,)))
     return Figure(
-        "switches",
-        title="Communication within what a switch has",
-        paper="none of the paper's: its simulations have no limit but memory.",
-        series=(_HOSTS, _BEST, within),
-        panels=(
-            Panel(one_or_eight, "lines", "communication", "recirculation", _AT_10_MB),
-            Panel("(b) Reddit, 10 MB, traffic", "lines", "traffic", "recirculation", _AT_10_MB),
-        ),
-        scales=_scales(
-            (_REDDIT,),
-            Scale((32,), ("10MB",), recirculation_rates=few),
-            Scale((32,), ("10MB",), recirculation_rates=many),
-            Scale((128,), ("10MB",), recirculation_rates=many),
-        ),
-        claims=(
-            Claim("communication", within.label, "BNS-GCN", "not said", at_tofino2, times=True),
+        "headline",
+        title="Epoch time: as published, without limits, and within a Tofino 2",
+        paper="the paper's figure 15 at its most workers, with plans within a switch of today.",
+        series=(_HOSTS, _BINS, _STRAW, *ours),
+        panels=(Panel("{workers} workers", "bars", "epoch", "graph"),),
+        scales={**scales, "medium": replace(scales["medium"], graphs=fifth)},
+        claims=tuple(
+            Claim(
+                "epoch",
+                it.label,
+                other.label,
+                paper if (it, graph) == (_PAPER, _REDDIT) else "-",
+                {"graph": graph},
+            )
+            for graph in reversed(_GRAPHS)
+            for it in ours
+            for other, paper in ((_HOSTS, "74%"), (_BINS, "65%"), (_STRAW, "83%"))
         ),
     )
 
@@ -486,7 +491,7 @@ FIGURES: Mapping[str, Callable[[], Figure]] = {
     **{make.__name__: make for make in (figure14, figure15, figure16)},
     **{make.__name__: make for make in (figure17, figure18, figure19)},
     "loop": loop,
-    "switches": switches,
+    "headline": headline,
     "never-slower": never_slower,
     "example": example,
 }
