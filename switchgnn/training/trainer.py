@@ -118,6 +118,9 @@ class Trainer:
         self._sums = sums or GradientSums(attending=remote.attending)
         self._compression = compression = compression or CompressionOptions()
         self._columns = remote.columns
+        if self._columns is not None and compression.keep_by is not None:
+            self._columns.by = compression.keep_by
+            self._columns.draws.manual_seed(options.seed)
         self._cache: CacheControl | None = None
         if compression.of_rows(0).active:
             self._cache = CacheControl(cast("Compressing", remote.transport), compression)

@@ -57,7 +57,7 @@ CASES = {
     f"{TRAIN} --bits 8 --transport g3": "--bits 8 is not for --transport g3",
     f"{TRAIN} --bits 8 --transport host --sampling 0.5": "--bits 8 and --sampling do not go",
     f"{TRAIN} --cache 0.1 --dropout 0.5": "--cache and --dropout 0.5 do not go together",
-    f"{TRAIN} --error-feedback": "Error feedback and stochastic rounding are for 16 or 8 bits",
+    f"{TRAIN} --keep-by random": "--keep-by chooses among columns: add --keep",
     f"{TRAIN} --checkpoint a --transport host --transport g3": "is for one --transport",
     f"{TRAIN} --pcap p --transport local": "--transport local has none",
     f"{TRAIN} --strategy bset": "No preset 'bset'; known: auto, best, paper; did you mean best?",

@@ -1,6 +1,7 @@
 """The options of what a training leaves out of its exchanges; without PyTorch."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from switchgnn.base.options import EXCHANGE, FEWER_BYTES, option
 from switchgnn.host.base.compression import WHOLE_BITS, Compression
@@ -10,6 +11,15 @@ AUTO, OFF = "auto", "off"
 BITS = (32, 16, 8)
 # Epsilon at the start, where it follows the accuracy. CDFGNN states none.
 FIRST = 0.1
+
+
+class KeepBy(str, Enum):
+    """Values of --keep-by: take the highest scores, or draw in proportion to them."""
+
+    GRADIENT = "gradient"  # the highest sums of |gradient * value|
+    RANDOM = "random"  # drawn, all with the same score
+    FASTGCN = "fastgcn"  # drawn by the squared norms of columns of rows at the first choice
+    LADIES = "ladies"  # drawn by those of columns of the sums between workers at each choice
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,12 @@ class CompressionOptions:
         min=0.001,
         max=1.0,
     )
+    keep_by: KeepBy | None = option(
+        EXCHANGE,
+        "NAME",
+        "Choose the columns by gradient, or draw them by random, fastgcn or ladies.",
+        shown=KeepBy.GRADIENT.value,
+    )
     columns_every: int = option(
         EXCHANGE,
         "EPOCHS",
@@ -92,6 +108,8 @@ class CompressionOptions:
                 f"Epsilon of the cache is {AUTO}, {OFF} or a number from 0 to below 1, not "
                 f"{self.cache}."
             )
+        if self.keep_by is not None and self.keep == 1:
+            raise TrainingError("--keep-by chooses among columns: add --keep with a share below 1.")
         if not 0 <= self.rest < 1:
             raise TrainingError(f"The share of --rest is from 0 to below 1, not {self.rest:g}.")
         if self.rest and not self.caches:
@@ -133,8 +151,9 @@ class CompressionOptions:
     def named(self) -> str:
         """The options that leave something out, as they are written; empty without any."""
         keep = f"--keep {self.keep:g}" if self.keep < 1 else ""
+        by = f"--keep-by {self.keep_by.value}" if self.keep_by is not None else ""
         rest = f"--rest {self.rest:g}" if self.rest else ""
-        return " ".join(filter(None, (self.named_of_rows, keep, rest)))
+        return " ".join(filter(None, (self.named_of_rows, keep, by, rest)))
 
     @property
     def named_of_rows(self) -> str:

@@ -4,9 +4,13 @@ A switch adds rows number by number, so all workers must exchange the same colum
 others count as 0 on the way, forward and backward, and still as themselves between neighbours on
 one worker. So the gradients are those of the sums as they are computed.
 
-A column is as important as the sum of |gradient * value| over all vertices: to first order, the
-change of the loss if it is left out. The gradients of columns that are left out come from the
-neighbours on the worker alone.
+By gradient, a column is as important as the sum of |gradient * value| over all vertices: to first
+order, the change of the loss if it is left out. The gradients of columns that are left out come
+from the neighbours on the worker alone.
+
+The other choices are the samplers that DGS is compared with. They draw vertices, the columns of A
+in AH; here they draw the columns of H in HW, without replacement. No column is scaled by its
+probability: one draw serves many epochs, so nothing averages out.
 """
 
 import math
@@ -16,6 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from switchgnn.training.base.compression import KeepBy
 from switchgnn.training.exchange.gradients import GradientSums
 
 # Frames carry a multiple of this number of columns.
@@ -48,20 +53,35 @@ class Columns:
         self.scoring = False  # whether this pass collects the importances of columns
         # the sums over all workers from which the columns were chosen, float64[F] each
         self.scores: Scores = {}
+        self.by = KeepBy.GRADIENT
+        self.draws = torch.Generator()  # in the same state on all workers
         self._keep = keep
         self._new_tensor_id = new_tensor_id
         self._chosen: dict[Tensors, Chosen] = {}
         self._found: dict[Tensors, Tensor] = {}
 
     def of(self, tensor_id: int, width: int) -> Chosen | None:
-        """Return the columns of a tensor's rows that are exchanged; None: all."""
-        return self._chosen.get((tensor_id, width))
+        """Return the columns of a tensor's rows that are exchanged; None: all, as LADIES scores."""
+        whole = self.scoring and self.by is KeepBy.LADIES
+        return None if whole else self._chosen.get((tensor_id, width))
 
     def note(self, tensor_id: int, rows: Tensor, gradient: Tensor) -> None:
-        """Add the importances of the columns of rows [n, F] with these gradients [n, F]."""
-        importance = (rows * gradient).abs().sum(dim=0, dtype=torch.float64).cpu()
-        key = tensor_id, rows.shape[1]
-        self._found[key] = self._found.get(key, 0) + importance
+        """Add the scores of the columns of rows [n, F] with these gradients [n, F]."""
+        if self.by is KeepBy.GRADIENT:
+            self._add(tensor_id, (rows * gradient).abs())
+        elif self.by is KeepBy.RANDOM:
+            self._add(tensor_id, torch.ones_like(rows))
+        elif self.by is KeepBy.FASTGCN:
+            self._add(tensor_id, rows.square())
+
+    def note_sums(self, tensor_id: int, sums: Tensor) -> None:
+        """Add the scores of the columns of sums over neighbours on other workers, [n, F]."""
+        if self.scoring and self.by is KeepBy.LADIES:
+            self._add(tensor_id, sums.square())
+
+    def _add(self, tensor_id: int, numbers: Tensor) -> None:
+        key = tensor_id, numbers.shape[1]
+        self._found[key] = self._found.get(key, 0) + numbers.sum(dim=0, dtype=torch.float64).cpu()
 
     def take(self) -> Scores:
         """Return the importances that were noted, float64[F] of each tensor, and begin again."""
@@ -69,7 +89,7 @@ class Columns:
         return found
 
     def choose(self, scores: Scores, sums: GradientSums) -> list[int]:
-        """Choose the columns that score highest over all workers.
+        """Choose the columns that score highest over all workers, or draw them by score.
 
         All workers must have scores of the same tensors. Returns the ids of earlier choices that
         others replace, the same on all workers.
@@ -78,7 +98,8 @@ class Columns:
             return []
         keys = sorted(scores)
         total = sums.add(torch.cat([scores[key].double() for key in keys]))
-        self.scores = dict(zip(keys, torch.split(total, [width for _, width in keys]), strict=True))
+        found = dict(zip(keys, torch.split(total, [width for _, width in keys]), strict=True))
+        self.scores = {**found, **self.scores} if self.by is KeepBy.FASTGCN else found
         return [chosen.tensor_id for chosen in map(self._choose, keys) if chosen is not None]
 
     def _choose(self, key: Tensors) -> Chosen | None:
@@ -87,7 +108,11 @@ class Columns:
         number = number_kept(self._keep, width)
         if number == width:
             return None
-        order = torch.argsort(self.scores[key], descending=True, stable=True)
+        scores = self.scores[key]
+        if self.by is not KeepBy.GRADIENT:
+            # The first arrivals at rates in proportion to the scores: drawn without replacement.
+            scores = scores / torch.empty_like(scores).exponential_(generator=self.draws)
+        order = torch.argsort(scores, descending=True, stable=True)
         columns = order[:number].sort().values
         known = self._chosen.get(key)
         if known is not None and torch.equal(known.columns, columns):

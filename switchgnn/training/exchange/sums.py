@@ -356,7 +356,10 @@ class NeighbourSum:
         way = direction.opposite if self._against else direction
         if chosen is None:
             exchange = self._remote.submit(self._to_send(rows, direction), way, tensor_id)
-            return local().add_(self._received(exchange, rows, direction))
+            sums, found = local(), self._received(exchange, rows, direction)
+            if columns is not None and direction is Direction.FORWARD:
+                columns.note_sums(tensor_id, found)
+            return sums.add_(found)
         kept = chosen.columns.to(rows.device)
         sent = self._to_send(rows[:, kept], direction)
         exchange = self._remote.submit(sent, way, chosen.tensor_id, rows.shape[1])

@@ -29,8 +29,3 @@ def test_what_is_not_finite_does_not_hide_the_others():
     # A row that becomes infinite has changed, and so has one that stays so.
     changes = np.array([np.inf, np.nan, np.nan, 1.6, 1.6], dtype=np.float32)
     assert least.reached(changes, sizes).tolist() == [True, True, True, True, False]
-
-
-def test_a_worker_without_rows_has_nothing_to_send():
-    nothing = np.zeros(0, dtype=np.float32)
-    assert not len(LeastChange.of(0.5, nothing).reached(nothing, nothing))

@@ -6,7 +6,7 @@ import torch
 
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.training.base.compression import CompressionOptions
+from switchgnn.training.base.compression import CompressionOptions, KeepBy
 from switchgnn.training.exchange.columns import Chosen, Columns, number_kept
 from switchgnn.training.exchange.gradients import GradientSums
 from switchgnn.training.exchange.sums import LocalSum, NeighbourSum, RemoteSum
@@ -14,7 +14,6 @@ from tests.training.gathering import Gathering, in_threads
 from tests.training.threads import losses, train_in_threads
 
 WORKERS, WIDTH, KEPT = 3, 24, 8
-HALF = CompressionOptions(keep=0.5, columns_every=2)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +57,8 @@ class Graph:
         edges = np.repeat(np.stack([source, destination]), times, axis=1)
         return NeighbourSum(LocalSum(edges, (len(mine), len(mine))), remote)
 
-    def passed(self, columns=None, *, needs_gradient=True):
-        """Return sums, gradients and importances of all workers, with some columns exchanged."""
+    def passed(self, columns=None, *, needs_gradient=True, by=KeepBy.GRADIENT):
+        """Return sums, gradients and scores of all workers, with some columns exchanged."""
         gathering = Gathering(self.graph, self.assignment)
 
         def work(worker):
@@ -68,7 +67,7 @@ class Graph:
                 neighbours = self.neighbours(worker, remote)
                 if columns is not None:
                     remote.columns._chosen[5, WIDTH] = Chosen(torch.from_numpy(columns), 6)
-                remote.columns.scoring = True
+                remote.columns.scoring, remote.columns.by = True, by
                 rows = torch.from_numpy(self.rows[mine]).requires_grad_(needs_gradient)
                 sums = neighbours(rows, 5)
                 (sums * torch.from_numpy(self.weights[mine])).sum().backward()
@@ -112,6 +111,31 @@ def test_rows_without_a_gradient_are_scored_by_local_neighbours_without_an_excha
     assert all(end.tensor_ids == [(5, Direction.FORWARD, WIDTH)] for end in ends)
 
 
+@pytest.mark.parametrize("needs_gradient", [True, False])
+def test_samplers_score_by_norms(graph, needs_gradient):
+    for by, scored, width in (
+        (KeepBy.RANDOM, np.ones_like(graph.rows), KEPT),
+        (KeepBy.FASTGCN, graph.rows, KEPT),
+        (KeepBy.LADIES, graph.remote @ graph.rows, WIDTH),
+    ):
+        *_, scores, ends = graph.passed(np.arange(KEPT), needs_gradient=needs_gradient, by=by)
+        assert scores == pytest.approx((scored**2).sum(axis=0), rel=1e-4)
+        assert {sent[2] for end in ends for sent in end.tensor_ids} == {width}
+
+
+@pytest.mark.parametrize("by", [KeepBy.FASTGCN, KeepBy.LADIES])
+def test_columns_are_drawn_without_replacement_by_current_scores_or_by_the_first(by):
+    columns, random = Columns(0.3, iter(range(9999)).__next__), np.random.default_rng(1)
+    columns.by, drawn, expected, times = by, *np.zeros((2, WIDTH)), 2000
+    for number in range(times):
+        scores = np.arange(WIDTH)[:: -1 if number % 2 else 1] ** 2.0
+        columns.choose({(0, WIDTH): torch.from_numpy(scores)}, GradientSums())
+        drawn[columns.of(0, WIDTH).columns] += 1
+        q = np.sort(scores) if by is KeepBy.FASTGCN else scores
+        expected[random.choice(WIDTH, KEPT, replace=False, p=q / q.sum())] += 1
+    assert drawn / times == pytest.approx(expected / times, abs=0.06)
+
+
 def test_the_columns_with_the_highest_scores_are_chosen_in_order():
     columns = Columns(0.3, iter(range(10, 20)).__next__)
     scores = torch.arange(WIDTH, dtype=torch.float64)
@@ -148,34 +172,26 @@ def test_fewer_columns_travel_after_the_first_choice(karate):
     assert reports[-1].rows is None
     one, other = (remote.columns.scores for remote in remotes)
     assert one.keys() == {(0, 34), (1, 20), (2, 2)} == other.keys()
-    assert all(torch.equal(one[key], other[key]) for key in one)
 
 
-def test_with_all_columns_nothing_changes(karate):
-    plain = train_in_threads(karate, 2, model="gcn", hidden=20)
-    assert losses(
-        train_in_threads(karate, 2, model="gcn", hidden=20, compression=CompressionOptions())
-    ) == losses(plain)
-    fewer = train_in_threads(karate, 2, model="gcn", hidden=20, compression=HALF)
-    assert losses(fewer)[:2] == losses(plain)[:2]
-    assert losses(fewer)[2:] != losses(plain)[2:]
+@pytest.mark.parametrize("by", KeepBy)
+def test_other_columns_are_not_compared_with_those_that_were_cached(karate, by):
+    found = []
+    for cache in ("0", "off"):
+        few = CompressionOptions(cache, keep=0.5, keep_by=by, columns_every=2)
+        found.append(losses(train_in_threads(karate, 2, model="gcn", hidden=20, compression=few)))
+    assert found[0] == found[1]
 
 
-def test_other_columns_are_not_compared_with_those_that_were_cached(karate):
-    exact = CompressionOptions("0", keep=0.5, columns_every=2)
-    cached = train_in_threads(karate, 2, model="gcn", hidden=20, compression=exact)
-    assert losses(cached) == losses(
-        train_in_threads(karate, 2, model="gcn", hidden=20, compression=HALF)
-    )
-
-
-def test_columns_that_are_replaced_are_forgotten(karate):
+@pytest.mark.parametrize("by", KeepBy)
+def test_columns_that_are_replaced_are_forgotten(karate, by):
     ends, remotes = [], []
-    fewer = CompressionOptions("0", keep=0.5, columns_every=1)
+    fewer = CompressionOptions("0", keep=0.5, keep_by=by, columns_every=1)
     train_in_threads(
         karate, 2, model="gcn", hidden=40, compression=fewer, ends=ends, remotes=remotes, epochs=12
     )
     assert ends[0].forgotten == ends[1].forgotten != []
+    assert str(remotes[0].columns._chosen) == str(remotes[1].columns._chosen)
     for end, remote in zip(ends, remotes, strict=True):
         of_layers = set(remote.tensor_ids.values())
         now = {chosen.tensor_id for chosen in remote.columns._chosen.values()}
