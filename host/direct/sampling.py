@@ -47,6 +47,13 @@ class Sampling:
         generator = np.random.default_rng([self.seed, epoch, sender, receiver])
         return np.sort(generator.choice(rows, kept, replace=False))
 
+    def factors(self, epoch: int, worker: int, vertices: int) -> Float32s:
+        """Return float32[n], n/k for k vertices of a worker that are drawn for all others, or 0."""
+        factors = np.zeros(vertices, dtype=np.float32)
+        drawn = self.draw(epoch, worker, worker, vertices)
+        factors[drawn] = vertices / max(1, len(drawn))
+        return factors
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:

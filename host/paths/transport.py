@@ -68,11 +68,9 @@ class SampledExchange(InNetworkExchange):
     def next_epoch(self) -> None:
         """Draw the sample of the next epoch; the first epoch is 0."""
         self._epoch += 1
-        worker, vertices = self._part.worker, len(self._part.vertices)
-        if self._sampling.rate < 1 and vertices:
-            drawn = self._sampling.draw(self._epoch, worker, worker, vertices)
-            self._factors = np.zeros((vertices, 1), dtype=np.float32)
-            self._factors[drawn] = vertices / len(drawn)
+        if self._sampling.rate < 1:
+            here = self._part.worker, len(self._part.vertices)
+            self._factors = self._sampling.factors(self._epoch, *here)[:, np.newaxis]
 
     def aggregate(
         self,

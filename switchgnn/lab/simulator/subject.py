@@ -383,10 +383,9 @@ def _left_out(plan: Plan, options: SimulateOptions) -> Bools | None:
     if options.sampling == 1:
         return None
     sampling = Sampling(options.sampling, options.seed)
-    left_out = np.ones(len(plan.assignment), dtype=np.bool_)
+    left_out = np.zeros(len(plan.assignment), dtype=np.bool_)
     for part in plan.workers:
-        drawn = sampling.draw(0, part.worker, part.worker, len(part.vertices))
-        left_out[part.vertices[drawn]] = False
+        left_out[part.vertices] = sampling.factors(0, part.worker, len(part.vertices)) == 0
     return left_out
 
 
