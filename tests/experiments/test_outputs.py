@@ -56,7 +56,7 @@ def test_the_csv_is_the_result_files(folder):
             assert float(row[name]) == kept["result"][name]
 
 
-DRAWN = ("figure15", "figure19", "loop", "never-slower")
+DRAWN = ("figure15", "figure19", "headline", "never-slower")
 
 
 @pytest.mark.parametrize("name", some_of(lambda n: [*FIGURES][n] in DRAWN, [*FIGURES]))

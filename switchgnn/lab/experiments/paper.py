@@ -52,7 +52,6 @@ _SHAPES = {
     _REDDIT: ("reddit-like", 0.02, 602),
 }
 _ON_REDDIT = {"graph": _REDDIT}
-_AT_10_MB = {"memory": "10MB"}
 
 
 def _by_graph(
@@ -333,36 +332,6 @@ def figure19() -> Figure:
 _QUARTER, _PIPELINE, _FOUR = 0.3e9, 1.2e9, 4.8e9
 
 
-def loop() -> Figure:
-    """Return communication by passes per second of the switch's loop."""
-    sizes = ("10MB", "100MB")
-    rates = (_QUARTER, 0.6e9, _PIPELINE, _FOUR, None)
-    one_pipeline: Where = {"memory": "100MB", "recirculation": _PIPELINE}
-    return Figure(
-        "loop",
-        title="Communication, if the switch's loop has a rate",
-        paper="none of the paper's: a multicast to many aggregators recirculates, and the paper "
-        "does not say at which rate.",
-        series=(_HOSTS, _PAPER, _BEST),
-        panels=(
-            Panel(
-                "(a) Reddit, 100 MB", "lines", "communication", "recirculation", {"memory": "100MB"}
-            ),
-            Panel("(b) Reddit, 10 MB", "lines", "communication", "recirculation", _AT_10_MB),
-        ),
-        scales=_scales(
-            (_REDDIT,),
-            Scale((32,), sizes, recirculation_rates=(_QUARTER, _PIPELINE, None)),
-            Scale((32,), sizes, recirculation_rates=rates),
-            Scale((128,), sizes, recirculation_rates=rates),
-        ),
-        claims=tuple(
-            Claim("communication", ours.label, "BNS-GCN", "not said", one_pipeline, times=True)
-            for ours in (_PAPER, _BEST)
-        ),
-    )
-
-
 def headline() -> Figure:
     """Return epochs of many workers: as published, without limits, and within a Tofino 2.
 
@@ -490,7 +459,6 @@ FIGURES: Mapping[str, Callable[[], Figure]] = {
     "figure13": partial(_of_trainings, 13, "Training loss over time", ""),
     **{make.__name__: make for make in (figure14, figure15, figure16)},
     **{make.__name__: make for make in (figure17, figure18, figure19)},
-    "loop": loop,
     "headline": headline,
     "never-slower": never_slower,
     "example": example,
