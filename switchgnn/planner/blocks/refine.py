@@ -198,6 +198,31 @@ def side_by_side(loads: Int64s, pools: int) -> Int64s:
     return np.array(order, dtype=np.int64)
 
 
+def join(loads: Int64s, takes: Int64s, slots: int) -> Int32s:
+    """Join blocks whose slots suffice in each switch: int32[B], the number of each, from 1.
+
+    The block with the busiest link comes first. Each joins the one, of those with room, to whose
+    busiest link it adds least, so links that are busy in different blocks work side by side.
+
+    `loads` are the packets of each block on each link, int64[B, L]; `takes`, int64[B, S], its slots
+    in each switch. Sources and destinations that joined blocks share count twice: both only shrink.
+    """
+    blocks = len(loads)
+    if blocks * loads.size > MOST_ADDITIONS:
+        return np.arange(1, blocks + 1, dtype=np.int32)
+    number, joined = np.zeros(blocks, dtype=np.int32), 0
+    load, taken = np.zeros_like(loads), np.zeros_like(takes)
+    for block in np.argsort(-loads.max(axis=1, initial=0), kind="stable"):
+        added = (load[:joined] + loads[block]).max(axis=1) - load[:joined].max(axis=1)
+        room = np.flatnonzero(np.all(taken[:joined] + takes[block] <= slots, axis=1))
+        at = room[added[room].argmin()] if len(room) else joined
+        joined = max(joined, at + 1)
+        number[block] = at + 1
+        load[at] += loads[block]
+        taken[at] += takes[block]
+    return number
+
+
 def count_sources(edges: Incidence, part: Int32s, parts: int) -> Int32s:
     """Count the destinations of each source in each set, int32[N, parts]."""
     counts = np.zeros((edges.sources, parts), dtype=np.int32)
