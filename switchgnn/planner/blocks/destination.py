@@ -306,10 +306,7 @@ def find_blocks_over(name: str) -> BlocksOver | None:
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """The switches in which each destination takes a slot, if a block has all its in-edges.
-
-    Or, of given blocks, each destination of a block, with the in-edges there.
-    """
+    """The switches in which each destination of a block takes a slot for its in-edges there."""
 
     known: Incidence  # the boundary edges, with D destinations
     slot: Bools  # [D, switches], leaves first
@@ -320,7 +317,7 @@ class Needs:
 def slots_needed(
     boundary: BoundaryEdges, over: BlocksOver, workers: int, block: Int32s | None = None
 ) -> Needs:
-    """Find the switches that add to the sum of each destination.
+    """Find the switches that add to the sum of each destination, or of each in a given block.
 
     A leaf adds the packets of its workers. Partial sums that cross leaves are added by the spine of
     the destination, or without spines by its leaf.

@@ -199,13 +199,11 @@ def side_by_side(loads: Int64s, pools: int) -> Int64s:
 
 
 def join(loads: Int64s, takes: Int64s, slots: int) -> Int32s:
-    """Join blocks whose slots suffice in each switch: int32[B], the number of each, from 1.
+    """Join blocks within the slots of each switch: int32[B], the new number of each, from 1.
 
-    The block with the busiest link comes first. Each joins the one, of those with room, to whose
-    busiest link it adds least, so links that are busy in different blocks work side by side.
-
-    `loads` are the packets of each block on each link, int64[B, L]; `takes`, int64[B, S], its slots
-    in each switch. Sources and destinations that joined blocks share count twice: both only shrink.
+    Beginning with the busiest link, each block joins the one with room to whose busiest link it
+    adds least. `loads` are its packets on each link, int64[B, L]; `takes`, int64[B, S], its slots
+    in each switch. What joined blocks share counts twice, so they need no more than that.
     """
     blocks = len(loads)
     if blocks * loads.size > MOST_ADDITIONS:
