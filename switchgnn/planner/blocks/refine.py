@@ -199,11 +199,15 @@ def side_by_side(loads: Int64s, pools: int) -> Int64s:
 
 
 def join(loads: Int64s, takes: Int64s, slots: int) -> Int32s:
-    """Join blocks within the slots of each switch: int32[B], the new number of each, from 1.
+    """Join blocks, busiest link first, each to the one to whose busiest link it adds least.
 
-    Beginning with the busiest link, each block joins the one with room to whose busiest link it
-    adds least. `loads` are its packets on each link, int64[B, L]; `takes`, int64[B, S], its slots
-    in each switch. What joined blocks share counts twice, so they need no more than that.
+    Args:
+        loads: int64[B, L], the packets of each block on each link.
+        takes: int64[B, S], its slots in each switch; what joined blocks share counts twice.
+        slots: of each switch.
+
+    Returns:
+        int32[B], the new number of each block, from 1.
     """
     blocks = len(loads)
     if blocks * loads.size > MOST_ADDITIONS:
