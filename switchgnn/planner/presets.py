@@ -14,7 +14,7 @@ from switchgnn.base.names import no_such
 from switchgnn.planner import strategies
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, LANES, ROWS, banks_of_slot
-from switchgnn.planner.blocks.destination import has_mtkahypar, name_over
+from switchgnn.planner.blocks.destination import MLGP, BlocksOver, has_mtkahypar
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
@@ -140,13 +140,14 @@ Preset: TypeAlias = Callable[[Graph, PlanContext], ResolvedStrategies]
 
 def paper(graph: Graph, context: PlanContext) -> ResolvedStrategies:
     """Choose the strategies of the paper: METIS, MLGP, GAMR, and every source multicast."""
+    blocks, why_blocks = _over(MLGP, graph, context)
     return ResolvedStrategies(
         partition="metis",
-        blocks="mlgp",
+        blocks=blocks,
         send="multicast",
         weight=0.0,
         order="gamr",
-        because={"preset": "This is the paper's method, sections 3.2 and 3.3."},
+        because={"preset": f"This is the paper's method, sections 3.2 and 3.3.{why_blocks}"},
     )
 
 
@@ -156,12 +157,8 @@ def best(graph: Graph, context: PlanContext) -> ResolvedStrategies:
     blocks, why_blocks = _blocks(graph, context)
     send, weight, why_send = _send(context)
     blocks = blocks_for(blocks, send)
-    if context.over is not None and context.room < graph.vertices:
-        blocks = name_over(blocks, *context.over)
-        why_blocks = (
-            f"{why_blocks} Each leaf and spine has {context.room:,} slots for what comes to it, "
-            "so a block has more destinations than one switch has slots, spread over the workers."
-        )
+    blocks, why_over = _over(blocks, graph, context)
+    why_blocks += why_over
     rates = _rates(graph, context)
     if rates is not None:
         why_send = (
@@ -313,6 +310,16 @@ def _blocks(graph: Graph, context: PlanContext) -> tuple[str, str]:
         why = "Destination blocks by Mt-KaHyPar: sources are sent in the fewest blocks."
         return "hypergraph", why
     return "destination", why
+
+
+def _over(blocks: str, graph: Graph, context: PlanContext) -> tuple[str, str]:
+    """Return the blocks for leaves and spines, where there are any to fill, and why."""
+    if context.over is None or context.room >= graph.vertices:
+        return blocks, ""
+    return BlocksOver(blocks, *context.over).name, (
+        f" Each leaf and spine has {context.room:,} slots for what comes to it, so a block has "
+        "more destinations than one switch has slots, spread over the workers."
+    )
 
 
 def _rates(graph: Graph, context: PlanContext) -> Rates | None:

@@ -116,27 +116,65 @@ def check_against_star(run, plan, fragments):
     return star
 
 
-@pytest.mark.parametrize("leaves", [1, 2, 3, 7])
-def test_links_carry_what_the_planner_predicts(plan, leaves):
-    network, fragments = LeafSpineOptions(leaves, 3), 2
-    run = on_network(plan, fragments, network)
-    up, down = (fragments * each for each in predicted(plan, network))
-    assert np.array_equal(np.reshape(run.inside.sums_up, up.shape), up)
-    assert sum(run.inside.features_up) == 0
+def frames_between(plan, leaves, spines):
+    """Parts up and frames of sums down, int64[leaves, spines], and frames that leaves make."""
+    up, waiting = np.zeros((leaves, spines), int), Counter()
+    for part in plan.workers:
+        home = int(leaf_of(part.worker, leaves))
+        block = np.repeat(np.arange(plan.manifest.blocks), np.diff(part.receive_indptr))
+        for at, vertex in enumerate(part.receive_vertex.tolist()):
+            senders = part.neighbour_worker[slice(*part.neighbour_indptr[at : at + 2])]
+            adding = np.unique(leaf_of(senders.astype(int), leaves))
+            crosses = adding.tolist() != [home]
+            waiting[block[at], part.worker, home, vertex % spines if crosses else None] += 1
+            up[adding, vertex % spines] += crosses
+    down, local = np.zeros_like(up), 0
+    for (_, _, home, spine), sums in waiting.items():
+        frames = -(-sums // plan.manifest.rows)
+        if spine is None:
+            local += frames
+        else:
+            down[home, spine] += frames
+    return up, down, local
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("leaves", [1, 3, 7])
+@pytest.mark.parametrize(
+    "kind", [each for name, each in test_plan.KINDS.items() if name != "strawman"]
+)
+def test_parts_go_up_one_by_one_and_bundles_come_down(graph, kind, leaves, whole):
+    plan, network = planned(graph, **kind), LeafSpineOptions(leaves, 3)
+    record, rows = plan.manifest.direction(FORWARD), plan.manifest.rows
+    # A row of 12 numbers goes up in a frame of 16.
+    lanes = (32, 16 if rows == 1 else 12)
+    here, star = (
+        plan_setup(plan, 2, leaf_spine=where, whole_features=whole, lanes=lanes)
+        for where in (network, None)
+    )
+    run, star = run_simulation(here, QUIET, leaf_spine=network), run_simulation(star, QUIET)
+    up, down, local = frames_between(plan, leaves, 3)
+    parts = split_for_leaf_spine(plan, network.attach(WORKERS))
+    said = predict_leaf_spine(parts, record, rows)
+    assert np.array_equal((up, down), (said.partial_sums, said.sums))
     # DONE of each leaf goes to the first spine, once per block and fragment.
-    barriers = np.zeros_like(up)
-    barriers[:, 0] = fragments * len(plan.manifest.direction(FORWARD).block_numbers)
-    for direction, data in (("up", up), ("down", down)):
-        frames, sent = (getattr(run.inside, f"{what}_{direction}") for what in ("frames", "bytes"))
-        assert np.array_equal(np.reshape(frames, up.shape), data + barriers)
-        assert np.array_equal(np.reshape(sent, up.shape), 188 * data + 88 * barriers)
-    check_against_star(run, plan, fragments)
+    control = np.zeros_like(up)
+    control[:, 0] = 88 * len(record.block_numbers) * (2 - whole)
+    both = 2 * (60 + 16 * (rows > 1)) + 4 * rows * sum(lanes)
+    assert np.array_equal(np.reshape(run.inside.sums_up, up.shape), 2 * up)
+    assert np.array_equal(np.reshape(run.inside.bytes_up, up.shape), (188 + 124) * up + control)
+    assert np.array_equal(np.reshape(run.inside.bytes_down, up.shape), both * down + control)
+    assert sum(run.inside.features_up) == 0
+    assert sum(run.sums_down) == 2 * (down.sum() + local)
+    assert sum(run.sum_bytes_down) == both * (down.sum() + local)
+    assert (run.features_up, run.bytes_up, run.sums) == (star.features_up, star.bytes_up, star.sums)
+    assert run.contributions == star.contributions + 2 * up.sum()
+    assert run.max_slots <= plan.manifest.slots
 
 
-@both_completions
-def test_leaves_take_no_bundles(graph, completion):
-    with pytest.raises(SimulatorError, match="one switch only"):
-        on_network(planned(graph, rows=2), 1, LeafSpineOptions(3, 2, completion))
+def test_leaves_that_complete_sums_take_no_bundles(graph):
+    with pytest.raises(SimulatorError, match="take no bundles"):
+        on_network(planned(graph, rows=2), 1, LeafSpineOptions(3, 2, LEAF))
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 7])
@@ -239,8 +277,6 @@ def test_whole_features_need_the_slots_of_a_fragment(graph, kind, completion):
     assert run.max_slots <= plan.manifest.slots
     if kind is STRAWMAN:
         return
-    if completion == SPINE:
-        assert run.inside.sums_up == apart.inside.sums_up
     assert sum(run.inside.sums_up) == sum(apart.inside.sums_up)
     assert (run.sums_down, run.contributions) == (apart.sums_down, apart.contributions)
     barriers = len(plan.manifest.direction(FORWARD).block_numbers)

@@ -18,7 +18,7 @@ from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, SimulatorError
 from switchgnn.planner import BoundaryEdges, Direction, Plan, SwitchPart
 from switchgnn.planner.base.arrays import indptr_of, rank_in_group, sort_by_keys
-from switchgnn.planner.base.lanes import frame_bytes, sum_frame_bytes
+from switchgnn.planner.base.lanes import frame_bytes, row_frame_bytes, sum_frame_bytes
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import (
@@ -63,6 +63,11 @@ class Setup:
         """Return the frame size of each fragment of a feature."""
         lanes = self.lanes or (LANES,) * self.fragments_of_feature
         return tuple(frame_bytes(each, self.rows) for each in lanes)
+
+    @property
+    def row_bytes(self) -> tuple[int, ...]:
+        """Return the frame size of one row of each fragment, which a leaf sends up."""
+        return tuple(map(row_frame_bytes, self.lanes or (LANES,) * self.fragments_of_feature))
 
     @property
     def fragments_of_feature(self) -> int:
@@ -201,12 +206,12 @@ def plan_setup(
         left_out: bool[V], vertices without a row, whose frames have no body; None: there are none.
 
     Raises:
-        SimulatorError: the plan has bundles, and the network several switches.
+        SimulatorError: the plan has bundles, and leaves complete sums.
         PlannerError: the leaf-spine does not fit the plan's workers, or its blocks are too large.
     """
     manifest = plan.manifest
-    if leaf_spine is not None and manifest.rows > 1:
-        raise SimulatorError("Bundles are simulated over one switch only: give --rows 1.")
+    if leaf_spine is not None and leaf_spine.completion == LEAF and manifest.rows > 1:
+        raise SimulatorError("Leaves that complete sums take no bundles: give --rows 1.")
     record = manifest.direction(_FORWARD)
     first = record.first_block
     blocks = len(record.block_numbers)

@@ -224,6 +224,7 @@ def run_simulation(
             **options.words(setup.data_frame_bytes),
             **{"arrays": folder, "opening": opening, "trace": trace},
             "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),
+            "row_bytes": ",".join(map(str, setup.row_bytes)),
             "bank_slots": ",".join(map(str, setup.bank_slots)),
         }
         result = subprocess.run(

@@ -4,7 +4,7 @@ Every destination is then returned once; the cost is the number of (source, bloc
 
 On a leaf-spine a destination takes a slot only in switches that add to its sum, so a block may have
 more destinations than one switch has slots. Spreading them over the workers keeps any link from
-carrying most sums of a block.
+carrying most sums of a block. There, blocks of MLGP are joined to larger ones.
 """
 
 import os
@@ -16,16 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from switchgnn.base.array_types import Bools, Int32s
+from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.base.machine import how_to_install
-from switchgnn.planner.base.arrays import Incidence, number_ids, rank_within
+from switchgnn.planner.base.arrays import Incidence, number_ids, number_pairs, rank_within
 from switchgnn.planner.base.errors import PlannerError
-from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
+from switchgnn.planner.blocks.mlgp import MAX_BLOCKS, mlgp
 from switchgnn.planner.blocks.refine import (
     Limits,
     count_pairs,
     fit,
     fit_within,
+    join,
     limits_of,
     refinable,
     refine,
@@ -35,6 +36,7 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.sending.cover import cover_edges, packets_up
+from switchgnn.planner.sending.rates import link_loads
 
 # Cuts destinations into sets: (edges, sets, slots, seed) -> int32[D].
 Cut = Callable[[Incidence, int, int, int], Int32s]
@@ -229,6 +231,8 @@ KINDS: dict[str, tuple[Cut, bool]] = {
     "hypergraph": (cut_by_mtkahypar, False),
     "hypergraph-cover": (cut_by_mtkahypar, True),
 }
+# The paper's blocks, in several of which a destination may be.
+MLGP = "mlgp"
 _NAME = re.compile(r"([1-9]\d{0,2}):(\d{1,3})")
 
 
@@ -236,7 +240,7 @@ _NAME = re.compile(r"([1-9]\d{0,2}):(\d{1,3})")
 class BlocksOver:
     """Blocks of a kind for a number of leaves and spines."""
 
-    kind: str  # `destination`, `hypergraph`, or one of these with `-cover`
+    kind: str  # a key of KINDS, or MLGP
     leaves: int
     spines: int  # that complete sums; 0: the leaves of the destinations do
 
@@ -247,6 +251,10 @@ class BlocksOver:
 
     def form(self, boundary: BoundaryEdges, slots: int, seed: int, *, workers: int) -> Int32s:
         """Form about as few blocks as the slots of the fullest switch allow: int32[E], from 1."""
+        if self.kind == MLGP:
+            block = mlgp(boundary, slots, seed)
+            takes = self._slots_taken(boundary, block, workers)
+            return join(link_loads(boundary, block, workers)[1:], takes[1:], slots)[block - 1]
         cut, cover = KINDS[self.kind]
         needs = slots_needed(boundary, self, workers)
         found = _within_slots(needs, slots, seed, cut)
@@ -262,18 +270,24 @@ class BlocksOver:
 
     def check(self, boundary: BoundaryEdges, block: Int32s, slots: int, workers: int) -> None:
         """Check that blocks fit the slots of each switch and split no destination."""
-        needs = slots_needed(boundary, self, workers)
-        into = needs.known.destination
-        own = np.zeros(len(needs.worker), dtype=np.int32)
-        own[into] = block
-        if np.any(own[into] != block):
-            raise PlannerError(f"Block strategy {self.name} put a destination into two blocks.")
-        fullest = max(int(np.bincount(own[takes]).max(initial=0)) for takes in needs.slot.T)
+        fullest = int(self._slots_taken(boundary, block, workers).max(initial=0))
         if fullest > slots:
             raise PlannerError(
                 f"Block strategy {self.name} made a block that takes {fullest} slots of one "
                 f"switch, which has {slots}."
             )
+
+    def _slots_taken(self, boundary: BoundaryEdges, block: Int32s, workers: int) -> Int64s:
+        """Count the slots that each block, from 0, takes of each switch: int64[B + 1, switches]."""
+        needs = slots_needed(boundary, self, workers, block if self.kind == MLGP else None)
+        into = needs.known.destination
+        own = np.zeros(len(needs.worker), dtype=np.int32)
+        own[into] = block
+        if np.any(own[into] != block):
+            raise PlannerError(f"Block strategy {self.name} put a destination into two blocks.")
+        blocks = int(block.max(initial=0)) + 1
+        taken = [np.bincount(own[takes], minlength=blocks) for takes in needs.slot.T]
+        return np.stack(taken, axis=1)
 
 
 def find_blocks_over(name: str) -> BlocksOver | None:
@@ -282,22 +296,17 @@ def find_blocks_over(name: str) -> BlocksOver | None:
     if not colon:
         return None
     found = _NAME.fullmatch(numbers)
-    if kind not in KINDS or found is None:
+    if kind not in (MLGP, *KINDS) or found is None:
         raise PlannerError(
-            f"No block strategy {name!r}: for leaves and spines write one of {', '.join(KINDS)} "
-            "with their numbers, as destination:8:8."
+            f"No block strategy {name!r}: for leaves and spines write one of "
+            f"{', '.join((MLGP, *KINDS))} with their numbers, as destination:8:8."
         )
     return BlocksOver(kind, int(found[1]), int(found[2]))
 
 
-def name_over(kind: str, leaves: int, spines: int) -> str:
-    """Return KIND:LEAVES:SPINES, or `kind` itself if it has no blocks for leaves and spines."""
-    return BlocksOver(kind, leaves, spines).name if kind in KINDS else kind
-
-
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """The switches in which each destination takes a slot, if a block has all its in-edges."""
+    """The switches in which each destination of a block takes a slot for its in-edges there."""
 
     known: Incidence  # the boundary edges, with D destinations
     slot: Bools  # [D, switches], leaves first
@@ -305,8 +314,10 @@ class Needs:
     workers: int  # their number
 
 
-def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Needs:
-    """Find the switches that add to the sum of each destination.
+def slots_needed(
+    boundary: BoundaryEdges, over: BlocksOver, workers: int, block: Int32s | None = None
+) -> Needs:
+    """Find the switches that add to the sum of each destination, or of each in a given block.
 
     A leaf adds the packets of its workers. Partial sums that cross leaves are added by the spine of
     the destination, or without spines by its leaf.
@@ -314,6 +325,9 @@ def slots_needed(boundary: BoundaryEdges, over: BlocksOver, workers: int) -> Nee
     attached = even_leaf_spine(workers, over.leaves, max(over.spines, 1))
     leaf_of = np.array(attached.leaf_of_worker)
     known = number_ends(boundary)
+    if block is not None:
+        (_, vertex), into = number_pairs(block, boundary.destination)
+        known = replace(known, destination=into, destination_id=vertex.astype(np.int64))
     into, size = known.destination, known.destinations
     worker = np.zeros(size, dtype=np.int32)
     worker[into] = boundary.destination_worker

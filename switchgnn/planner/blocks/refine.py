@@ -198,6 +198,33 @@ def side_by_side(loads: Int64s, pools: int) -> Int64s:
     return np.array(order, dtype=np.int64)
 
 
+def join(loads: Int64s, takes: Int64s, slots: int) -> Int32s:
+    """Join blocks, busiest link first, each to the one to whose busiest link it adds least.
+
+    Args:
+        loads: int64[B, L], the packets of each block on each link.
+        takes: int64[B, S], its slots in each switch; what joined blocks share counts twice.
+        slots: of each switch.
+
+    Returns:
+        int32[B], the new number of each block, from 1.
+    """
+    blocks = len(loads)
+    if blocks * loads.size > MOST_ADDITIONS:
+        return np.arange(1, blocks + 1, dtype=np.int32)
+    number, joined = np.zeros(blocks, dtype=np.int32), 0
+    load, taken = np.zeros_like(loads), np.zeros_like(takes)
+    for block in np.argsort(-loads.max(axis=1, initial=0), kind="stable"):
+        added = (load[:joined] + loads[block]).max(axis=1) - load[:joined].max(axis=1)
+        room = np.flatnonzero(np.all(taken[:joined] + takes[block] <= slots, axis=1))
+        at = room[added[room].argmin()] if len(room) else joined
+        joined = max(joined, at + 1)
+        number[block] = at + 1
+        load[at] += loads[block]
+        taken[at] += takes[block]
+    return number
+
+
 def count_sources(edges: Incidence, part: Int32s, parts: int) -> Int32s:
     """Count the destinations of each source in each set, int32[N, parts]."""
     counts = np.zeros((edges.sources, parts), dtype=np.int32)

@@ -1,5 +1,6 @@
 """Blocks of whole destinations, and of edges by METIS, over one switch, leaves and spines."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise, product
@@ -24,6 +25,7 @@ from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.blocks.refine import (
     count_pairs,
     fit_within,
+    join,
     limits_of,
     refine,
     refine_within,
@@ -301,12 +303,13 @@ def leaf_shares(plan, leaves):
     st.integers(1, 12),
     st.integers(1, 4),
     st.integers(1, 3),
-    st.sampled_from(KINDS),
+    st.sampled_from(["mlgp", *KINDS]),
     st.booleans(),
 )
 def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spines, kind, both):
     graph, workers, assignment = case
     leaves = min(leaves, workers)
+    slots += kind == "mlgp"  # which needs two
     plan = helpers.plan_of(
         graph,
         workers,
@@ -366,13 +369,43 @@ def test_destinations_are_spread_over_leaves(kind):
     assert (shares.max(axis=1) / shares.sum(axis=1)).max() <= 1.3 / 8
 
 
+def busiest(boundary, block):
+    """Packets of the busiest link in each block, added up, counted with sets."""
+    edges = helpers.tuples(block, *vars(boundary).values())
+    ends = {end for b, u, v, s, d in edges for end in ((b, s, "up", u), (b, d, "down", v))}
+    loads = Counter(end[:3] for end in ends)
+    return sum(max(loads[link] for link in loads if link[0] == b) for b in set(block))
+
+
+@pytest.mark.parametrize("spines", [0, SPINES])
+def test_joined_blocks_of_mlgp_cost_no_packets_and_less_time(spines):
+    graph = helpers.random_graph(1_000, 3_000, 5)
+    boundary = boundary_edges(graph, np.arange(1_000) * 8 // 1_000)
+    alone = mlgp(boundary, SLOTS, 0)
+    joined = BlocksOver("mlgp", LEAVES, spines).form(boundary, SLOTS, 0, workers=WORKERS)
+    assert len(set(zip(alone, joined, strict=True))) == alone.max()  # blocks stay whole
+    assert set(joined) == set(range(1, joined.max() + 1))
+    assert joined.max() < alone.max()
+    assert pairs(boundary, joined) <= pairs(boundary, alone)
+    assert busiest(boundary, joined) < busiest(boundary, alone)
+
+
+def test_blocks_join_where_links_are_idle_and_slots_free():
+    loads = np.array([[9, 0], [0, 8], [7, 0], [0, 6], [1, 1]])
+    takes = np.array([[2, 1], [2, 2], [1, 1], [1, 2], [2, 1]])
+    # The third is as busy as the first on one link, and adds nothing where the other is.
+    assert join(loads, takes, 3).tolist() == [1, 2, 2, 1, 3]
+    assert join(loads, takes, 9).tolist() == [1] * 5
+    assert join(loads[:0], takes[:0], 3).tolist() == []
+
+
 @pytest.mark.whole
 def test_too_large_blocks_are_found(monkeypatch, tmp_path):
     """A planted mistake: a spine's slots are forgotten."""
     right = blocks_destination.slots_needed
 
-    def wrong(boundary, over, workers):
-        needs = right(boundary, over, workers)
+    def wrong(boundary, over, *rest):
+        needs = right(boundary, over, *rest)
         return replace(needs, slot=needs.slot & (np.arange(needs.slot.shape[1]) < over.leaves))
 
     monkeypatch.setattr(blocks_destination, "slots_needed", wrong)
@@ -418,7 +451,7 @@ def test_names():
     over = find_blocks_over("hypergraph-cover:8:4")
     assert over == BlocksOver("hypergraph-cover", 8, 4)
     assert over.name == "hypergraph-cover:8:4"
-    for wrong in ("mlgp:8:8", "destination:0:1", "destination:8", "destination:8:8:8"):
+    for wrong in ("gamr:8:8", "destination:0:1", "destination:8", "destination:8:8:8"):
         with helpers.reports("as destination:8:8"):
             find_blocks_over(wrong)
     with pytest.raises(PlannerError, match="each leaf needs a worker"):
@@ -439,9 +472,9 @@ def test_the_best_plan_knows_the_leaves():
     assert chosen(SPARSE, 600, leaf_spine=attached).blocks == "destination-cover"
     completing = chosen(SPARSE, 40, leaf_spine=attached, leaves_complete=True)
     assert completing.blocks == f"{star.blocks}:4:0"
-    assert (
-        preset_strategies("paper", SPARSE, PlanContext(8, 40, leaf_spine=attached)).blocks == "mlgp"
-    )
+    for slots, blocks in ((40, "mlgp:4:2"), (600, "mlgp")):
+        where = PlanContext(8, slots, leaf_spine=attached)
+        assert preset_strategies("paper", SPARSE, where).blocks == blocks
 
 
 def random_limits(seed, destinations, parts):

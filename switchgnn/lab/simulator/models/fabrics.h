@@ -227,7 +227,8 @@ class Spine : public Switch {
             return;
         }
         ++slots_->tally.passes;
-        if (const auto leaving = slots_->Add(packet.id, packet)) {
+        std::optional<Packet> leaving = slots_->Add(packet.id, packet);
+        if (leaving && slots_->Pack(*leaving)) {
             SendToLeafOf(slots_->WorkerOf(packet.id), *leaving, now);
         }
     }
@@ -356,7 +357,8 @@ class Fabric {
                    options.together};
         const SumRoutes* routes = options.spines_complete ? &routes_ : nullptr;
         for (uint32_t leaf = 0; leaf < options.leaves; ++leaf) {
-            Slots slots(options, arrays, from[leaf]);
+            Slots slots(options, arrays, from[leaf],
+                        [this](uint32_t row) { return !routes_.crosses[row]; });
             leaves_.push_back(std::make_unique<Leaf>(schedule, std::move(slots), options,
                                                      *uplinks_[leaf], routes));
         }
@@ -366,7 +368,10 @@ class Fabric {
     void AddSpines(const Options& options, const Arrays& arrays, bool adds) {
         for (uint32_t spine = 0; spine < options.spines; ++spine) {
             std::optional<Slots> slots;
-            if (adds) slots.emplace(options, arrays, arrays.Get<uint16_t>("row_expected"));
+            const auto completes = [this, spine](uint32_t row) {
+                return routes_.crosses[row] && routes_.vertex[row] % routes_.spines == spine;
+            };
+            if (adds) slots.emplace(options, arrays, arrays.Get<uint16_t>("row_expected"), completes);
             spines_.push_back(std::make_unique<Spine>(tier_, spine, options, std::move(slots)));
         }
     }

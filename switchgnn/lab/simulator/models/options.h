@@ -64,6 +64,7 @@ struct Options : private Words {
     uint32_t rows = Whole("rows");
     uint32_t pools = Whole("pools");
     std::vector<uint32_t> fragment_bytes = List("fragment_bytes");
+    std::vector<uint32_t> row_bytes = List("row_bytes");
     /// Whether barriers open the exchange.
     bool opening = Flag("opening");
     bool host_based = Flag("host_based");

@@ -254,7 +254,7 @@ class Simulation {
         report.List("link_bytes", samples, [](const auto& it) { return it.link_bytes; });
     }
 
-    Options options_;
+    const Options& options_;
     Arrays arrays_;
     Trace trace_;
     std::unique_ptr<Schedule> schedule_;
@@ -277,7 +277,8 @@ int main(int count, char** words) {
     // Without its parent nothing reads the output.
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     try {
-        Simulation simulation(Options(count, words));
+        const Options options(count, words);
+        Simulation simulation(options);
         simulation.Run();
         simulation.Report(std::cout);
     } catch (const std::exception& error) {

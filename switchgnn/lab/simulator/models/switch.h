@@ -45,8 +45,13 @@ class Slots {
   public:
     /// options: a slot holds `together` rows, the fragments of a destination.
     /// expected: the contributions to each row, in index of those that the arrays have.
-    Slots(const Options& options, const Arrays& arrays, std::span<const uint16_t> expected)
-        : together_(options.together),
+    /// completes: whether the sum of such a row is complete then, or else a part; empty: all are.
+    Slots(const Options& options, const Arrays& arrays, std::span<const uint16_t> expected,
+          std::function<bool(uint32_t)> completes = {})
+        : options_(options),
+          completes_(std::move(completes)),
+          shelves_(size_t{options.workers} * options.pools * options.together),
+          together_(options.together),
           rows_of_pool_(expected.size() * options.together),
           unfinished_(options.pools),
           free_(options.bank_slots) {
@@ -60,6 +65,12 @@ class Slots {
             const size_t planned = i % rows_of_pool_ / together_;
             const uint8_t shared = free_.empty() ? 0 : bank[planned] % free_.size();
             rows_[i] = {expected[planned], 0, 0, worker[planned], shared, {}};
+        }
+        const auto received = arrays.Get<uint64_t>("receive_indptr");
+        const auto row = arrays.Get<uint32_t>("receive_row");
+        for (size_t share = 1; share < received.size(); ++share) {
+            const auto mine = row.subspan(received[share - 1], received[share] - received[share - 1]);
+            sums_.push_back(std::ranges::count_if(mine, [&](uint32_t at) { return Completes(at); }));
         }
     }
 
@@ -86,6 +97,33 @@ class Slots {
         tally.overflowed += fate == Fate::OVERFLOWED;
         tally.sums += leaving.kind == Kind::SUM;
         return leaving;
+    }
+
+    /// Put a complete sum on the shelf of its worker (p4src/bundle.p4). Return whether it leaves with
+    /// what is there: when it fills the bundle, or is the worker's last one of the unit from here.
+    /// A part leaves alone.
+    bool Pack(Packet& sum) {
+        if (options_.rows == 1) return true;
+        const uint32_t unit = sum.turn - options_.pools, fragment = sum.id % together_;
+        const size_t length = unit / options_.blocks + fragment;
+        if (!Completes(sum.id / together_)) {
+            sum.bytes = static_cast<uint16_t>(options_.row_bytes[length]);
+            return true;
+        }
+        const uint32_t worker = WorkerOf(sum.id), pool = sum.turn % options_.pools;
+        Shelf& shelf = shelves_[(worker * options_.pools + pool) * together_ + fragment];
+        sum.bytes = static_cast<uint16_t>(options_.fragment_bytes[length] + kPlacesBytes);
+        sum.others = shelf.sums++ % options_.rows;
+        const uint64_t all = sums_[worker * options_.blocks + unit % options_.blocks];
+        shelf.marked |= sum.ecn;
+        if (shelf.sums < all && sum.others + 1U < options_.rows) {
+            shelf.other[sum.others] = sum.id;
+            return false;
+        }
+        sum.other = shelf.other;
+        sum.ecn = std::exchange(shelf.marked, false);
+        shelf.sums %= all;
+        return true;
     }
 
     /// The worker that holds the destination of a row.
@@ -130,6 +168,15 @@ class Slots {
         uint8_t bank;
         Left left;
     };
+
+    /// The sums of a worker that are complete in a unit, and those of them that have not left.
+    struct Shelf {
+        uint64_t sums = 0;
+        bool marked = false;
+        std::array<uint32_t, kMostRows - 1> other;
+    };
+
+    bool Completes(uint32_t planned) const { return !completes_ || completes_(planned); }
 
     size_t At(uint32_t row, uint32_t turn) const {
         return turn % unfinished_.size() * rows_of_pool_ + row;
@@ -191,6 +238,12 @@ class Slots {
         return Fate::KEPT;
     }
 
+    const Options& options_;
+    std::function<bool(uint32_t)> completes_;
+    // By worker, pool and fragment of those exchanged together.
+    std::vector<Shelf> shelves_;
+    // Of each worker in each block, those that are complete here.
+    std::vector<uint64_t> sums_;
     uint32_t together_;
     size_t rows_of_pool_;
     // Pool by pool.
@@ -349,7 +402,6 @@ class AddingSwitch : public Switch {
     AddingSwitch(const Schedule& schedule, Slots slots, const Options& options)
         : slots_(std::move(slots)),
           schedule_(schedule),
-          shelves_(size_t{options.workers} * options.pools * options.together),
           barriers_(options),
           loop_([this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
                 options.pass),
@@ -397,7 +449,7 @@ class AddingSwitch : public Switch {
         std::optional<Packet> leaving = slots_.Add(row, packet);
         if (!leaving) return std::nullopt;
         const uint32_t worker = slots_.WorkerOf(row);
-        if (schedule_.rows > 1 && !Pack(*leaving, worker)) {
+        if (!slots_.Pack(*leaving)) {
             slots_.Note(*leaving);
             return false;
         }
@@ -473,26 +525,6 @@ class AddingSwitch : public Switch {
         return left.value_or(false);
     }
 
-    /// Put a complete sum on the shelf of its worker (p4src/bundle.p4). Return whether it leaves with
-    /// what is there: when it fills the bundle, or is the worker's last one of the unit.
-    bool Pack(Packet& sum, uint32_t worker) {
-        const uint32_t together = schedule_.together, pools = schedule_.pools;
-        Shelf& shelf = shelves_[(worker * pools + sum.turn % pools) * together + sum.id % together];
-        sum.bytes += kPlacesBytes;
-        sum.others = shelf.sums++ % schedule_.rows;
-        const uint32_t block = (sum.turn - pools) % schedule_.blocks;
-        const uint64_t all = schedule_.ShareOf(worker, block).rows / together;
-        shelf.marked |= sum.ecn;
-        if (shelf.sums < all && sum.others + 1U < schedule_.rows) {
-            shelf.other[sum.others] = sum.id;
-            return false;
-        }
-        sum.other = shelf.other;
-        sum.ecn = std::exchange(shelf.marked, false);
-        shelf.sums %= all;
-        return true;
-    }
-
     /// One pass, without the loop: it touches one slot.
     void Recall(const Packet& packet, Picoseconds now) {
         const Packet answer = slots_.AnswerTo(packet);
@@ -500,16 +532,7 @@ class AddingSwitch : public Switch {
         down_[packet.worker]->Send(answer, now);
     }
 
-    /// The sums of a worker that are complete in a unit, and those of them that have not left.
-    struct Shelf {
-        uint64_t sums = 0;
-        bool marked = false;
-        std::array<uint32_t, kMostRows - 1> other;
-    };
-
     const Schedule& schedule_;
-    // By worker, pool and fragment of those exchanged together.
-    std::vector<Shelf> shelves_;
     Barriers barriers_;
     Loop loop_;
     Outlet outlet_;
