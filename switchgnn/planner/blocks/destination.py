@@ -26,7 +26,7 @@ from switchgnn.planner.blocks.refine import (
     count_pairs,
     fit,
     fit_within,
-    join,
+    join_blocks,
     limits_of,
     refinable,
     refine,
@@ -254,7 +254,9 @@ class BlocksOver:
         if self.kind == MLGP:
             block = mlgp(boundary, slots, seed)
             takes = self._slots_taken(boundary, block, workers)
-            return join(link_loads(boundary, block, workers)[1:], takes[1:], slots)[block - 1]
+            return join_blocks(link_loads(boundary, block, workers)[1:], takes[1:], slots)[
+                block - 1
+            ]
         cut, cover = KINDS[self.kind]
         needs = slots_needed(boundary, self, workers)
         found = _within_slots(needs, slots, seed, cut)

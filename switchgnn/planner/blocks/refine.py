@@ -198,7 +198,7 @@ def side_by_side(loads: Int64s, pools: int) -> Int64s:
     return np.array(order, dtype=np.int64)
 
 
-def join(loads: Int64s, takes: Int64s, slots: int) -> Int32s:
+def join_blocks(loads: Int64s, takes: Int64s, slots: int) -> Int32s:
     """Join blocks, busiest link first, each to the one to whose busiest link it adds least.
 
     Args:

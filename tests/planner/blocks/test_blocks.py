@@ -25,7 +25,7 @@ from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.blocks.refine import (
     count_pairs,
     fit_within,
-    join,
+    join_blocks,
     limits_of,
     refine,
     refine_within,
@@ -394,9 +394,9 @@ def test_blocks_join_where_links_are_idle_and_slots_free():
     loads = np.array([[9, 0], [0, 8], [7, 0], [0, 6], [1, 1]])
     takes = np.array([[2, 1], [2, 2], [1, 1], [1, 2], [2, 1]])
     # The third is as busy as the first on one link, and adds nothing where the other is.
-    assert join(loads, takes, 3).tolist() == [1, 2, 2, 1, 3]
-    assert join(loads, takes, 9).tolist() == [1] * 5
-    assert join(loads[:0], takes[:0], 3).tolist() == []
+    assert join_blocks(loads, takes, 3).tolist() == [1, 2, 2, 1, 3]
+    assert join_blocks(loads, takes, 9).tolist() == [1] * 5
+    assert join_blocks(loads[:0], takes[:0], 3).tolist() == []
 
 
 @pytest.mark.whole
