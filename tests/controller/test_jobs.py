@@ -14,7 +14,6 @@ from switchgnn.controller import (
     P4RuntimeClient,
     SwitchPlan,
     leaf_spine_switch_plan,
-    program_cookie,
     read_counters,
 )
 from switchgnn.controller.base.errors import (
@@ -27,17 +26,16 @@ from switchgnn.controller.base.errors import (
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.outcome import OUTCOME_CELLS
-from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.install import desired_state
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import INSERT, default_update, row_update
+from switchgnn.controller.p4runtime.rows import default_update
 from switchgnn.controller.target import served_jobs
-from switchgnn.p4src import load_strawman
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from tests.controller.plans import install, make_plan, same, write_ring
+from tests.controller.plans import install, make_plan, same, serve_strawman, write_ring
 
 A_PLAN = make_plan(1, workers=2)
 A_OTHER = make_plan(2, workers=2, sources=6, blocks=3, results=9)
@@ -88,22 +86,21 @@ def test_a_job_comes_and_goes_beside_another(beside, put, client, fake):
     put("a", A_PLAN, A_PORTS)
 
 
-@pytest.mark.parametrize("fail_at", [1, 2, 30, 60, 66])
-def test_a_refused_install_touches_no_other_job(beside, put, fake, fail_at):
-    fake.arm(fail_at=fail_at)
-    with pytest.raises(WriteRefusedError):
+@pytest.mark.parametrize(
+    ("replaces", "fault", "error"),
+    [
+        *((False, {"fail_at": number}, WriteRefusedError) for number in (1, 2, 30, 60, 66)),
+        *((True, {"fail_at": 40}, WriteRefusedError), (True, {"lose_at": 40}, VerificationError)),
+    ],
+)
+def test_a_failed_install_touches_no_job(beside, put, fake, replaces, fault, error):
+    if replaces:
         put("a", A_PLAN, A_PORTS)
-    assert snapshot(fake) == beside
-
-
-@pytest.mark.parametrize("fault", [{"fail_at": 40}, {"lose_at": 40}])
-def test_a_failed_replacement_restores_the_job_alone(beside, put, fake, fault):
-    put("a", A_PLAN, A_PORTS)
-    both = snapshot(fake)
+    had = snapshot(fake)
     fake.arm(**fault)
-    with pytest.raises((WriteRefusedError, VerificationError)):
-        put("a", A_OTHER, A_PORTS)
-    assert snapshot(fake) == both
+    with pytest.raises(error):
+        put("a", A_OTHER if replaces else A_PLAN, A_PORTS)
+    assert snapshot(fake) == had
 
 
 def test_what_a_dead_controller_left_is_removed_with_the_next_install(
@@ -213,12 +210,6 @@ def test_sessions_that_are_used_up_need_an_empty_switch(beside, put, client, fak
     assert (snapshot(fake), fake.pushes) == (had, pushes)
 
 
-def test_a_port_that_is_taken_changes_nothing(beside, put, fake):
-    with pytest.raises(PlanRefusedError, match=r"Port 3 .* belongs to job b"):
-        put("a", A_PLAN, (2, 3))
-    assert snapshot(fake) == beside
-
-
 def test_tables_have_room_for_all_jobs_together(put, client, fake, layout, monkeypatch):
     room = len(A_PLAN.switch.source_vertex) + len(B_PLAN.switch.source_vertex)
     for size, fits in ((room, True), (room - 1, False)):
@@ -239,12 +230,7 @@ def test_tables_have_room_for_all_jobs_together(put, client, fake, layout, monke
 
 
 def test_a_program_that_serves_other_jobs_is_not_replaced(put, client, fake):
-    strawman = load_strawman()
-    layout = Layout.from_text(strawman.p4info)
-    theirs = replace(ALONE, name="theirs")
-    rows = Jobs(layout).encode(theirs), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
-    client.set_pipeline(strawman, program_cookie(strawman))
-    client.write([row_update(INSERT, each.table, each.data[0]) for each in rows])
+    serve_strawman(client, replace(ALONE, name="theirs"))
     had = snapshot(fake)
     with pytest.raises(PlanRefusedError, match=r"another program, .* remove them first \(theirs\)"):
         put("a", A_PLAN, A_PORTS)
