@@ -189,6 +189,10 @@ def refused(plan, network, program, match):
         install(plan, ["127.0.0.1:1"], network, program=program)
 
 
+def test_a_plan_for_another_program_is_refused(network, program):
+    refused(make_plan(program="00" * 32), network, program, "for another P4 program .*000000000000")
+
+
 STAR = star_network(4)
 TWO_ON_A_PORT = replace(STAR, neighbours=STAR.neighbours[:1] * 4)
 ON_A_LOOP_PORT = replace(
@@ -203,7 +207,6 @@ def changed(**columns):
 @pytest.mark.parametrize(
     ("plan", "network", "words"),
     [
-        (make_plan(program="00" * 32), STAR, "for another P4 program .*000000000000"),
         (make_plan(workers=5), STAR, "5 workers, but the network has 4 ports"),
         (make_plan(workers=200), star_network(200), "200 workers, .* has room for 128"),
         (PLAN, TWO_ON_A_PORT, "same port"),

@@ -86,21 +86,22 @@ def test_a_job_comes_and_goes_beside_another(beside, put, client, fake):
     put("a", A_PLAN, A_PORTS)
 
 
-@pytest.mark.parametrize(
-    ("replaces", "fault", "error"),
-    [
-        *((False, {"fail_at": number}, WriteRefusedError) for number in (1, 2, 30, 60, 66)),
-        *((True, {"fail_at": 40}, WriteRefusedError), (True, {"lose_at": 40}, VerificationError)),
-    ],
-)
-def test_a_failed_install_touches_no_job(beside, put, fake, replaces, fault, error):
-    if replaces:
+@pytest.mark.parametrize("fail_at", [1, 2, 30, 60, 66])
+def test_a_refused_install_touches_no_other_job(beside, put, fake, fail_at):
+    fake.arm(fail_at=fail_at)
+    with pytest.raises(WriteRefusedError):
         put("a", A_PLAN, A_PORTS)
-    had = snapshot(fake)
+    assert snapshot(fake) == beside
+
+
+@pytest.mark.parametrize("fault", [{"fail_at": 40}, {"lose_at": 40}])
+def test_a_failed_replacement_restores_the_job_alone(beside, put, fake, fault):
+    put("a", A_PLAN, A_PORTS)
+    both = snapshot(fake)
     fake.arm(**fault)
-    with pytest.raises(error):
-        put("a", A_OTHER if replaces else A_PLAN, A_PORTS)
-    assert snapshot(fake) == had
+    with pytest.raises((WriteRefusedError, VerificationError)):
+        put("a", A_OTHER, A_PORTS)
+    assert snapshot(fake) == both
 
 
 def test_what_a_dead_controller_left_is_removed_with_the_next_install(
