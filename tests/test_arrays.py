@@ -169,16 +169,13 @@ def test_optional_and_other_arrays():
 )
 def test_unexpected_arrays_are_refused(data, part):
     assert part in refused(npz(a=data))
-    with pytest.raises(ArraysError) as error:
-        read_npy(data, NUMBERS, where="/x", remedy="y")
-    assert part in one_sentence(error)
+    assert part in refused(data, NUMBERS, read=read_npy)
 
 
 def test_booleans_are_0_or_1():
     truth = npy(np.array([True, False]))
     assert read_npy(truth, ArrayKind(("b",)), remedy="").tolist() == [True, False]
-    with pytest.raises(ArraysError, match="neither 0 nor 1"):
-        read_npy(truth[:-1] + b"\x02", ArrayKind(("b",)), where="/x", remedy="y")
+    assert "neither 0 nor 1" in refused(truth[:-1] + b"\x02", ArrayKind(("b",)), read=read_npy)
 
 
 DIRECTORY, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
@@ -222,8 +219,7 @@ def test_other_names_are_refused(name):
 def test_what_is_no_archive_is_refused(tmp_path):
     for data in (b"", b"PK", b"\x80\x04K\x01.", npy(np.arange(3)), GOOD[:-30]):
         assert "not an archive" in refused(data)
-    with pytest.raises(ArraysError, match="not an array of NumPy"):
-        read_npy(GOOD, NUMBERS, where="/x", remedy="y")
+    assert "not an array of NumPy" in refused(GOOD, NUMBERS, read=read_npy)
 
 
 def test_a_file_that_cannot_be_read(tmp_path):

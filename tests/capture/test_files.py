@@ -242,8 +242,7 @@ def test_what_cannot_be_opened(tmp_path):
 MEMORY = """
 import sys
 from switchgnn.capture.files import CaptureFiles
-from switchgnn.capture.packet import usual_names
-from switchgnn.capture.packet import decode
+from switchgnn.capture.packet import decode, usual_names
 from switchgnn.capture.summary import Summary
 
 names, summary = usual_names(), Summary(remembered=1000)

@@ -13,12 +13,11 @@ import pytest
 
 from switchgnn.base.network_file import network_text
 from switchgnn.host.wire.header import Kind
-from switchgnn.host.wire.link import InterfaceLink
 from tests.capture.drawn import control, feature, flipped
 from tests.capture.written import pcap
 from tests.network.usual import described_star
 from tests.support.markers import needs, needs_root, whole
-from tests.support.networks import in_network, own_network
+from tests.support.networks import in_network, linked_ends, own_network
 from tests.support.processes import run_program
 from tests.support.speed import seconds_here
 
@@ -175,13 +174,8 @@ HERE, THERE = f"c{os.getpid() % 0xFFFF:x}h", f"c{os.getpid() % 0xFFFF:x}t"
 
 @pytest.fixture
 def ends():
-    with ExitStack() as stack:
-        network = stack.enter_context(own_network())
-        network.add_cable(HERE, THERE)
-        link = stack.enter_context(InterfaceLink(HERE))
-        with in_network(network.path):
-            other = stack.enter_context(InterfaceLink(THERE))
-        yield link, other
+    with linked_ends(HERE, THERE) as links:
+        yield links
 
 
 @contextmanager

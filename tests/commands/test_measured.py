@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.host.base.errors import HostError

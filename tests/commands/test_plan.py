@@ -165,9 +165,6 @@ def test_every_command_can_ignore_weights_and_trainings_use_them(
         (["--slots", 4, "--lanes", 256, "--strategy", "best"], "one sum of 256: give at least 8."),
         (["--switch", "tofino2", "--lanes", 64, "--strategy", "best"], "Frames of 64 numbers"),
         (["--memory", "10MB", "--slots", 7], "not both"),
-        (["--partition", "worst"], "known: chunk, g3, metis"),
-        (["--assignment", "/nonexistent"], "assignment /nonexistent cannot be read"),
-        (["--assignment", "/nonexistent", "--partition", "g3"], "give one of them"),
     ],
 )
 def test_wrong_options_are_answered_in_a_sentence(options, part):

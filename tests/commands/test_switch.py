@@ -179,7 +179,5 @@ def test_what_is_not_there(tmp_path):
     assert "alone.p4info.txtpb" in refused(str(alone), None)
     # p4c's source is no program yet.
     assert "p4info" in refused(str(SWITCHGNN.main), None)
-
-
-def test_p4info_is_for_a_file():
+    # P4Info is for a file.
     assert "--p4info" in refused("switchgnn", PROGRAMS / "tables.p4info.txtpb")

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from switchgnn.host.base.pace import Pace
@@ -46,6 +45,7 @@ def job_of(
     preset="paper",
     lanes=None,
     compression=None,
+    transport=SWITCH.name,
 ):
     training = Training(
         ModelOptions("gcn", layers, hidden, 0.0),
@@ -53,7 +53,7 @@ def job_of(
         compression=compression or CompressionOptions(),
     )
     return TrainJob(
-        task=TrainTask(transport=SWITCH.name, training=training, pace=Pace(window=64)),
+        task=TrainTask(transport=transport, training=training, pace=Pace(window=64)),
         workers=WORKERS,
         slots=slots,
         target="embedded",
@@ -163,18 +163,8 @@ def folder(tmp_path):
 def said(transport, asked, folder):
     """What a report says of the strategies, and the plan's assignment."""
     data = load_dataset("karate")
-    job = TrainJob(
-        task=TrainTask(
-            transport=transport, training=Training(ModelOptions("gcn", 2, 8, 0.0), TrainOptions())
-        ),
-        workers=3,
-        slots=12,
-        target="auto",
-        fabric="auto",
-        bandwidth=None,
-        ecn_threshold=0,
-        request=asked,
-    )
+    job = job_of(hidden=8, layers=2, slots=12, bandwidth=None, transport=transport)
+    job = replace(job, workers=3, target="auto", fabric="auto", request=asked)
     report = train._planned(job, prepare_training(job, data, folder, lambda _: None))
     return [report.get(name) for name in NAMES], report["why"], read_assignment(folder / "plan")
 
@@ -222,8 +212,7 @@ def test_auto_adds_up_where_it_is_faster(monkeypatch, dense, bandwidth, workers,
 @pytest.mark.parametrize("preset", ["best", "auto", "paper"])
 def test_the_papers_plan_is_a_transport_whatever_the_strategy(preset, dense):
     def planned(name, preset):
-        job = job_of(preset=preset)
-        job = replace(job, task=replace(job.task, transport=name))
+        job = job_of(preset=preset, transport=name)
         return plan_of(job, dense, lambda _: None)[1].manifest
 
     assert planned("switch-paper", preset).digest == planned("switch", "paper").digest

@@ -24,18 +24,13 @@ def network():
     return star_network(4)
 
 
-@pytest.fixture
-def fake():
+def _fake_switch():
     switch = FakeSwitch().start()
     yield switch
     switch.stop()
 
 
-@pytest.fixture
-def other_fake():
-    switch = FakeSwitch().start()
-    yield switch
-    switch.stop()
+fake, other_fake = pytest.fixture(_fake_switch), pytest.fixture(_fake_switch)
 
 
 @pytest.fixture

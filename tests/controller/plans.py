@@ -12,9 +12,14 @@ from switchgnn.controller import (
     SwitchPlan,
     install_each,
     load_plan,
+    program_cookie,
 )
 from switchgnn.controller.change import change_between, read_state
-from switchgnn.p4src import load_program
+from switchgnn.controller.controls.job import Jobs
+from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.rows import INSERT, row_update
+from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner import SwitchPart, build_plan, graph_from_edges, write_plan
 from tests.support.speed import seconds_here
 
@@ -93,6 +98,16 @@ def observed(address, layout):
     """Return all that a switch holds, or None when it runs no program."""
     with P4RuntimeClient(address, primary=False, deadline=seconds_here(3)) as client:
         return None if client.get_pipeline_cookie() is None else read_state(client, layout)
+
+
+def serve_strawman(client, place=None):
+    """Have a switch run the strawman's program, with plan 0xABCD of a job if a place is given."""
+    strawman = load_strawman()
+    client.set_pipeline(strawman, program_cookie(strawman))
+    if place is not None:
+        layout = Layout.from_text(strawman.p4info)
+        rows = Jobs(layout).encode(place), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
+        client.write([row_update(INSERT, each.table, each.data[0]) for each in rows])
 
 
 def install(

@@ -108,12 +108,8 @@ def test_jobs_get_the_lowest_free_ranges_or_are_refused(seed):
             occupancy.free(places[rng.integers(len(places))].name)
             continue
         need = Need(*(int(rng.integers(1, most)) for most in (9, 20_000, 11, 40)))
-        lowest = {
-            "slots": occupancy.lowest("slots", need.slots),
-            "blocks": occupancy.lowest("blocks", need.blocks + 1),
-            "sources": occupancy.lowest("sources", need.sources),
-            "workers": occupancy.lowest("workers", need.workers),
-        }
+        counts = vars(need) | {"blocks": need.blocks + 1}
+        lowest = {what: occupancy.lowest(what, count) for what, count in counts.items()}
         name, ports = f"job{step}", (step + 1,)
         if None in lowest.values():
             with pytest.raises(PlanRefusedError, match="free in a row"):
@@ -121,12 +117,7 @@ def test_jobs_get_the_lowest_free_ranges_or_are_refused(seed):
             refused += 1
             continue
         place = placed(need, places, name=name, ports=ports)
-        assert lowest == {
-            "slots": place.first_slot,
-            "blocks": place.first_block,
-            "sources": place.first_source,
-            "workers": place.first_worker,
-        }
+        assert lowest == {what: getattr(place, f"first_{what[:-1]}") for what in counts}
         assert place.job == min({*range(1, 17)} - {each.job for each in places})
         occupancy.take(place)
         admitted += 1

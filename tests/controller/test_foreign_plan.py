@@ -16,8 +16,7 @@ from tests.controller.plans import write_ring
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import one_sentence, random_graph
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+from tests.support.markers import needs_root
 
 
 @pytest.fixture

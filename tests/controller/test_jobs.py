@@ -14,7 +14,6 @@ from switchgnn.controller import (
     P4RuntimeClient,
     SwitchPlan,
     leaf_spine_switch_plan,
-    program_cookie,
     read_counters,
 )
 from switchgnn.controller.base.errors import (
@@ -27,17 +26,16 @@ from switchgnn.controller.base.errors import (
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.outcome import OUTCOME_CELLS
-from switchgnn.controller.controls.session import Session, SessionEntry
+from switchgnn.controller.controls.session import Session
 from switchgnn.controller.install import desired_state
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import INSERT, default_update, row_update
+from switchgnn.controller.p4runtime.rows import default_update
 from switchgnn.controller.target import served_jobs
-from switchgnn.p4src import load_strawman
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from tests.controller.plans import install, make_plan, same, write_ring
+from tests.controller.plans import install, make_plan, same, serve_strawman, write_ring
 
 A_PLAN = make_plan(1, workers=2)
 A_OTHER = make_plan(2, workers=2, sources=6, blocks=3, results=9)
@@ -213,12 +211,6 @@ def test_sessions_that_are_used_up_need_an_empty_switch(beside, put, client, fak
     assert (snapshot(fake), fake.pushes) == (had, pushes)
 
 
-def test_a_port_that_is_taken_changes_nothing(beside, put, fake):
-    with pytest.raises(PlanRefusedError, match=r"Port 3 .* belongs to job b"):
-        put("a", A_PLAN, (2, 3))
-    assert snapshot(fake) == beside
-
-
 def test_tables_have_room_for_all_jobs_together(put, client, fake, layout, monkeypatch):
     room = len(A_PLAN.switch.source_vertex) + len(B_PLAN.switch.source_vertex)
     for size, fits in ((room, True), (room - 1, False)):
@@ -239,12 +231,7 @@ def test_tables_have_room_for_all_jobs_together(put, client, fake, layout, monke
 
 
 def test_a_program_that_serves_other_jobs_is_not_replaced(put, client, fake):
-    strawman = load_strawman()
-    layout = Layout.from_text(strawman.p4info)
-    theirs = replace(ALONE, name="theirs")
-    rows = Jobs(layout).encode(theirs), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
-    client.set_pipeline(strawman, program_cookie(strawman))
-    client.write([row_update(INSERT, each.table, each.data[0]) for each in rows])
+    serve_strawman(client, replace(ALONE, name="theirs"))
     had = snapshot(fake)
     with pytest.raises(PlanRefusedError, match=r"another program, .* remove them first \(theirs\)"):
         put("a", A_PLAN, A_PORTS)

@@ -53,31 +53,27 @@ def numbers_of(found):
     return {use.name: use.number for use in found.tables if use.number}
 
 
-@pytest.mark.parametrize("send", ["multicast", "cover"])
-def test_entries_are_those_that_are_written(send):
-    plan, network = planned(send), star_network(4)
-    switch = SwitchPlan(plan.manifest, plan.switch)
-    found = memory_of(switch, LAYOUT, network)
-    assert numbers_of(found) == entries_of(switch, LAYOUT, network)
+def check_entries(switch, network, layout=LAYOUT):
+    found = memory_of(switch, layout, network)
+    assert numbers_of(found) == entries_of(switch, layout, network)
+    return found
 
 
-def test_leaves_and_spines_have_what_is_written_to_them():
-    plan, leaf_spine = planned(), LeafSpine((0, 0, 1, 1), spines=2)
-    parts, around = split_for_leaf_spine(plan, leaf_spine), leaf_spine_networks((0, 0, 1, 1), 2)
-    networks = (*around.leaves, *around.spines)
-    for part, network in zip(parts.switches, networks, strict=True):
-        switch = leaf_spine_switch_plan(plan.manifest, part)
-        found = memory_of(switch, LAYOUT, network)
-        assert numbers_of(found) == entries_of(switch, LAYOUT, network)
+def test_entries_are_those_that_are_written_to_a_switch_or_to_leaves_and_spines():
+    plan, around = planned("cover"), leaf_spine_networks((0, 0, 1, 1), 2)
+    check_entries(SwitchPlan(plan.manifest, plan.switch), star_network(4))
+    plan = planned()
+    check_entries(SwitchPlan(plan.manifest, plan.switch), star_network(4))
+    parts = split_for_leaf_spine(plan, LeafSpine((0, 0, 1, 1), spines=2)).switches
+    for part, network in zip(parts, (*around.leaves, *around.spines), strict=True):
+        check_entries(leaf_spine_switch_plan(plan.manifest, part), network)
 
 
 def test_the_strawmans_plan_takes_what_is_written():
     program = load_strawman()
-    layout, network = Layout.from_text(program.p4info), star_network(4)
     plan = planned(program=program, blocks="strawman")
-    switch = SwitchPlan(plan.manifest, plan.switch)
-    found = memory_of(switch, layout, network)
-    assert numbers_of(found) == entries_of(switch, layout, network)
+    switch, layout = SwitchPlan(plan.manifest, plan.switch), Layout.from_text(program.p4info)
+    found = check_entries(switch, star_network(4), layout)
     cells = {use.name: use.number for use in found.registers}
     assert cells["bank0.destinations"] == plan.switch.result_slot.max() + 1
     assert cells["bank0.free_slots"] == plan.manifest.slots_per_bank

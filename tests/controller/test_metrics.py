@@ -1,7 +1,5 @@
 """What switches have counted, as Prometheus is told."""
 
-import re
-
 import pytest
 
 from switchgnn.controller import Outcome, P4RuntimeClient
@@ -9,6 +7,7 @@ from switchgnn.controller.controls.banks import PASS_CELLS
 from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.metrics import SwitchMetrics
 from tests.controller.plans import install, make_plan
+from tests.host.test_metrics import check_names
 from tests.support.hand_clock import HandClock
 from tests.support.speed import seconds_here
 
@@ -90,15 +89,8 @@ def served_table(fake, name):
     return [key for key in fake.contents.entries if key[0] == ident]
 
 
-def test_names_follow_the_conventions(switches):
-    families = list(switches.collect())
-    assert len({family.name for family in families}) == len(families)
-    for family in families:
-        assert re.fullmatch(r"switchgnn_[a-z_]+", family.name)
-        assert family.documentation.endswith(".")
-        for sample in family.samples:
-            assert sample.name.endswith("_total") == (family.type == "counter")
-            assert next(iter(sample.labels)) == "switch"
+def test_names_follow_the_conventions(served, switches):
+    check_names(list(switches.collect()), "switchgnn", ("switch", served.address))
 
 
 def test_a_switch_that_is_gone_and_back(served, switches, clock, client, network, program):

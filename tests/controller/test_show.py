@@ -20,7 +20,7 @@ from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.target import parts_for
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph, write_plan
-from tests.controller.plans import install, make_plan, write_ring
+from tests.controller.plans import install, make_plan
 from tests.network.usual import described_leaf_spine, described_star
 
 PLAN = make_plan()
@@ -93,31 +93,6 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_install_show_and_clear_from_the_command_line(fake, tmp_path, program):
-    folder = tmp_path / "plan"
-    write_ring(folder, program)
-    result = run("install", folder, "--address", fake.address)
-    assert result.exit_code == 0, result.output
-    assert "P4 program loaded" in result.stdout
-    assert "Session 1." in result.stdout
-
-    result = run("install", folder, "--address", fake.address, "--json")
-    report = json.loads(result.stdout)
-    assert report["switches"][0]["counts"] == {"inserted": 0, "modified": 0, "deleted": 0}
-
-    result = run("show", "--address", fake.address)
-    assert result.exit_code == 0, result.output
-
-    (state,) = json.loads(run("show", "--address", fake.address, "--json").stdout)
-    assert state["tables"]["source"]["entries"] == 4
-
-    assert "station" in run("show", "--address", fake.address, "--entries", "station").stdout
-
-    result = run("clear", "--address", fake.address)
-    assert result.exit_code == 0, result.output
-    assert not fake.contents.entries
-
-
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plan") / "plan"
@@ -145,15 +120,25 @@ def test_a_plan_for_others_is_refused(plan):
         parts_for(plan, described_star(3))
 
 
-def test_install_and_show_with_a_network_file(plan, tmp_path, fake):
+@pytest.mark.parametrize("by_file", [False, True])
+def test_install_show_and_clear_from_the_command_line(by_file, plan, tmp_path, fake):
     file = tmp_path / "network.toml"
     file.write_text(network_text(described_star(4, grpc=fake.address)))
-    told = run("install", plan, "--network", file, "--json")
+    at = ("--network", file) if by_file else ("--address", fake.address)
+    told = run("install", plan, *at)
     assert told.exit_code == 0, told.output
-    assert json.loads(told.stdout)["session"] == 1
-    (shown,) = json.loads(run("show", "--network", file, "--json").stdout)
+    assert "P4 program loaded" in told.stdout
+    assert "Session 1." in told.stdout
+    report = json.loads(run("install", plan, *at, "--json").stdout)
+    assert report["session"] == 1
+    assert report["switches"][0]["counts"] == {"inserted": 0, "modified": 0, "deleted": 0}
+    assert run("show", *at).exit_code == 0
+    (shown,) = json.loads(run("show", *at, "--json").stdout)
     assert shown["address"] == fake.address
-    assert run("clear", "--network", file).exit_code == 0
+    assert shown["tables"]["station"]["entries"] == 5
+    assert "station" in run("show", *at, "--entries", "station").stdout
+    assert run("clear", *at).exit_code == 0
+    assert not fake.contents.entries
     both = run("show", "--network", file, "--address", fake.address)
     assert both.exit_code == 2
     assert "leave out --address" in " ".join(both.output.split())

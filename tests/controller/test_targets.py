@@ -1,6 +1,5 @@
 """The same on real switches."""
 
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -15,55 +14,35 @@ from switchgnn.controller.change import empty_state
 from switchgnn.controller.controls.access import Source
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.p4runtime.rows import INSERT, row_update
+from switchgnn.topologies.child import Child
 from switchgnn.topologies.rpc_address import free_udp_addresses, socket_address
-from switchgnn.topologies.targets import switch_command
+from switchgnn.topologies.targets import switch_command, wait_until_serving
 from tests.controller.plans import install, make_plan, observed, same
 from tests.support.markers import TARGETS
-from tests.support.speed import seconds_here
 
 PLAN = make_plan(1, sources=60, blocks=20)
 OTHER = make_plan(2, workers=4, sources=50, blocks=22, results=300)
 
 
-class RealSwitch:
-    """A switch in a process of its own, without anything attached to its ports."""
-
-    def __init__(self, target, folder):
-        self.address = socket_address(folder)
-        here, there = free_udp_addresses(2)
-        ports = {1: f"udp:{here}:{there}"} if target is Target.EMBEDDED else {}
-        command = switch_command(target, ports=ports, grpc_address=self.address)
-        # BMv2's Thrift server would take all interfaces: it gets a network namespace of its own.
-        isolated = ["unshare", "--net"] if target is Target.BMV2 else []
-        self._command = [*isolated, *command]
-        self._process = None
-
-    def start(self):
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        # It is ready when it accepts a controller.
-        with P4RuntimeClient(self.address, deadline=seconds_here(20)):
-            pass
-
-    def stop(self):
-        self._process.kill()
-        self._process.wait()
-
-
 @pytest.fixture(scope="session", params=TARGETS)
 def target(request):
+    """The address of a switch in a process of its own, with nothing attached to its ports."""
     with tempfile.TemporaryDirectory() as folder:
-        switch = RealSwitch(request.param, Path(folder))
-        switch.start()
-        yield switch
-        switch.stop()
+        address = socket_address(Path(folder))
+        here, there = free_udp_addresses(2)
+        ports = {1: f"udp:{here}:{there}"} if request.param is Target.EMBEDDED else {}
+        command = switch_command(request.param, ports=ports, grpc_address=address)
+        # BMv2's Thrift server would take all interfaces: it gets a network namespace of its own.
+        isolated = ["unshare", "--net"] if request.param is Target.BMV2 else []
+        with Child("The switch", [*isolated, *command], Path(folder) / "log") as switch:
+            wait_until_serving(switch, address)
+            yield address
 
 
 @pytest.fixture
 def served(target, network, program):
     """A real switch with PLAN, whatever was there before."""
-    with P4RuntimeClient(target.address) as client:
+    with P4RuntimeClient(target) as client:
         install(PLAN, [client], network, program=program)
         yield client
 
@@ -91,11 +70,11 @@ def test_a_mixed_batch(served, layout):
 
 def test_a_second_controller_is_turned_away(served, target):
     with pytest.raises(NotPrimaryError, match="under the control of somebody else"):
-        P4RuntimeClient(target.address).open()
+        P4RuntimeClient(target).open()
 
 
 def test_a_failure_leaves_the_old_plan(served, target, layout, network, program):
-    before = observed(target.address, layout)
+    before = observed(target, layout)
     told = []
 
     def explode(address, done, total):
@@ -106,10 +85,10 @@ def test_a_failure_leaves_the_old_plan(served, target, layout, network, program)
     with pytest.raises(KeyboardInterrupt):
         install(OTHER, [served], network, program=program, progress=explode)
     assert max(told) > 1000
-    assert same(layout, observed(target.address, layout), before)
+    assert same(layout, observed(target, layout), before)
 
 
 def test_clear_leaves_the_program_only(served, target, layout):
     clear(served)
     assert served.get_pipeline_cookie() is not None
-    assert same(layout, observed(target.address, layout), empty_state(layout))
+    assert same(layout, observed(target, layout), empty_state(layout))

@@ -19,7 +19,6 @@ from switchgnn.controller import (
 from switchgnn.controller.base.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
 from switchgnn.controller.base.place import ALONE
 from switchgnn.controller.controls.job import Jobs
-from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.layout import Layout, parse_p4info
 from switchgnn.controller.p4runtime.rows import INSERT, no_rows, row_update
@@ -28,7 +27,7 @@ from switchgnn.controller.watch import watch_jobs
 from switchgnn.p4src import load_strawman
 from switchgnn.softswitch import Backend, SoftSwitch
 from tests.controller.fake_server import Contents
-from tests.controller.plans import install, make_plan, observed, same
+from tests.controller.plans import install, make_plan, observed, same, serve_strawman
 from tests.support.speed import seconds_here
 
 PLAN, OTHER = make_plan(), make_plan(2, sources=3)
@@ -180,20 +179,15 @@ def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network
 
 
 def test_a_plan_of_another_program_is_not_replaced(switch, network, program):
-    strawman = load_strawman()
-    layout = Layout.from_text(strawman.p4info)
-    rows = Jobs(layout).encode(ALONE), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
     with client_of(switch) as client:
-        client.set_pipeline(strawman, program_cookie(strawman))
-        client.write([row_update(INSERT, each.table, each.data[0]) for each in rows])
+        serve_strawman(client, ALONE)
     assert isinstance(refused(switch, network, program), OtherPlanError)
     assert plan_at(switch) == 0xABCD
 
 
 def test_a_program_without_a_plan_is_replaced(switch, network, program):
-    strawman = load_strawman()
     with client_of(switch) as client:
-        client.set_pipeline(strawman, program_cookie(strawman))
+        serve_strawman(client)
     with Watching([client_of(switch)], network, program) as watching:
         watching.wait_for(WatchEventKind.INSTALLED)
     assert plan_at(switch) == PLAN.manifest.number

@@ -28,6 +28,7 @@ from tests.support.markers import TARGETS, full, needs_bmv2, needs_root  # noqa:
 from tests.support.networks import in_network, own_network  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402
 from tests.support.waiting import wait_until  # noqa: E402
+from tests.torch.test_restart import children_of, epochs  # noqa: E402
 from tests.training.plain_loop import train_plainly  # noqa: E402
 
 pytestmark = [pytest.mark.whole, needs_root]
@@ -215,15 +216,6 @@ def train(workers):
             assert child.wait(seconds_here(SECONDS)) == 0, child.log.read_text()[-4000:]
     assert killed
     return epochs(lines), own
-
-
-def epochs(lines):
-    found = re.findall(r"epoch (\d+) of \d+: loss ([\d.]+)", "".join(lines))
-    return [(int(number), float(loss)) for number, loss in found]
-
-
-def children_of(pid):
-    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 
 def test_the_job_of_workers_that_share_ports_is_for_as_many_machines(tmp_path):

@@ -250,16 +250,12 @@ def test_a_mistake_is_noticed(right, wrong, tmp_path):
     )  # fmt: skip
     body = BarrierBody(0x3F800000, 0xABCDEF, 7, 0b101 | 1 << 100, 0b10)
     newest = body._replace(magnitude=0xEF)
+    a_sum = Header(kind=Kind.SUM, src_id=1, dst_id=2, block_id=3, count=4, fragment=3)
     frames = [
         frame_of(header, body.pack(), SWITCH, WORKERS[0]),
+        frame_of(a_sum, bytes(range(128)), SWITCH, WORKERS[1]),
         frame_of(
-            Header(kind=Kind.SUM, src_id=1, dst_id=2, block_id=3, count=4, fragment=3),
-            bytes(range(128)),
-            SWITCH,
-            WORKERS[1],
-        ),
-        frame_of(
-            Header(kind=Kind.SUM, src_id=1, dst_id=2, block_id=3, count=4, fragment=7, bits=16),
+            a_sum._replace(fragment=7, bits=16),
             pack_lanes(np.arange(-32, 32, dtype=np.int32)[np.newaxis], 16).tobytes(),
             *(SWITCH, WORKERS[1]),
         ),
@@ -268,7 +264,7 @@ def test_a_mistake_is_noticed(right, wrong, tmp_path):
             Header(kind=Kind.REDUCED, block_id=7, fragment=3), bytes(range(128)), *WORKERS[:2]
         ),
         frame_of(
-            Header(kind=Kind.FEATURE, src_id=1, dst_id=2, block_id=3, count=4, level=1),
+            a_sum._replace(kind=Kind.FEATURE, fragment=0, level=1),
             struct.pack(">5f", *range(5)),
             *WORKERS[:2],
             protocol=DIRECT_PROTOCOL,

@@ -1,5 +1,6 @@
 """Commands on the switches and fabrics of this machine, and what remains of them."""
 
+import getpass
 import importlib.util
 import json
 
@@ -18,6 +19,8 @@ WORKERS, VERTICES = 4, 64
 LOOPBACK = ("--target", "embedded", "--fabric", "loopback")
 LEAF_SPINE = ("--topology", "leaf-spine")
 PAPER = ("--strategy", "paper")
+# PyTorch's, shared by all programs of a user.
+CACHES = {f"torchinductor_{getpass.getuser()}"}
 needs_training = pytest.mark.skipif(
     importlib.util.find_spec("torch_geometric") is None, reason="PyTorch Geometric is not installed"
 )

@@ -1,6 +1,5 @@
 """On a full disk commands end with one sentence and exit code 2, and leave nothing behind."""
 
-import getpass
 import re
 import subprocess
 import sys
@@ -10,13 +9,11 @@ import pytest
 from switchgnn.host.wire.native import native_frames
 from switchgnn.p4src import load_program
 from switchgnn.softswitch.native.engine import compile_ahead
-from tests.end_to_end.conftest import LOOPBACK, needs_training
+from tests.end_to_end.conftest import CACHES, LOOPBACK, needs_training
 from tests.support.commands import switchgnn
 from tests.support.markers import COMBINATIONS, needs_disks, some_of, words_of
 from tests.support.small_disk import LEFT
 
-# PyTorch's cache, shared by all programs of a user.
-CACHES = {f"torchinductor_{getpass.getuser()}"}
 KARATE = ("--graph", "karate", "--workers", 2)
 # The options of a run, and the disk that is full before it plans, and when features are written.
 MOMENTS = {"planning": ("size=4k", ()), "installing": ("size=1m", ("--features", 20_000))}

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import threading
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from switchgnn.planner import load_graph
 from switchgnn.topologies import Target
 from tests.end_to_end.conftest import BOTH_ENDS, LOOPBACK, needs_training, said, succeeded
 from tests.support.commands import started, switchgnn
-from tests.support.fabrics import JobBed, Team, bed
+from tests.support.fabrics import JobBed, Team, bed, in_threads
 from tests.support.markers import words_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -100,7 +99,6 @@ def test_trainings_at_once_have_the_losses_of_each_alone(tmp_path):
 
 
 JOBS, WORKERS, ROUNDS = 16, 2, 4
-JOIN = 60.0
 
 
 def test_sixteen_jobs_at_once_are_exact(tmp_path):
@@ -119,9 +117,5 @@ def test_sixteen_jobs_at_once_are_exact(tmp_path):
         def exchange(number):
             wrong[number] = teams[number].run(ROUNDS, seed=number)
 
-        threads = [threading.Thread(target=exchange, args=(n,), daemon=True) for n in range(JOBS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(seconds_here(JOIN))
+        in_threads(exchange, JOBS)
     assert wrong == dict.fromkeys(range(JOBS), 0)

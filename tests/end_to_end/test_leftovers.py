@@ -1,6 +1,5 @@
 """What a run leaves: nothing on the machine, however it ends, and logs where they are wanted."""
 
-import getpass
 import json
 import os
 import re
@@ -11,15 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import LEAF_SPINE, LOOPBACK, all_end, needs_training, said, succeeded
+from tests.end_to_end.conftest import (
+    CACHES,
+    LEAF_SPINE,
+    LOOPBACK,
+    all_end,
+    needs_training,
+    said,
+    succeeded,
+)
 from tests.support.commands import started
 from tests.support.markers import COMBINATIONS, MININET_COMBINATIONS, some_of, words_of
 from tests.support.processes import all_pids, descendants, network_of, process_of
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
-# PyTorch's cache, shared by all programs of a user.
-CACHES = {f"torchinductor_{getpass.getuser()}"}
 STAGES = ["starting the switch", "installing", "exchanging"]
 # The last one is when epochs are shown.
 TRAINING_STAGES = ["planning", "installing", "loss"]

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import sys
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,6 +31,18 @@ LOSS = re.compile(r"loss (\d+\.\d{4})")
 MOST_CHANGED = 9
 EPOCHS = 10
 RESULT, NETWORK = "result.pt", "network.toml"
+
+
+@contextmanager
+def serving(machine, words, number=signal.SIGTERM):
+    """Switches, until they are told to end; then their network's file is gone."""
+    network = machine.folder / NETWORK
+    with machine.child(words) as child:
+        wait_until(network.exists, "the switches serve")
+        yield
+        os.kill(child.pid, number)
+        assert child.wait(seconds_here(30)) == 0
+    assert not network.exists()
 
 
 def test_every_example_has_its_commands():
@@ -63,12 +76,8 @@ def test_over_switches_as_in_one_process(name, tmp_path):
     expected = torch.load(folder / RESULT)
     (folder / RESULT).unlink()
     machine.run(words_of(job))
-    with machine.child(words_of(switches)) as serving:
-        wait_until((folder / NETWORK).exists, "the switches serve")
+    with serving(machine, words_of(switches)):
         machine.run(words_of(together))
-        os.kill(serving.pid, signal.SIGTERM)
-        assert serving.wait(seconds_here(30)) == 0
-    assert not (folder / NETWORK).exists()
     found = torch.load(folder / RESULT)
     assert len(expected["losses"]) == EPOCHS
     assert expected["losses"][-1] < 0.9 * expected["losses"][0]
@@ -101,11 +110,8 @@ def test_the_script_of_the_readme_trains_as_one_process_does(tmp_path):
     (expected,) = LOSS.findall(machine.run([sys.executable, "one.py"]))
     _, job, switches, together = (line.partition(" #")[0] for line in COMMANDS["own_loop"])
     machine.run(words_of(job))
-    with machine.child(words_of(switches)) as serving:
-        wait_until((folder / NETWORK).exists, "the switches serve")
+    with serving(machine, words_of(switches)):
         said = machine.run(words_of(together.replace("together.py", "train.py")))
-        os.kill(serving.pid, signal.SIGTERM)
-        assert serving.wait(seconds_here(30)) == 0
     said += machine.run(words_of("switchgnn launch --fabric loopback --workers 3 train.py"))
     assert float(expected) < 0.5
     found = LOSS.findall(said)
@@ -118,11 +124,8 @@ def test_switches_in_the_background_end_with_a_signal(number, tmp_path):
     shutil.copy(HERE / "switches.py", tmp_path)
     # As a shell starts a program with `&`.
     ignoring = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "switches.py")
-    with Machine(0, tmp_path).child([*ignoring, "--workers", "2"]) as serving:
-        wait_until((tmp_path / NETWORK).exists, "the switches serve")
-        os.kill(serving.pid, number)
-        assert serving.wait(seconds_here(30)) == 0
-    assert not (tmp_path / NETWORK).exists()
+    with serving(Machine(0, tmp_path), [*ignoring, "--workers", "2"], number):
+        pass
 
 
 @pytest.mark.parametrize(

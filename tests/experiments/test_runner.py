@@ -11,6 +11,7 @@ from tests.experiments.fake_points import VERSIONS, FakeProgram, point, result
 from tests.support.processes import is_alive, process_of
 from tests.support.waiting import wait_until
 
+PYTHON = (sys.executable, "-S", "-c")
 POINTS = [point(workers=number) for number in (2, 3, 4)]
 
 
@@ -18,26 +19,26 @@ def quiet(_line):
     pass
 
 
-def run(points, folder, program, versions=None, jobs=2, tell=quiet):
+def run(points, folder, words, versions=None, jobs=2, tell=quiet):
     store = Store(folder / "out", versions or VERSIONS)
     with store.opened():
-        return run_points(points, store, jobs, tell, program.words), store
+        return run_points(points, store, jobs, tell, words), store
 
 
 def test_every_point_is_run_once_and_results_are_not_made_again(tmp_path):
     program = FakeProgram(tmp_path)
-    outcome, store = run([*POINTS[:2], *POINTS[:2]], tmp_path, program)
+    outcome, store = run([*POINTS[:2], *POINTS[:2]], tmp_path, program.words)
     assert (outcome.run, outcome.kept, outcome.failed) == (2, 0, {})
     assert [store.find(each) for each in POINTS[:2]] == [result()] * 2
-    outcome, _ = run(POINTS, tmp_path, program)
+    outcome, _ = run(POINTS, tmp_path, program.words)
     assert (outcome.run, outcome.kept) == (1, 2)
     assert sum(program.groups) == 3
 
 
 def test_another_version_is_run_again(tmp_path):
     program = FakeProgram(tmp_path)
-    run(POINTS, tmp_path, program)
-    outcome, store = run(POINTS, tmp_path, program, versions={"code": "2"})
+    run(POINTS, tmp_path, program.words)
+    outcome, store = run(POINTS, tmp_path, program.words, versions={"code": "2"})
     assert outcome.run == 3
     assert store.find(POINTS[0]) == result()
     assert Store(tmp_path / "out", VERSIONS).find(POINTS[0]) is None
@@ -57,10 +58,10 @@ def test_another_parameter_is_another_result(tmp_path, change):
 
 def test_a_broken_result_is_made_again(tmp_path):
     program = FakeProgram(tmp_path)
-    run(POINTS, tmp_path, program)
+    run(POINTS, tmp_path, program.words)
     file = tmp_path / "out" / "points" / f"{POINTS[0].name}.json"
     file.write_text(file.read_text()[:-40])
-    outcome, store = run(POINTS, tmp_path, program)
+    outcome, store = run(POINTS, tmp_path, program.words)
     assert outcome.run == 1
     assert store.find(POINTS[0]) == result()
 
@@ -68,12 +69,12 @@ def test_a_broken_result_is_made_again(tmp_path):
 def test_a_failure_is_a_sentence_and_the_others_go_on(tmp_path):
     lines = []
     program = FakeProgram(tmp_path, fails={POINTS[0]: "no slots: give more."})
-    outcome, store = run(POINTS, tmp_path, program, jobs=1, tell=lines.append)
+    outcome, store = run(POINTS, tmp_path, program.words, jobs=1, tell=lines.append)
     assert outcome.failed == {POINTS[0]: "no slots: give more."}
     assert store.find(POINTS[0]) is None
     assert store.find(POINTS[2]) == result()
     assert "failed: no slots: give more." in lines[0]
-    assert run(POINTS, tmp_path, program)[0].run == 1
+    assert run(POINTS, tmp_path, program.words)[0].run == 1
 
 
 def test_points_with_the_same_plan_share_a_process(tmp_path):
@@ -82,7 +83,7 @@ def test_points_with_the_same_plan_share_a_process(tmp_path):
     within = [point(switch="tofino2", **each) for each in ({}, {"delay": 1.0}, {"bandwidth": 1e4})]
     others = [point(order="random"), *(point(system=name) for name in ("bns-gcn", "g3", "auto"))]
     program = FakeProgram(tmp_path)
-    run([*rates, *within, *others], tmp_path, program, jobs=4)
+    run([*rates, *within, *others], tmp_path, program.words, jobs=4)
     assert program.groups == [1] * 4 + [1, 2] + [3]
 
 
@@ -102,9 +103,8 @@ def test_trainings_run_alone_after_simulations_and_share_a_process_if_only_trans
         for workers in (2, 4)
         for system in ("switch", "host")
     ]
-    store = Store(tmp_path / "out", {"code": "1", "training": "2"})
-    with store.opened():
-        run_points([*trainings, *POINTS], store, 4, quiet, [sys.executable, "-S", "-c", script])
+    versions = {"code": "1", "training": "2"}
+    run([*trainings, *POINTS], tmp_path, [*PYTHON, script], versions, jobs=4)
     *simulated, first, second = log.read_text().splitlines()
     assert "".join(simulated).count("False 1") == len(POINTS)
     assert (first, second) == ("True 2 .", "True 2 .")
@@ -141,8 +141,8 @@ def test_an_exception_ends_what_was_started(tmp_path):
     def interrupt(_line):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), store.opened():
-        run_points(points, store, 1, interrupt, [sys.executable, "-S", "-c", script])
+    with pytest.raises(KeyboardInterrupt):
+        run(points, tmp_path, [*PYTHON, script], jobs=1, tell=interrupt)
     process, child = map(int, pids.read_text().rstrip(".").split())
     assert process_of(process) is None
     # Nobody of ours waits for the child: it is gone as soon as init has seen that.
@@ -154,7 +154,5 @@ def test_an_exception_ends_what_was_started(tmp_path):
 def test_points_of_a_process_that_dies_have_its_last_words(tmp_path):
     script = "import sys; print('{\"result\": {}}', flush=True); sys.exit('Out of memory.')"
     points = [point(recirculation_rate=rate) for rate in (1e8, 1e9)]
-    store = Store(tmp_path / "out", VERSIONS)
-    with store.opened():
-        done = run_points(points, store, 1, quiet, [sys.executable, "-S", "-c", script])
+    done, _ = run(points, tmp_path, [*PYTHON, script], jobs=1)
     assert done.failed == {points[1]: "Out of memory."}

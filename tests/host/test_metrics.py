@@ -103,15 +103,19 @@ def test_the_parent_is_told_the_same_values():
 BLOCKS = 'switchgnn_worker_blocks_total{worker="3"} 7.0'
 
 
-def test_names_follow_the_conventions():
-    families = view_of(Exchange()).collect()
+def check_names(families, prefix, label):
+    """The names follow the conventions, and all samples have a label."""
     assert len({family.name for family in families}) == len(families)
     for family in families:
-        assert re.fullmatch(r"switchgnn_worker_[a-z_]+", family.name)
+        assert re.fullmatch(rf"{prefix}_[a-z_]+", family.name)
         assert family.documentation.endswith(".")
         for sample in family.samples:
             assert sample.name.endswith("_total") == (family.type == "counter")
-            assert sample.labels["worker"] == "3"
+            assert next(iter(sample.labels.items())) == label
+
+
+def test_names_follow_the_conventions():
+    check_names(view_of(Exchange()).collect(), "switchgnn_worker", ("worker", "3"))
 
 
 @pytest.mark.whole

@@ -300,8 +300,6 @@ def test_with_a_slot_for_everybody_the_strawman_would_give_the_sums(split, slots
         ({"pools": 0}, "1 to 4"),
         ({"pools": 5}, "1 to 4"),
         ({"send": "cover", **STRAWMAN}, "multicast, not cover"),
-        ({"workers": 0}, "not possible"),
-        ({"workers": 35}, "too many"),
         ({"partition": "best"}, "known: chunk, g3, metis"),
         ({"blocks": "best"}, "known: destination, "),
         ({"order": "best"}, "known: bfs, gamr"),
@@ -311,7 +309,6 @@ def test_with_a_slot_for_everybody_the_strawman_would_give_the_sums(split, slots
         ({"weight": -0.5}, "weight"),
         ({"weight": float("nan")}, "weight"),
         ({"weight": float("inf")}, "weight"),
-        ({"assignment": np.zeros(3, dtype=int)}, "34 whole numbers"),
         ({"program": "program.p4"}, "hex"),
     ],
 )

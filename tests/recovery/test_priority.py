@@ -19,6 +19,7 @@ from tests.support.reducing import Crew
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
+pytestmark = needs_compiler
 WORKERS = 4
 WIDTH = 256
 # One block, with some fifty sums of a kilobyte for each worker: half a second on these links.
@@ -50,21 +51,30 @@ def made(tmp_path_factory):
         yield each
 
 
+class WatchedBed:
+    """A bed with watched links."""
+
+    def __init__(self, bed):
+        self._bed, self.links = bed, {}
+
+    def __getattr__(self, name):
+        return getattr(self._bed, name)
+
+    def link(self, worker):
+        self.links[worker] = Watched(self._bed.link(worker))
+        return self.links[worker]
+
+
 def exchange(made, meanwhile=None):
-    links = {}
-
-    def link(worker):
-        links[worker] = Watched(made.link(worker))
-        return links[worker]
-
+    watched = WatchedBed(made)
     with ExitStack() as stack:
         made.install()
-        team = Team(made, stack, link=link)
+        team = Team(watched, stack)
         if meanwhile is not None:
             stack.enter_context(meanwhile(team))
         assert team.run(1, width=WIDTH) == 0
         assert not team.errors, team.errors
-    return {worker: each.came for worker, each in links.items()}
+    return {worker: each.came for worker, each in watched.links.items()}
 
 
 def while_sums_wait(came, kinds=DATA):
@@ -73,7 +83,6 @@ def while_sums_wait(came, kinds=DATA):
     return came[positions[len(positions) // 2] : positions[-1] + 1]
 
 
-@needs_compiler
 def test_acknowledgements_overtake_sums(made):
     for came in exchange(made).values():
         kinds = [kind for kind, _ in came]
@@ -107,7 +116,6 @@ class Flood:
         self._thread.join()
 
 
-@needs_compiler
 def test_a_flood_of_notices_takes_a_tenth_of_the_sums_of_others(made):
     came = exchange(made, Flood)
     del came[EVIL]
@@ -119,21 +127,6 @@ def test_a_flood_of_notices_takes_a_tenth_of_the_sums_of_others(made):
         assert notices <= MOST_BESIDE_SUMS * sums + BURST
 
 
-class WatchedBed:
-    """A bed with watched links."""
-
-    def __init__(self, bed):
-        self._bed, self.links = bed, {}
-
-    def __getattr__(self, name):
-        return getattr(self._bed, name)
-
-    def link(self, worker):
-        self.links[worker] = Watched(self._bed.link(worker))
-        return self.links[worker]
-
-
-@needs_compiler
 @pytest.mark.parametrize("late", [False, True])
 def test_sums_overtake_an_all_reduce_but_for_a_sixteenth(made, late):
     watched = WatchedBed(made)
@@ -152,7 +145,6 @@ def test_sums_overtake_an_all_reduce_but_for_a_sixteenth(made, late):
             assert block.count(Kind.REDUCED) <= block.count(Kind.SUM) / 15 + 2
 
 
-@needs_compiler
 def test_ordinary_packets_lower_their_class_by_dscp(made):
     order = [1] * 20 + [8] * 20 + [0] * 20
     made.install()

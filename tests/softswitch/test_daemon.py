@@ -1,18 +1,24 @@
-"""The switch as a process: readiness, undecodable requests, and signals."""
+"""The switch as a process: readiness, undecodable requests, signals, and what it waits for."""
 
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
 import pytest
 
+from switchgnn.softswitch import Backend, QueueSettings, SoftSwitch
 from switchgnn.softswitch.base.errors import SoftSwitchError
+from switchgnn.softswitch.base.ports import Port
 from switchgnn.softswitch.daemon import STOP_SIGNALS, forget_ready, ready, stop_signals
+from switchgnn.softswitch.native.build import NoCompilerError
 from tests.softswitch.harness import DEADLINE, Controller
 from tests.support.markers import whole
 from tests.support.speed import seconds_here
@@ -34,6 +40,23 @@ def test_a_file_that_cannot_be_written(tmp_path):
     for wrong in (tmp_path, tmp_path / "a" / "b"):
         with pytest.raises(SoftSwitchError, match="--ready-file"):
             forget_ready(wrong)
+
+
+def test_a_full_socket_is_waited_for_and_other_errors_lose_the_frame():
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with near, far:
+        near.setblocking(False)
+        port = Port(near, 100)
+        begin, sent = time.monotonic(), 0
+        while port.send(b"x"):
+            sent += 1
+        assert time.monotonic() - begin > 0.9  # the time that it waits for room
+        reader = threading.Thread(target=lambda: [far.recv(100) for _ in range(sent)])
+        reader.start()
+        assert port.send(b"x")
+        reader.join()
+        far.close()
+        assert not port.send(b"x")
 
 
 @pytest.fixture
@@ -124,3 +147,8 @@ def test_a_call_that_does_not_end_delays_no_signal(tmp_path, monkeypatch):
                 process.terminate()
                 assert process.wait(seconds_here(DEADLINE)) == 0
             assert isinstance(call.exception(seconds_here(DEADLINE)), grpc.RpcError)
+
+
+def test_limits_without_a_compiler_are_refused():
+    with pytest.raises(NoCompilerError, match="Rates and bandwidths"):
+        SoftSwitch(grpc=None, queues=QueueSettings(rate=1.0), backend=Backend.PYTHON)

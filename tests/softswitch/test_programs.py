@@ -13,6 +13,7 @@ from switchgnn.softswitch.base.state import Replica
 from switchgnn.softswitch.base.tables import Entry, Range, Ternary, matches, prefix_mask
 from switchgnn.softswitch.lowering.loader import GivenProgram
 from tests.softswitch.harness import Rig, action_target, config_bytes, exactly
+from tests.softswitch.test_refused_programs import parser_operation
 
 NOTHING, DROP, UNICAST, MULTICAST, CLONE, RESUBMIT, NO_GROUP = range(7)
 CLONE_UNLISTED, DROP_PORT, TRUNCATE, EXIT, UNKNOWN_GROUP = 7, 8, 9, 10, 11
@@ -138,12 +139,10 @@ def test_a_packet_whose_headers_stay_recirculates_as_it_is(rig, first, argument,
     assert len(frame) == 13 + more + REPORT.size
 
 
-def told_by_the_parser(document):
-    """The parser sets metadata that ingress reads."""
-    field, number = {"type": "field", "value": ["scalars", "metadata.lost"]}, "0x0005"
-    state = document["parsers"][0]["parse_states"][0]
-    parameters = [field, {"type": "hexstr", "value": number}]
-    state["parser_ops"].append({"op": "set", "parameters": parameters})
+def operating(op, *parameters):
+    """A change of the parser: one more operation."""
+    named = [{"type": kind, "value": value} for kind, value in parameters]
+    return lambda document: parser_operation(document, op, *named)
 
 
 def told_of_metadata(document):
@@ -155,26 +154,19 @@ def told_of_metadata(document):
     )
 
 
-def setting_a_header(document):
-    field = {"type": "field", "value": ["order", "round"]}
-    state = document["parsers"][0]["parse_states"][0]
-    parameters = [field, {"type": "hexstr", "value": "0x01"}]
-    state["parser_ops"].append({"op": "set", "parameters": parameters})
-
-
-def skipping(document):
-    state = document["parsers"][0]["parse_states"][0]
-    parameters = [{"type": "hexstr", "value": "0x00000008"}]
-    state["parser_ops"].append({"op": "advance", "parameters": parameters})
-
-
 def extracting_twice(document):
     state = document["parsers"][0]["parse_states"][0]
     report = {"type": "regular", "value": "report"}
     state["parser_ops"].insert(0, {"op": "extract", "parameters": [report]})
 
 
-CHANGES = [told_by_the_parser, told_of_metadata, setting_a_header, skipping, extracting_twice]
+CHANGES = [
+    # Metadata that ingress reads, and a header.
+    operating("set", ("field", ["scalars", "metadata.lost"]), ("hexstr", "0x0005")),
+    operating("set", ("field", ["order", "round"]), ("hexstr", "0x01")),
+    operating("advance", ("hexstr", "0x00000008")),
+    *(told_of_metadata, extracting_twice),
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)

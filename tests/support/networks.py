@@ -4,12 +4,13 @@ import ctypes
 import os
 import socket
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from switchgnn.host.wire.link import InterfaceLink
 from tests.support.waiting import wait_until
 
 _CLONE_NEWNET = 0x40000000
@@ -68,6 +69,17 @@ def own_network():
             holder.kill()
     # The kernel takes them down a moment later, and the next ones may have the same names.
     wait_until(lambda: made.cables.isdisjoint(name for _, name in socket.if_nameindex()))
+
+
+@contextmanager
+def linked_ends(here, there, *protocols):
+    """Yield links at both ends of a cable, the second of which is in a namespace of its own."""
+    with own_network() as network:
+        network.add_cable(here, there)
+        with InterfaceLink(here, *protocols) as link, ExitStack() as stack:
+            with in_network(network.path):
+                other = stack.enter_context(InterfaceLink(there))
+            yield link, other
 
 
 def _bring_up(interface):

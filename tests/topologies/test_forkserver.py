@@ -12,6 +12,7 @@ from bench.testbeds.forkserver import NewForkserver
 from switchgnn.topologies import child as child_module
 from switchgnn.topologies.child import Child
 from switchgnn.topologies.errors import FabricError
+from tests.support.markers import needs_root
 from tests.support.processes import is_alive, run_program
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
@@ -154,7 +155,7 @@ print("once")
     assert (done.stdout, done.stderr, done.returncode) == ("once\n", "", 0)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
+@needs_root
 def test_a_child_enters_the_namespace(forkserver, tmp_path):
     with subprocess.Popen(["unshare", "--net", "sleep", "60"]) as holder:
         try:

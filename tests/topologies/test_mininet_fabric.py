@@ -2,7 +2,6 @@
 
 import re
 import sys
-import threading
 
 import pytest
 
@@ -19,6 +18,7 @@ from switchgnn.topologies import (
     socket_address,
 )
 from switchgnn.topologies.mininet_fabric import small_send_buffers
+from tests.support.fabrics import in_threads
 from tests.support.markers import needs, needs_mininet
 from tests.support.processes import is_alive, run_program
 from tests.support.waiting import wait_until
@@ -124,14 +124,10 @@ def test_the_default_comes_back(error, default):
 
 
 def test_runs_at_the_same_time_take_turns(default):
-    def start_switches():
+    def start_switches(_):
         for _ in range(50):
             with small_send_buffers():
                 pass
 
-    runs = [threading.Thread(target=start_switches) for _ in range(4)]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join()
+    in_threads(start_switches, 4)
     assert default.read_text() == "212992\n"

@@ -1,5 +1,7 @@
 """Drawn data sets, and tiny Planetoid files."""
 
+import subprocess
+import sys
 from collections import defaultdict
 from contextlib import contextmanager
 
@@ -14,11 +16,28 @@ from switchgnn.planner import graph_from_edges
 from switchgnn.training import dataset_from_graph, split_vertices
 from tests.planner.helpers import one_sentence
 from tests.planner.python2_pickle import dump_like_python2
+from tests.support.speed import seconds_here
 
 # The same examples in every run, and no time limit that a busy machine could break.
 STEADY = settings(
     deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
+
+
+def said_by_the_first_of_two(script, *words, after=()):
+    """Run a script for ranks 0 and 1 at once, with words before and after; return 0's lines."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", script, *map(str, words)]
+    workers = [subprocess.Popen([*command, str(rank), *after], **pipes) for rank in range(2)]
+    try:
+        output, errors = workers[0].communicate(timeout=seconds_here(60))
+        workers[1].communicate(timeout=seconds_here(60))
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    assert workers[0].returncode == 0, errors[-3000:]
+    return output.splitlines()
 
 
 @st.composite

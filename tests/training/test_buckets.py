@@ -1,19 +1,15 @@
 """Gradients added up in buckets: which, when, in which class, and the same sums as at once."""
 
-import subprocess
-import sys
-
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 from torch_geometric.nn.models import GCN, GraphSAGE
 
 from switchgnn.training.buckets import split_in_buckets
 from switchgnn.training.layers import models
-from tests.support.speed import seconds_here
 from tests.training import threads
+from tests.training.helpers import said_by_the_first_of_two
 from tests.training.threads import TOLERANCE, ThreadSums, distance, train_in_threads
 
 # Its first layer has 82 kB, the second 1.4 MB.
@@ -141,18 +137,8 @@ print(losses)
 
 
 def run_two(folder, overlap, *fail):
-    words = [sys.executable, "-c", SCRIPT, overlap, str(folder / f"meeting-{overlap}")]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    workers = [subprocess.Popen([*words, str(rank), *fail], **pipes) for rank in range(2)]
-    try:
-        output, errors = workers[0].communicate(timeout=seconds_here(60))
-        workers[1].communicate(timeout=seconds_here(60))
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-    assert workers[0].returncode == 0, errors[-3000:]
-    return output.splitlines()
+    where = folder / f"meeting-{overlap}"
+    return said_by_the_first_of_two(SCRIPT, overlap, where, after=fail)
 
 
 @pytest.mark.whole

@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 import torch

@@ -2,7 +2,6 @@
 
 import gc
 import socket
-import subprocess
 import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -10,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 import torch
@@ -27,7 +25,7 @@ from switchgnn.training.layers.pyg_layers import own_code
 from switchgnn.training.torchrun import main
 from switchgnn.training.trainer import Trainer
 from tests.support.gpu import cuda_missing
-from tests.support.speed import seconds_here
+from tests.training.helpers import said_by_the_first_of_two
 
 
 @pytest.fixture
@@ -104,18 +102,8 @@ except SwitchGNNError as error:
     ],
 )
 def test_a_worker_that_ends_is_named_to_the_others(how, sentence, tmp_path):
-    words = [sys.executable, "-c", SCRIPT, how, str(tmp_path / "meeting")]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    workers = [subprocess.Popen([*words, str(rank)], **pipes) for rank in range(2)]
-    try:
-        output, error = workers[0].communicate(timeout=seconds_here(60))
-        workers[1].communicate(timeout=seconds_here(60))
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-    assert workers[0].returncode == 0, error[-3000:]
-    (line,) = [line for line in output.splitlines() if "Error: " in line]
+    lines = said_by_the_first_of_two(SCRIPT, how, tmp_path / "meeting")
+    (line,) = [line for line in lines if "Error: " in line]
     assert line.startswith(f"LostWorkerError: {sentence}")
 
 

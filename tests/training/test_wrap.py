@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
 
 import torch

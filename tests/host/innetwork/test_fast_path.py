@@ -280,8 +280,3 @@ def test_an_empty_unit_has_none(schedule):
     units = Half(schedule, None).units
     assert units._fast_path(schedule, UNIT) is not None
     assert units._fast_path(empty_schedule(ADDRESSES, SESSION), UNIT) is None
-
-
-def test_a_compiler_gives_native_code():
-    """A mistake in the native code must not hide behind Python."""
-    assert native_frames() is not None

@@ -15,6 +15,7 @@ from switchgnn.host.reduce.reduction import Call
 from switchgnn.host.wire.header import Kind, unpack_header
 from tests.host.addresses import QueueLink
 from tests.host.reduce.switch_model import ModelSwitch, started_streams
+from tests.support.fabrics import in_threads
 
 WORKERS, SLOTS = 3, 16
 PATIENCE = 2.0
@@ -92,7 +93,7 @@ def test_many_threads_may_submit(reducers):
     """In the same order at all workers, which a lock gives here."""
     turn, found = threading.Lock(), []
 
-    def work():
+    def work(_):
         for _ in range(5):
             with turn:
                 futures = [
@@ -101,11 +102,7 @@ def test_many_threads_may_submit(reducers):
                 ]
             found.extend(future.result(LONG) for future in futures)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, 4)
     assert len(found) == 5 * 4 * WORKERS
     assert all(np.allclose(each, 2.0, atol=1e-6) for each in found)
 

@@ -63,9 +63,9 @@ class Bench:
             for stream, tensor in zip(self.streams, tensors, strict=True)
         ]
 
-    def submit_integers(self, size):
+    def submit_integers(self, size, *call):
         values = tensors(np.random.default_rng(1), len(self.streams), size, integers)
-        return self.submit(values), values
+        return self.submit(values, *call), values
 
     def total(self, name):
         return sum(getattr(stream.counters, name) for stream in self.streams)
@@ -241,8 +241,7 @@ def test_the_window_bounds_what_is_on_its_way():
         return False
 
     table.network.lose = lose
-    values = tensors(np.random.default_rng(1), 2, 40 * 256, integers)
-    table.submit(values)
+    table.submit_integers(40 * 256)
     table.run()
     assert most == 3
 
@@ -288,8 +287,7 @@ I32, F32 = np.int32, np.float32
 def test_different_tensors_are_an_error_at_all_workers(calls, parts, weather):
     """The error comes within a second, wherever the tensors stand among equal ones."""
     table = bench(len(calls), weather=weather)
-    equal = tensors(np.random.default_rng(1), len(calls), 3 * GROUP, integers)
-    reductions = table.submit(equal)
+    reductions, equal = table.submit_integers(3 * GROUP)
     table.run()
     different = [
         stream.submit(np.ones(size, kind), *call)
@@ -326,8 +324,7 @@ def test_a_call_ends_at_its_timeout_and_names_who_has_not_contributed():
 def test_a_timeout_is_a_time_without_sums():
     """Many tensors may take longer together."""
     table, limit = bench(2), 0.05
-    values = tensors(np.random.default_rng(1), 2, 40 * GROUP, integers)
-    reductions = table.submit(values, Call(timeout=limit))
+    reductions, values = table.submit_integers(40 * GROUP, Call(timeout=limit))
     began = table.clock.seconds
     table.run()
     assert table.clock.seconds - began > limit

@@ -5,14 +5,13 @@ import os
 import socket
 import subprocess
 import threading
-from contextlib import ExitStack
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchgnn.host import InterfaceLink, LinkError, UdpLink, open_link
+from switchgnn.host import LinkError, UdpLink, open_link
 from switchgnn.host.base.pace import TokenBucket
 from switchgnn.host.direct.outbox import Departures
 from switchgnn.host.wire import batches, link
@@ -25,7 +24,7 @@ from switchgnn.topologies.mininet_fabric import _limit
 from switchgnn.topologies.rpc_address import free_udp_addresses
 from tests.simulation.timing import SECOND, Scheduler, Task
 from tests.support.markers import needs, needs_root, whole
-from tests.support.networks import in_network, own_network
+from tests.support.networks import linked_ends
 from tests.support.speed import seconds_here
 
 SIZE = 188
@@ -408,13 +407,8 @@ SHAPE = ("tbf", "rate", "8mbit", "burst", "400", "limit", "1mb")
 
 @pytest.fixture
 def cable():
-    with ExitStack() as stack:
-        network = stack.enter_context(own_network())
-        network.add_cable(HERE, THERE)
-        link = stack.enter_context(InterfaceLink(HERE))
-        with in_network(network.path):
-            other = stack.enter_context(InterfaceLink(THERE))
-        yield link, other
+    with linked_ends(HERE, THERE) as links:
+        yield links
 
 
 def frame(number, dscp=0, protocol=PROTOCOL):
@@ -485,12 +479,7 @@ def test_all_frames_arrive_in_order(cable, monkeypatch):
 @needs_root
 @pytest.mark.parametrize("protocols", [(), (254,), (PROTOCOL, 254)])
 def test_an_interface_has_the_protocols_that_it_is_opened_for(protocols):
-    with ExitStack() as stack:
-        network = stack.enter_context(own_network())
-        network.add_cable(HERE, THERE)
-        link = stack.enter_context(InterfaceLink(HERE, *protocols))
-        with in_network(network.path):
-            far = stack.enter_context(InterfaceLink(THERE))
+    with linked_ends(HERE, THERE, *protocols) as (link, far):
         for number, protocol in enumerate((6, PROTOCOL, 254, 252)):
             far.send(frame(number, protocol=protocol))
         got = []

@@ -34,7 +34,7 @@ def pairs(graph):
 
 def refused(spec, **options):
     with pytest.raises(PlannerError) as error:
-        load_graph(spec, **options)
+        load_graph(str(spec), **options)
     return one_sentence(error)
 
 
@@ -521,6 +521,7 @@ def test_bad_files_of_libraries(tmp_path, monkeypatch, name, content, part):
 
 
 MASKS = ("train_mask", "val_mask", "test_mask")
+ONE_EDGE = {"indptr": [0, 1, 1], "indices": [1]}
 
 
 @pytest.mark.parametrize(
@@ -531,29 +532,20 @@ MASKS = ("train_mask", "val_mask", "test_mask")
         ({"indptr": [0, 2], "indices": [0]}, "does not rise"),
         ({"indptr": [0.0, 0.0], "indices": [0]}, "1-D array of integers"),
         ({"indptr": [0], "indices": np.zeros(0, dtype=int)}, "without vertices"),
-        ({"indptr": [0, 1, 1], "indices": [1], "features": [["a"], ["b"]]}, "2-D array of floats"),
-        ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0]]}, "features for 1"),
-        ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [np.nan]]}, "NaN"),
-        ({"indptr": [0, 1, 1], "indices": [1], "features": [[1.0], [1e300]]}, "infinity"),
-        ({"indptr": [0, 1, 1], "indices": [1], "labels": [0.5, 1]}, "label 0.5"),
-        ({"indptr": [0, 1, 1], "indices": [1], "y": [[0.5, 1], [1, 1]]}, "zeros and ones"),
-        ({"indptr": [0, 1, 1], "indices": [1], "edge_attr": [[1, 0]]}, "--ignore-weights"),
-        ({"indptr": [0, 1, 1], "indices": [1], "edge_weight": [2.5]}, "--ignore-weights"),
-        ({"indptr": [0, 1, 1], "indices": [1], "train_mask": [True, False]}, "all of train_mask"),
-        (
-            {"indptr": [0, 1, 1], "indices": [1]} | {name: [True, False] for name in MASKS},
-            "vertex 0 in two of",
-        ),
-        (
-            {"indptr": [0, 1, 1], "indices": [1]} | {name: [False] for name in MASKS},
-            "array split: it has the",
-        ),
-        ({"indptr": [0, 1, 1], "indices": [1], "idx_train": [0]}, "idx_train"),
-        (
-            {"indptr": [0, 1, 1], "indices": [1], "data": 1.0},
-            "array data: it is <f8[], not a 1-D or",
-        ),
-        ({"indptr": [0, 1, 1], "indices": [1], "data": [1, 1]}, "2 values for 1 indices"),
+        (ONE_EDGE | {"features": [["a"], ["b"]]}, "2-D array of floats"),
+        (ONE_EDGE | {"features": [[1.0]]}, "features for 1"),
+        (ONE_EDGE | {"features": [[1.0], [np.nan]]}, "NaN"),
+        (ONE_EDGE | {"features": [[1.0], [1e300]]}, "infinity"),
+        (ONE_EDGE | {"labels": [0.5, 1]}, "label 0.5"),
+        (ONE_EDGE | {"y": [[0.5, 1], [1, 1]]}, "zeros and ones"),
+        (ONE_EDGE | {"edge_attr": [[1, 0]]}, "--ignore-weights"),
+        (ONE_EDGE | {"edge_weight": [2.5]}, "--ignore-weights"),
+        (ONE_EDGE | {"train_mask": [True, False]}, "all of train_mask"),
+        (ONE_EDGE | {name: [True, False] for name in MASKS}, "vertex 0 in two of"),
+        (ONE_EDGE | {name: [False] for name in MASKS}, "array split: it has the"),
+        (ONE_EDGE | {"idx_train": [0]}, "idx_train"),
+        (ONE_EDGE | {"data": 1.0}, "array data: it is <f8[], not a 1-D or"),
+        (ONE_EDGE | {"data": [1, 1]}, "2 values for 1 indices"),
         ({"indptr": 0, "indices": [1]}, "array indptr: it is <i8[], not a 1-D array of integers"),
         # Differences of these overflow, and none of them is negative.
         ({"indptr": [0, 2**63 - 1, 1 - 2**63, 0], "indices": np.zeros(0, int)}, "does not rise"),

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from switchgnn.planner import PlannerError, load_graph
+from switchgnn.planner import load_graph
 from switchgnn.planner.graphs.planetoid import read_inert_pickle
-from tests.planner.helpers import one_sentence, reports, tuples
+from tests.planner.graphs.test_load import refused
+from tests.planner.helpers import reports, tuples
 from tests.planner.python2_pickle import dump_like_python2
 
 # Vertices 0-4 are in allx (0 and 1 train), 5 to 8 are for testing; 7 is missing (Citeseer).
@@ -38,12 +39,6 @@ def folder(tmp_path):
         (tmp_path / f"ind.tiny.{part}").write_bytes(dump_like_python2(value))
     (tmp_path / "ind.tiny.test.index").write_text("".join(f"{v}\n" for v in TEST_IDS))
     return tmp_path
-
-
-def refused(spec):
-    with pytest.raises(PlannerError) as error:
-        load_graph(str(spec))
-    return one_sentence(error)
 
 
 @pytest.mark.parametrize("spec", ["tiny", "ind.tiny.graph", "ind.tiny.allx"])

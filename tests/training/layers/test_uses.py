@@ -6,12 +6,8 @@ import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
-pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
-
 import numpy as np
+import pytest
 import torch
 import torch_geometric.nn as pyg
 from torch import nn
