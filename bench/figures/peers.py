@@ -1,10 +1,11 @@
-"""Epochs of SwitchGNN beside those of SAR, which trains the same model on the same partition."""
+"""Epochs of SwitchGNN beside those of SAR and BNS-GCN: one model on one partition."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -27,26 +28,44 @@ if TYPE_CHECKING:
 
 NAME = "peers"
 OWN_NAMESPACE = False
-# Names the Python interpreter of an environment with SAR, whose DGL needs an older NumPy than ours.
-SAR_PYTHON = "SAR_PYTHON"
+# Name the Python interpreter of an environment with DGL, which needs an older NumPy than ours, and
+# perhaps SAR; and the folder of a checkout of BNS-GCN, which is no package.
+SAR_PYTHON, BNS_GCN = "SAR_PYTHON", "BNS_GCN"
 
 _WORKERS, _HIDDEN, _EPOCHS = 4, 32, 20
-# Graphs, layers, and whether sums of features are kept, which SAR does not do. The last graph has
-# as many vertices and edges as Amazon Photo.
-_CASES = (
-    *(("digits:80", 2, False), ("digits:80", 3, False), ("digits:80", 3, True)),
-    ("random:7650:119081:1", 2, False),
-)
-_SAR = "SAR"
+# Graphs and layers. The last graph has as many vertices and edges as Amazon Photo.
+_CASES = ("digits:80", 2), ("digits:80", 3), ("random:7650:119081:1", 2)
 _TRANSPORTS = SWITCH.name, HOST.name, HOST_PARTIAL.name
-_SCRIPT = Path(__file__).resolve().parents[1] / "loads/sar_worker.py"
+_SCRIPTS = Path(__file__).resolve().parents[1] / "loads"
 _SECONDS = 300
 _LOOK = """
 import sys
 from importlib.util import find_spec
-sys.exit(next((f"there is no {name}" for name in ("sar", "dgl") if find_spec(name) is None), 0))
+sys.exit(next((f"there is no {name}" for name in sys.argv[1:] if find_spec(name) is None), 0))
 """
-_LOSSES_OFF = 1e-4
+_LOSSES_OFF, _INTERFACES = 1e-4, ("SAR_SOCKET_NAME", "GLOO_SOCKET_IFNAME")
+
+
+@dataclass(frozen=True)
+class _Peer:
+    """Another system."""
+
+    name: str
+    script: str  # trains with it
+    packages: tuple[str, ...]  # that the script needs
+    always_keeps: bool  # whether it trains only with kept sums of features
+
+    def lacking(self) -> str | None:
+        """Return what the machine lacks for it."""
+        checkout = Path(os.environ.get(BNS_GCN) or os.devnull)
+        if self is _BNS_GCN and not (checkout / "helper/feature_buffer.py").exists():
+            return f"{BNS_GCN} names no checkout"
+        return _run_python("-c", _LOOK, *self.packages)
+
+
+_SAR = _Peer("SAR", "sar_worker.py", ("sar", "dgl"), always_keeps=False)
+_BNS_GCN = _Peer("BNS-GCN", "bns_worker.py", ("dgl",), always_keeps=True)
+_PEERS = _SAR, _BNS_GCN
 
 
 @dataclass(frozen=True)
@@ -60,15 +79,17 @@ class _Found:
 
 def missing() -> str | None:
     """Return what the machine lacks for this figure."""
-    lacking = _sar_python("-c", _LOOK)
-    needed = f"needs SAR and DGL in the Python that {SAR_PYTHON} names"
-    return lacks_training() if lacking is None else f"{needed}: {lacking}"
+    lacking = {peer.name: peer.lacking() for peer in _PEERS}
+    if None in lacking.values():
+        return lacks_training()
+    needed = f"needs SAR and DGL in the Python that {SAR_PYTHON} names, or DGL and {BNS_GCN}"
+    return f"{needed}: " + "; ".join(f"no {name}: {why}" for name, why in lacking.items())
 
 
-def _sar_python(*arguments: str) -> str | None:
-    """Run the interpreter with SAR; return the last line of its errors if it fails."""
-    # SAR leaves out the loopback interface unless it is named.
-    environment = os.environ | ENVIRONMENT | {"SAR_SOCKET_NAME": "lo"}
+def _run_python(*arguments: str) -> str | None:
+    """Run the interpreter with DGL; return the last line of its errors if it fails."""
+    # They leave out the loopback interface unless it is named.
+    environment = os.environ | ENVIRONMENT | dict.fromkeys(_INTERFACES, "lo")
     command = [os.environ.get(SAR_PYTHON) or sys.executable, *arguments]
     try:
         done = subprocess.run(
@@ -83,13 +104,16 @@ def _sar_python(*arguments: str) -> str | None:
 
 def run(settings: Settings) -> Iterator[ResultLine]:
     """Measure over loopback without limits, on the embedded switch."""
-    if settings.data is not None:
-        yield from _compared(settings, str(settings.data), 2, kept=False)
-    for graph, layers, kept in _CASES:
-        yield from _compared(settings, graph, layers, kept=kept)
+    present = [peer for peer in _PEERS if peer.lacking() is None]
+    cases = _CASES if settings.data is None else ((str(settings.data), 2), *_CASES)
+    for (graph, layers), kept in product(cases, (False, True)):
+        if peers := [peer for peer in present if kept or not peer.always_keeps]:
+            yield from _compared(settings, peers, graph, layers, kept=kept)
 
 
-def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Iterator[ResultLine]:
+def _compared(
+    settings: Settings, peers: list[_Peer], graph: str, layers: int, *, kept: bool
+) -> Iterator[ResultLine]:
     from switchgnn.jobs.train import plan_of  # noqa: PLC0415
     from switchgnn.training import load_dataset  # noqa: PLC0415
 
@@ -98,9 +122,11 @@ def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Ite
         raise BenchError(f"{graph} has several labels per vertex, which is not compared.")
     job = _job(graph, layers, kept=kept)
     job = replace(job, planned=(planned := plan_of(job, data, lambda _: None)))
-    found: dict[str, list[_Found]] = {name: [] for name in (_SAR, *_TRANSPORTS)}
+    names = [peer.name for peer in peers]
+    found: dict[str, list[_Found]] = {name: [] for name in (*names, *_TRANSPORTS)}
     for _ in range(settings.pairs):
-        found[_SAR].append(_with_sar(job, data, planned[1]))
+        for peer in peers:
+            found[peer.name].append(_with_peer(peer, job, data, planned[1]))
         for name in _TRANSPORTS:
             report = train(replace(job, task=replace(job.task, transport=name)), data)
             made = _Found(report.epoch_seconds, report.epoch_bytes / 1e6, report.losses)
@@ -111,10 +137,11 @@ def _compared(settings: Settings, graph: str, layers: int, *, kept: bool) -> Ite
     what = f"{graph}, {_WORKERS} workers, {layers} layers of {_HIDDEN}" + ", sums kept" * kept
     for name in found:
         if name != best:
-            goal = Goal(ratio=1.0) if name == _SAR else Goal()
+            goal = Goal(ratio=1.0) if name in names else Goal()
             yield ResultLine(NAME, f"{what}: epoch", "s", times[name], times[best], goal)
     least = min(_TRANSPORTS, key=lambda name: sent[name].median)
-    yield ResultLine(NAME, f"{what}: sent in an epoch", "MB", sent[_SAR], sent[least])
+    for name in names:
+        yield ResultLine(NAME, f"{what}: sent in an epoch", "MB", sent[name], sent[least])
     losses = [each.losses for made in found.values() for each in made]
     apart = float(np.ptp(losses, axis=0).max())
     what += f": largest difference of losses in {_EPOCHS} epochs"
@@ -134,12 +161,12 @@ def _job(graph: str, layers: int, *, kept: bool) -> "TrainJob":
     return replace(job, task=task, workers=_WORKERS, request=request)
 
 
-def _with_sar(job: "TrainJob", data: "Dataset", plan: "Plan") -> _Found:
+def _with_peer(peer: _Peer, job: "TrainJob", data: "Dataset", plan: "Plan") -> _Found:
     with TemporaryDirectory(prefix="bench-") as name:
         np.savez(f"{name}/input.npz", **_input(job, data, plan))
-        failed = _sar_python(str(_SCRIPT), name)
+        failed = _run_python(str(_SCRIPTS / peer.script), name)
         if failed is not None:
-            raise BenchError(f"SAR did not train: {failed}")
+            raise BenchError(f"{peer.name} did not train: {failed}")
         with np.load(f"{name}/output.npz") as file:
             # Each byte is on the links of its sender and of its receiver.
             megabytes = 2 * float(file["sent"]) / 1e6

@@ -18,15 +18,14 @@ def bare_python(tmp_path):
 @pytest.mark.parametrize(
     ("present", "reason"), [(True, "there is no sar"), (False, "No such file")]
 )
-def test_figure_is_left_out_where_sar_is_missing(bare_python, present, reason):
+def test_figure_is_left_out_where_both_peers_are_missing(bare_python, present, reason):
     named = bare_python if present else bare_python.with_name("none")
     done = subprocess.run(
         [sys.executable, "-m", "bench", "--peers"],
         check=True,
         capture_output=True,
         text=True,
-        env=os.environ | {"SAR_PYTHON": str(named)},
+        env=os.environ | {"SAR_PYTHON": str(named), "BNS_GCN": str(named.parent)},
     )
     (line,) = (each for each in done.stdout.splitlines() if each.startswith("Left out: peers"))
-    assert "SAR_PYTHON" in line
-    assert reason in line
+    assert all(each in line for each in ("SAR_PYTHON", "BNS_GCN names no checkout", reason))
