@@ -56,6 +56,7 @@ class SampledExchange(InNetworkExchange):
     for all neighbours, so it is left out for all of them.
     """
 
+    _sampling, _epoch = Sampling(), 0
     # float32[n, 1], the factors of the rows; None: all vertices are in the sample.
     _factors: Float32s | None = None
 
