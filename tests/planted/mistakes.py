@@ -25,8 +25,8 @@ class Mistake:
 _LISTED = """
 = switchgnn/training/exchange/sums.py
 layers leave out the neighbours on other workers
--return local().add_(self._received(
-+return local().add_(0 * self._received(
+-return sums.add_(found)
++return sums.add_(0 * found)
   end_to_end/test_train.py::test_a_model_of_ones_own_trains_like_one_process
 gradients go along the edges, in place of against them
 -return with_adjoint(rows, there, back)
