@@ -228,11 +228,14 @@ class PathsTransport(SampledExchange):
 
     def resume(self) -> None:
         """Complete both parts; see ``InNetworkExchange.resume``."""
+        # What has come since the last try counts as heard: others answer only while they try.
+        before = self.traffic.frames_down
         if self._stream is not None:
             self._begin_timeout(self._stream)
         super().resume()
         if self._stream is not None:
-            self._wait_for(self._stream)
+            self._barrier.repeat_last()
+            self._wait_for(self._stream, before)
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what plan and present paths predict for one exchange."""
@@ -285,13 +288,14 @@ class PathsTransport(SampledExchange):
             self.note(direction, width, Path.HOST_PARTIAL, seconds * (1.0 - copies))
         return sums
 
-    def _wait_for(self, stream: Stream) -> None:
+    def _wait_for(self, stream: Stream, before: int | None = None) -> None:
         """Wait for a round of the hosts, and for the workers that are still at the last barrier.
 
         If the switch restarts before they have passed it, it needs the `done` of this worker again.
         """
         asked_at = self._clock.now()
-        hosts, both = self._hosts.traffic.frames_down, self.traffic.frames_down
+        hosts = self._hosts.traffic.frames_down
+        both = self.traffic.frames_down if before is None else before
         self.watch.begin(asked_at)
 
         def over() -> bool:
@@ -301,9 +305,9 @@ class PathsTransport(SampledExchange):
             if (now := self._clock.now()) - asked_at >= self._endpoint.pace.heartbeat_interval:
                 self._barrier.repeat_last()
                 asked_at = now
-            before = hosts, both
+            earlier = hosts, both
             hosts, both = self._hosts.traffic.frames_down, self.traffic.frames_down
-            heard, progress = both > before[1], hosts > before[0]
+            heard, progress = both > earlier[1], hosts > earlier[0]
             self.watch.look(now, heard=heard, progress=progress, ask=self._barrier.repeat_last)
             return False
 

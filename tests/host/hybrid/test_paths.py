@@ -1,13 +1,18 @@
 """What travels on each path, and operations that only the switch has."""
 
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct.kinds import partial_schedules
 from switchgnn.host.direct.schedule import rows_per_pair
+from switchgnn.host.links.transport import NO_TRAFFIC
 from switchgnn.host.paths.base import Path, one_path
 from switchgnn.host.paths.edges import host_edges
+from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.planner import Direction, boundary_edges
 from switchgnn.topologies import Target
 from tests.host.direct.crew import BOTH, together
@@ -112,3 +117,30 @@ def test_rows_of_hosts_agree_though_a_worker_has_left_out_epochs_and_paths(karat
     np.add.at(sums, target[crossing], features[source[crossing]])
     for part, own in zip(karate.plan.workers, found, strict=True):
         assert np.array_equal(own, sums[part.vertices])
+
+
+class Tried(PathsTransport):
+    """Waits for other hosts, whose frames it takes before it looks at its watch."""
+
+    _begun, _stream, frames = None, SimpleNamespace(complete=False), 0
+    traffic = property(lambda self: NO_TRAFFIC._replace(frames_down=self.frames))
+
+    def __init__(self):
+        self.heard = []
+        self._barrier, self._endpoint, self.watch = MagicMock(), MagicMock(), MagicMock()
+        self._endpoint.pace.heartbeat_interval = 1.0
+        self._clock = SimpleNamespace(now=lambda: 0.0)
+        self.watch.look = lambda _, heard, **__: self.heard.append(heard)
+        self._hosts = SimpleNamespace(traffic=NO_TRAFFIC, attend=lambda over, _: over())
+
+    def _begin_timeout(self, _):
+        self.frames = 1
+
+
+def test_what_came_since_the_last_try_to_resume_counts_as_heard():
+    """Other hosts answer only while they try, too, so an answer may be there before the next."""
+    tried = Tried()
+    tried.resume()
+    tried.resume()
+    assert tried.heard == [True, False]
+    assert tried._barrier.repeat_last.call_count == 2

@@ -380,12 +380,18 @@ def test_a_silent_switch_is_reported(graph):
 @pytest.mark.parametrize(("when", "pools"), [(3, 1), (60, 2), (100, 1), (150, 4)])
 def test_an_exchange_goes_on_where_a_silent_switch_has_left_it(graph, when, pools, forgets):
     """From the frame `when` on, nothing passes until all workers have noticed."""
-    seen, silent = [], threading.Barrier(3)
-    back = threading.Event()
+    seen, back = [], threading.Event()
 
     def cut(direction, worker, frame):
         seen.append(direction)
         return [frame] if len(seen) < when or back.is_set() else []
+
+    def answer():
+        team.switch.forget() if forgets and not back.is_set() else None
+        back.set()
+
+    # It answers before any worker asks again.
+    silent = threading.Barrier(3, answer)
 
     def work(worker):
         exchange = team.exchanges[worker]
@@ -396,9 +402,7 @@ def test_an_exchange_goes_on_where_a_silent_switch_has_left_it(graph, when, pool
                 sums = own()
             except SwitchSilentError:
                 noticed.add(worker)
-            if silent.wait(seconds_here(30.0)) == 0 and not back.is_set():
-                team.switch.forget() if forgets else None
-                back.set()
+            silent.wait(seconds_here(30.0))
         return exchange.aggregate(rows) if sums is None else sums
 
     features, noticed = random_features(graph, 33), set()
