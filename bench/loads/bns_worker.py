@@ -64,7 +64,7 @@ def _stay_on_the_cpu() -> None:
 
 
 def _loaded(rows: int, data: dict[str, np.ndarray]) -> Any:  # noqa: ANN401
-    """Import `train` of the checkout, and change it for a worker of so many rows."""
+    """Import `train` of the checkout, and change it for a worker with that many rows."""
     unused = [name for name in _UNUSED if name not in sys.modules]
     sys.modules.update((name, MagicMock()) for name in unused)
     sys.path.insert(0, os.environ["BNS_GCN"])

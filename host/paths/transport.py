@@ -61,7 +61,7 @@ class SampledExchange(InNetworkExchange):
     _factors: Float32s | None = None
 
     def sample(self, sampling: Sampling) -> None:
-        """Send the rows of k of the n vertices times n/k, drawn anew in each epoch."""
+        """Send the rows of k of the n vertices, times n/k; in each epoch those of other ones."""
         self._sampling, self._epoch = sampling, -1
         self._endpoint.narrow |= sampling.rate < 1
         self.next_epoch()
@@ -276,7 +276,7 @@ class PathsTransport(SampledExchange):
         return found
 
     def _sums_of_hosts(self, stream: Stream, direction: Direction, width: int) -> Float32s:
-        self._wait_for(stream)
+        self._wait_for(stream, self.traffic.frames_down)
         began = self._clock.now()
         sums = stream.sums(np.arange(self._hosts.vertices))
         seconds = stream.seconds + self._clock.now() - began
@@ -288,14 +288,13 @@ class PathsTransport(SampledExchange):
             self.note(direction, width, Path.HOST_PARTIAL, seconds * (1.0 - copies))
         return sums
 
-    def _wait_for(self, stream: Stream, before: int | None = None) -> None:
+    def _wait_for(self, stream: Stream, before: int) -> None:
         """Wait for a round of the hosts, and for the workers that are still at the last barrier.
 
-        If the switch restarts before they have passed it, it needs the `done` of this worker again.
+        `before`: frames until then. A switch that restarts needs the `done` of this worker again.
         """
         asked_at = self._clock.now()
-        hosts = self._hosts.traffic.frames_down
-        both = self.traffic.frames_down if before is None else before
+        hosts, both = self._hosts.traffic.frames_down, before
         self.watch.begin(asked_at)
 
         def over() -> bool:

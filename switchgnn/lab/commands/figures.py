@@ -67,7 +67,7 @@ def figures(
         ),
     ] = None,
 ) -> None:
-    """Redraw all figures of the paper with results, and draw two more.
+    """Redraw all figures of the paper with results, and draw one more.
 
     Simulates each point, or, for figures 11 to 13, measures a training, which
     needs PyTorch; and writes CSV, pictures and a table. A point that has a

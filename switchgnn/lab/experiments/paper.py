@@ -332,43 +332,6 @@ def figure19() -> Figure:
 _QUARTER, _PIPELINE, _FOUR = 0.3e9, 1.2e9, 4.8e9
 
 
-def headline() -> Figure:
-    """Return epochs of many workers: as published, without limits, and within a Tofino 2.
-
-    A Tofino 2 has 10 MB for slots (docs/switches.md), one bank, and a loop with a rate.
-    """
-    best, auto = (
-        PlottedSeries(f"SwitchGNN, {name}, tofino2", system, "10MB", switch="tofino2")
-        for name, system in (("best plan", BEST), (AUTO, AUTO))
-    )
-    ours = (_PAPER, _BEST, best, auto)
-    fifth = {
-        name: ScaledGraph(f"{shape}:0.2:{{seed}}", 0.2, feature)
-        for name, (shape, _, feature) in _SHAPES.items()
-    }
-    scales = _scales(_GRAPHS, Scale((32,)), Scale((128,)), Scale((128,)))
-    return Figure(
-        "headline",
-        title="Epoch time: as published, without limits, and within a Tofino 2",
-        paper="the paper's figure 15 at its most workers, with plans within a switch of today.",
-        series=(_HOSTS, _BINS, _STRAW, *ours),
-        panels=(Panel("{workers} workers", "bars", "epoch", "graph"),),
-        scales={**scales, "medium": replace(scales["medium"], graphs=fifth)},
-        claims=tuple(
-            Claim(
-                "epoch",
-                it.label,
-                other.label,
-                paper if (it, graph) == (_PAPER, _REDDIT) else "-",
-                {"graph": graph},
-            )
-            for graph in reversed(_GRAPHS)
-            for it in ours
-            for other, paper in ((_HOSTS, "74%"), (_BINS, "65%"), (_STRAW, "83%"))
-        ),
-    )
-
-
 def never_slower() -> Figure:
     """Return heat maps of the communication of `auto` over that of the fastest other system.
 
@@ -459,7 +422,6 @@ FIGURES: Mapping[str, Callable[[], Figure]] = {
     "figure13": partial(_of_trainings, 13, "Training loss over time", ""),
     **{make.__name__: make for make in (figure14, figure15, figure16)},
     **{make.__name__: make for make in (figure17, figure18, figure19)},
-    "headline": headline,
     "never-slower": never_slower,
     "example": example,
 }

@@ -338,10 +338,9 @@ def planned_subject(
         banks=options.switch.banks,
         lanes=carried,
     )
-    turned = _turned(plan)
     left_out = _left_out(plan, options)
-    if left_out is not None:
-        turned = turned or plan  # backward all rows are sent
+    # Backward all rows are sent.
+    turned = _turned(plan) or (None if left_out is None else plan)
     subject = SimulatedSystem(
         system=system,
         graph=plan.manifest.graph.name,
