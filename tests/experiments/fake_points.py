@@ -4,10 +4,14 @@ import json
 import sys
 from dataclasses import asdict
 
+from switchgnn.lab.experiments.paper import FIGURES
 from switchgnn.lab.experiments.point import SimulationPoint
 from switchgnn.lab.experiments.table import RESULT_COLUMNS
 
 VERSIONS = {"code": "1"}
+# An example, with the only heat map.
+HEAT_MAP = "examples/figure/never_slower.py"
+ALL = [*FIGURES, HEAT_MAP]
 
 PROGRAM = """
 import json, sys

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from switchgnn.commands.application import app
 from switchgnn.lab.experiments.figure import Cell, cells_of, select
-from switchgnn.lab.experiments.paper import FIGURES, find_figures
+from switchgnn.lab.experiments.paper import find_figures
 from switchgnn.lab.experiments.point import BoundaryPoint, TrainingPoint
 from switchgnn.lab.experiments.process import simulate_options
 from switchgnn.lab.experiments.runner import Store, run_points
@@ -23,7 +23,7 @@ from switchgnn.lab.simulator.subject import check_fits, make_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.profiles import UNLIMITED
-from tests.experiments.fake_points import point
+from tests.experiments.fake_points import ALL, point
 from tests.support.levels import simulator_missing
 from tests.support.markers import full
 from tests.support.processes import run_program
@@ -118,7 +118,7 @@ def hardest(figure):
 
 LIMITED = {
     cell.point: figure.name
-    for figure in find_figures(list(FIGURES))
+    for figure in find_figures(ALL)
     for cell in hardest(figure)
     if getattr(cell.point, "switch", UNLIMITED.name) != UNLIMITED.name
 }

@@ -7,10 +7,10 @@ import pytest
 
 from switchgnn.lab.experiments.draw import OVER_TIME, draw_figure, write_figures
 from switchgnn.lab.experiments.figure import cells_of
-from switchgnn.lab.experiments.paper import FIGURES, find_figures
+from switchgnn.lab.experiments.paper import find_figures
 from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import RESULT_COLUMNS, rows_of, value_of
-from tests.experiments.fake_points import VERSIONS, FakeProgram, result
+from tests.experiments.fake_points import ALL, HEAT_MAP, VERSIONS, FakeProgram, result
 from tests.support.markers import some_of
 
 FIGURE = find_figures(["figure15"])[0]
@@ -56,16 +56,16 @@ def test_the_csv_is_the_result_files(folder):
             assert float(row[name]) == kept["result"][name]
 
 
-DRAWN = ("figure15", "figure19", "never-slower")
+DRAWN = ("figure15", "figure19", HEAT_MAP)
 
 
-@pytest.mark.parametrize("name", some_of(lambda n: [*FIGURES][n] in DRAWN, [*FIGURES]))
+@pytest.mark.parametrize("name", some_of(lambda n: ALL[n] in DRAWN, ALL))
 def test_every_figure_is_drawn_with_its_spread(tmp_path, name):
     figure = find_figures([name])[0]
     cells = cells_of(figure, "full")
     results = {cell.point: result(epoch_seconds=1.0 + cell.point.seed) for cell in cells}
     rows = write_figures([(figure, cells)], results, "full", tmp_path)
-    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert (tmp_path / f"{figure.name}.png").stat().st_size > 10_000
     assert "no result" not in {row[3] for row in rows}
 
 
@@ -146,7 +146,7 @@ def test_the_table_keeps_backgrounds_apart():
     assert heaviest[6] == "Reddit, 32 workers, 100MB, background 0.5"
 
 
-GRID = find_figures(["never-slower"])[0]
+GRID = find_figures([HEAT_MAP])[0]
 GRID_CELLS = cells_of(GRID, "medium")
 
 

@@ -39,10 +39,10 @@ class Wanted:
         return abs(blocks - self.blocks) + abs(plan.manifest.pools - self.pools) / 10
 
 
-def search(forecast, fits=None, **asked):
-    request = PlanRequest("best", lanes=32, rows=1, **asked)
+def search(forecast, fits=None, preset="best", graph=GRAPH, **asked):
+    request = PlanRequest(preset, lanes=32, rows=1, **asked)
     settings = {"program": "0", "seed": 0, "directions": "forward"}
-    return PlanSearch(request, GRAPH, forecast, lambda at: at, 32, fits, settings)
+    return PlanSearch(request, graph, forecast, lambda at: at, 32, fits, settings)
 
 
 def context(slots, **given):
@@ -88,3 +88,25 @@ def test_more_memory_is_not_slower():
     made = [search(SLOW_LOOP).quickest(context(slots)).plan for slots in (32, 64, 128, 256)]
     seconds = [SLOW_LOOP.of_plan(each, NOTHING) for each in made]
     assert all(more <= 1.02 * less for less, more in pairwise(seconds))
+
+
+# Of the partitions METIS sends the fewest rows here, and G3's are more even.
+UNEVEN = load_graph("yelp-like:0.003:0")
+
+
+@pytest.mark.parametrize(
+    ("passes", "asked", "partition"),
+    [(PASSES, None, "g3"), (PASSES, "metis", "metis"), (1e3 * PASSES, None, "metis")],
+)
+def test_auto_takes_even_workers_where_hosts_exchange(passes, asked, partition):
+    forecast = StarForecast(NetworkModel(delay=1e-7, passes_per_second=passes), SLOW_LOOP.exchanges)
+
+    def auto(name):
+        at = context(4096, recirculation_rate=passes)
+        return search(forecast, preset="auto", graph=UNEVEN, partition=name).quickest(at)
+
+    found, on_metis = auto(asked), auto("metis")
+    assert found.strategies.partition == partition
+    assert ("as asked" in found.strategies.because["partition"]) == bool(asked)
+    gain = on_metis.auto.seconds[on_metis.auto.chosen] / found.auto.seconds[found.auto.chosen]
+    assert gain == 1 if partition == "metis" else gain > 1.1

@@ -1,8 +1,8 @@
-"""The paper's figures, and others about what it leaves open.
+"""The paper's figures.
 
-At full scale the graphs have the paper's sizes, and below that about a hundredth of them. Memory
-and the delay of links shrink with the graph. As published, a slot holds a whole feature of the data
-set; the slots of the best plan hold a fragment of 128 bytes.
+Graphs of full scale have the paper's sizes, those of small and medium about a hundredth of them.
+Memory and the delay of links shrink with the graph. As published, a slot holds a whole feature of
+the data set; the slots of the best plan hold a fragment of 128 bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,6 @@ from switchgnn.base.names import no_such
 from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
 from switchgnn.lab.experiments.figure import (
-    FASTEST,
     LEAST,
     MOST,
     UNLIMITED,
@@ -25,13 +24,12 @@ from switchgnn.lab.experiments.figure import (
     PlottedSeries,
     Scale,
     ScaledGraph,
-    Where,
     read_figure,
 )
 from switchgnn.lab.experiments.point import BoundaryPoint, TrainingPoint
-from switchgnn.lab.simulator.request import BNS_GCN, G3, HOST_PARTIAL, LeafSpineOptions
+from switchgnn.lab.simulator.request import BNS_GCN, G3, LeafSpineOptions
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.presets import AUTO, BEST, PAPER
+from switchgnn.planner.presets import BEST, PAPER
 
 _HOSTS = PlottedSeries("BNS-GCN", BNS_GCN)
 _BINS = PlottedSeries("G3", G3)
@@ -45,7 +43,7 @@ _METIS = PlottedSeries("METIS", "metis", memory=UNLIMITED)
 
 _PRODUCTS, _YELP, _REDDIT = "Ogbn-products", "Yelp", "Reddit"
 _GRAPHS = (_PRODUCTS, _YELP, _REDDIT)
-# The generator's graph, the share of the paper's size below full scale, and numbers of a feature.
+# The generator's graph, its share of the paper's size at small and medium, numbers of a feature.
 _SHAPES = {
     _PRODUCTS: ("products-like", 0.002, 128),
     _YELP: ("yelp-like", 0.01, 300),
@@ -64,19 +62,19 @@ def _by_graph(
 
 
 def _scales(graphs: Sequence[str], small: Scale, medium: Scale, full: Scale) -> dict[str, Scale]:
-    shapes = {name: _SHAPES[name] for name in graphs}
-    little = {
-        name: ScaledGraph(f"{shape}:{shrink}:{{seed}}", shrink, feature)
-        for name, (shape, shrink, feature) in shapes.items()
-    }
-    whole = {
-        name: ScaledGraph(f"{shape}:1:{{seed}}", feature=feature)
-        for name, (shape, _, feature) in shapes.items()
-    }
+    def of(share: float | None = None) -> dict[str, ScaledGraph]:
+        return {
+            name: ScaledGraph(f"{shape}:{share or little}:{{seed}}", share or little, feature)
+            for name in graphs
+            for shape, little, feature in [_SHAPES[name]]
+        }
+
+    few = replace(full, workers=full.workers[-1:], memory=full.memory[::2])
     return {
-        "small": replace(small, graphs=little),
-        "medium": replace(medium, graphs=little),
-        "full": replace(full, graphs=whole, seeds=5),
+        "small": replace(small, graphs=of()),
+        "medium": replace(medium, graphs=of()),
+        "quarter": replace(few, graphs=of(0.25)),
+        "full": replace(full, graphs=of(1), seeds=5),
     }
 
 
@@ -261,7 +259,7 @@ def figure18() -> Figure:
         "figure18",
         title="Traffic of one layer under varying switch memory (figure 18)",
         paper="the paper's figure 18, with our best plan, and G3, of which its text does not say "
-        "whether it is drawn. The upper row has half the workers of the lower.",
+        "whether it is drawn. The upper row has the fewest workers of the scale, the lower the most.",
         series=(_HOSTS, _BINS, _STRAW, _PAPER, _BEST),
         panels=tuple(
             Panel(
@@ -293,10 +291,11 @@ def figure19() -> Figure:
     paper = replace(_PAPER, whole_features=False)
     without, rule = "SwitchGNN w/o CC", "SwitchGNN, the paper's rule"
     loads = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-    tenth, whole = (
-        {_REDDIT: ScaledGraph(f"reddit-like:{share}:{{seed}}")} for share in ("0.1", "1")
+    tenth, quarter, whole = (
+        {_REDDIT: ScaledGraph(f"reddit-like:{share}:{{seed}}")} for share in ("0.1", "0.25", "1")
     )
     medium = Scale((16, 32), graphs=tenth, seeds=3, background=loads, buffer="500kB")
+    few = replace(medium, seeds=1, background=(0.0, 0.5))
     heaviest, idle = ({"workers": MOST, "background": load} for load in (MOST, LEAST))
     return Figure(
         "figure19",
@@ -315,8 +314,9 @@ def figure19() -> Figure:
             for letter, at in (("a", {"workers": LEAST}), ("b", {"workers": MOST}))
         ),
         scales={
-            "small": replace(medium, seeds=1, background=(0.0, 0.5)),
+            "small": few,
             "medium": medium,
+            "quarter": replace(few, workers=(32,), graphs=quarter),
             "full": replace(medium, workers=(64, 128), graphs=whole, seeds=5),
         },
         claims=(
@@ -324,69 +324,6 @@ def figure19() -> Figure:
             Claim("epoch", "SwitchGNN", without, "drawn: about 1", idle, times=True),
             Claim("epoch", rule, without, "drawn: far below 1", heaviest, times=True),
             Claim("epoch", without, "BNS-GCN", "-", heaviest, times=True),
-        ),
-    )
-
-
-# Passes per second of one pipeline of a switch, and of a quarter of one and of four.
-_QUARTER, _PIPELINE, _FOUR = 0.3e9, 1.2e9, 4.8e9
-
-
-def never_slower() -> Figure:
-    """Return heat maps of the communication of `auto` over that of the fastest other system.
-
-    Only `auto` is made for the loop's rate, with as many table entries as the P4 program has (the
-    profile `embedded`). Graphs without the paper's shapes have shares as if they had them.
-    """
-    auto, measure = PlottedSeries("SwitchGNN, auto", AUTO, switch="embedded"), "communication"
-    partial = PlottedSeries("copies or partial sums", HOST_PARTIAL)
-    others = (_HOSTS, partial, *(replace(it, whole_features=False) for it in (_STRAW, _PAPER)))
-    rates: dict[str, Where] = {
-        "0.3e9": {"recirculation": LEAST},
-        "1.2e9": {"recirculation": _PIPELINE},
-        "4.8e9": {"recirculation": MOST},
-    }
-    medium = Scale(
-        (8, 32, 128),
-        ("3MB", "10MB", "30MB", "100MB"),
-        {
-            "digits": ScaledGraph("digits", 0.01),
-            "digits:80": ScaledGraph("digits:80", 0.01),
-            "random": ScaledGraph("random:2000:20000:{seed}", 0.01),
-            "products": ScaledGraph("products-like:0.002:{seed}", 0.002),
-            _YELP: ScaledGraph("yelp-like:0.01:{seed}", 0.01),
-            _REDDIT: ScaledGraph("reddit-like:0.02:{seed}", 0.02),
-        },
-        recirculation_rates=(_QUARTER, _PIPELINE, _FOUR),
-    )
-    few = {name: medium.graphs[name] for name in ("digits:80", _REDDIT)}
-    larger = {
-        "random": ScaledGraph("random:20000:400000:{seed}", 0.1),
-        "products": ScaledGraph("products-like:0.02:{seed}", 0.02),
-        _YELP: ScaledGraph("yelp-like:0.05:{seed}", 0.05),
-        _REDDIT: ScaledGraph("reddit-like:0.1:{seed}", 0.1),
-    }
-    return Figure(
-        "never-slower",
-        title="Communication of auto (switch, hosts or both, as predicted) over the fastest other "
-        "system (blue: below 1; red: above)",
-        paper="none of the paper's: auto, which is the switch, hosts or both, beside hosts alone, "
-        "with copies and with copies or partial sums, the strawman and the paper's plan.",
-        panel_height=6.0,
-        series=(*others, auto),
-        panels=tuple(
-            Panel(f"({letter}) {rate} passes/s", "ratios", measure, "memory", where, of=auto.label)
-            for letter, (rate, where) in zip("abc", rates.items(), strict=True)
-        ),
-        scales={
-            "small": replace(medium, workers=(32,), memory=("10MB", "100MB"), graphs=few),
-            "medium": medium,
-            "full": replace(medium, graphs={**medium.graphs, **larger}),
-        },
-        claims=tuple(
-            Claim(measure, auto.label, other, "-", where, times=True)
-            for other in (FASTEST, partial.label)
-            for where in rates.values()
         ),
     )
 
@@ -422,7 +359,6 @@ FIGURES: Mapping[str, Callable[[], Figure]] = {
     "figure13": partial(_of_trainings, 13, "Training loss over time", ""),
     **{make.__name__: make for make in (figure14, figure15, figure16)},
     **{make.__name__: make for make in (figure17, figure18, figure19)},
-    "never-slower": never_slower,
     "example": example,
 }
 

@@ -66,7 +66,7 @@ from switchgnn.profiles import PlanMemory, plan_memory
 from switchgnn.profiles.profile import most_attached
 
 Progress = Callable[[str], None]
-# All plans share this partition, so that systems are compared on the same vertices.
+# All plans but those of `auto` share this partition, so that others differ by nothing else.
 _PARTITION = "metis"
 # What hosts send for a boundary edge, by system and by the names of costs/forecast.py.
 _SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
@@ -267,7 +267,8 @@ def make_plan(
     context = options.context(workers, program.slots)
     if context.room < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
-    if request.assignment is None and request.partition is None:
+    chosen = request.assignment or request.partition
+    if not chosen and (system != AUTO or options.leaf_spine):
         request = replace(request, partition=_PARTITION)
     settings: dict[str, Any] = {"program": program.digest, "seed": options.seed}
     settings |= {"directions": "both", "progress": tell}
