@@ -115,7 +115,7 @@ check-lowest: $(VENV)-lowest/ready  ## the tests of `make check` on the lowest v
 bench: $(VENV)/test  ## the benchmarks; ratios measured side by side
 	$(BIN)/python -m bench
 
-figures: $(VENV)/figures  ## the thirteen figures of the paper with results and one more; SCALE=full for its sizes
+figures: $(VENV)/figures  ## the thirteen figures of the paper with results; SCALE=full for its sizes
 	$(BIN)/switchgnn figures --scale $(SCALE) $(FIGURES_OPTIONS)
 
 docs: $(VENV)/docs  ## the documents as a site, in build/site; links to other sites are listed

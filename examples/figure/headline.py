@@ -4,21 +4,18 @@ from switchgnn.lab.experiments.figure import Claim, Figure, Panel, PlottedSeries
 
 # The generator's graph, and numbers of a whole feature (the paper's table 1).
 SHAPES = {
-    "Yelp": ("yelp-like", 300),
     "Ogbn-products": ("products-like", 128),
+    "Yelp": ("yelp-like", 300),
     "Reddit": ("reddit-like", 602),
 }
 HOSTS, BINS = PlottedSeries("BNS-GCN", "bns-gcn"), PlottedSeries("G3", "g3")
 STRAW = PlottedSeries("Straw", "strawman", whole_features=True)
-# A Tofino 2 has 10 MB for slots, one bank or two, and a loop with a rate (docs/switches.md).
+# A Tofino 2 has 10 MB for slots, one bank, and a loop with a rate (docs/switches.md).
 OURS = (
     PlottedSeries("SwitchGNN", "paper", whole_features=True),
     PlottedSeries("SwitchGNN, best plan", "best"),
-    *(
-        PlottedSeries(f"SwitchGNN, {words}, {switch}", system, "10MB", switch=switch)
-        for switch in ("tofino2", "tofino2-64")
-        for system, words in (("best", "best plan"), ("auto", "auto"))
-    ),
+    PlottedSeries("SwitchGNN, best plan, tofino2", "best", "10MB", switch="tofino2"),
+    PlottedSeries("SwitchGNN, auto, tofino2", "auto", "10MB", switch="tofino2"),
 )
 
 
@@ -40,7 +37,6 @@ def figure() -> Figure:
         scales={
             "small": Scale((32,), graphs=_graphs(0.01)),
             "medium": Scale((128,), graphs=_graphs(0.2)),
-            "full": Scale((128,), graphs=_graphs(1)),
         },
         claims=tuple(
             Claim("epoch", it.label, other.label, "-", {"graph": graph})

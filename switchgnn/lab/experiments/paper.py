@@ -259,7 +259,7 @@ def figure18() -> Figure:
         "figure18",
         title="Traffic of one layer under varying switch memory (figure 18)",
         paper="the paper's figure 18, with our best plan, and G3, of which its text does not say "
-        "whether it is drawn. The upper row has the fewest workers of the scale, the lower the most.",
+        "whether it is drawn. The upper row has the scale's fewest workers, the lower its most.",
         series=(_HOSTS, _BINS, _STRAW, _PAPER, _BEST),
         panels=tuple(
             Panel(

@@ -75,22 +75,25 @@ class PlanSearch:
         """
         found = self._on_partition(context)
         asked = self.request.partition or self.request.assignment
-        if asked or not self._evens_out(found):
+        if asked or found.auto is None or found.auto.chosen == SWITCH:
             return found
-        even = replace(self.request, partition=g3.__name__)
-        other = replace(self, request=even)._on_partition(context)
+        if len(self.graph.indices) > _MOST_EDGES:
+            return found
+        return self._evened_out(found, found.auto.seconds[HOST_PARTIAL])
+
+    def _evened_out(self, found: QuickestPlan, alone: float) -> QuickestPlan:
+        """Return a plan on G3's partition, if hosts alone and the plan are quicker with it."""
+        workers = found.context.workers
+        owner = g3(self.graph, workers, self.settings["seed"])
+        boundary = boundary_edges(self.graph, owner)
+        rows = host_rows(boundary, workers, self.forecast.directions, partial=True)
+        if self.forecast.of_hosts(rows) >= alone:
+            return found
+        even = replace(self, request=replace(self.request, partition=g3.__name__))
+        other = even._with_hosts(even._make(found.context, owner))
         because = {**other.strategies.because, "partition": _EVEN}
         other = replace(other, strategies=replace(other.strategies, because=because))
         return min(found, other, key=_predicted)
-
-    def _evens_out(self, found: QuickestPlan) -> bool:
-        """Return whether hosts are part of the plan, and alone quicker with G3's partition."""
-        if found.auto is None or found.auto.chosen == SWITCH:
-            return False
-        workers = found.context.workers
-        boundary = boundary_edges(self.graph, g3(self.graph, workers, self.settings["seed"]))
-        rows = host_rows(boundary, workers, self.forecast.directions, partial=True)
-        return self.forecast.of_hosts(rows) < found.auto.seconds[HOST_PARTIAL]
 
     def _on_partition(self, context: PlanContext) -> QuickestPlan:
         exchange, on = next(iter(self.forecast.exchanges.values())), self.forecast.network
