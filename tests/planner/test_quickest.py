@@ -90,7 +90,7 @@ def test_more_memory_is_not_slower():
     assert all(more <= 1.02 * less for less, more in pairwise(seconds))
 
 
-# Of the partitions METIS sends the fewest rows here, and G3's are more even.
+# METIS's workers send unequal numbers of rows here, and G3's about as many each.
 UNEVEN = load_graph("yelp-like:0.003:0")
 
 
