@@ -316,7 +316,7 @@ def figure19() -> Figure:
         scales={
             "small": few,
             "medium": medium,
-            "quarter": replace(few, workers=(32,), graphs=quarter),
+            "quarter": replace(few, graphs=quarter),
             "full": replace(medium, workers=(64, 128), graphs=whole, seeds=5),
         },
         claims=(
