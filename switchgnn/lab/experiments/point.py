@@ -12,7 +12,8 @@ from switchgnn.base.machine import version_of
 from switchgnn.host.base.pace import CongestionRule
 from switchgnn.lab.simulator.request import HOSTS_ALONE, SPINE
 from switchgnn.lab.simulator.simulation import compiled_models
-from switchgnn.planner.presets import AUTO, BEST
+from switchgnn.planner.plan.manifest import STRAWMAN
+from switchgnn.planner.presets import AUTO
 from switchgnn.profiles import UNLIMITED
 
 _DIGITS = 12
@@ -20,7 +21,7 @@ _NAMED = ("graph", "workers", "system")
 # What a plan depends on: always, and within a switch that has limits.
 _PLAN = ("graph", "workers", "seed", "system", "memory", "order", "slot_features", "switch")
 _WITHIN = ("bandwidth", "recirculation_rate", "table_memory", "leaves", "spines")
-# The same of the best plan, whose blocks are for leaves and spines.
+# The same of plans whose blocks are for leaves and spines.
 _OVER = ("leaves", "spines", "completion")
 
 
@@ -108,7 +109,7 @@ class SimulationPoint(Point):
         if self.system in (*HOSTS_ALONE, AUTO):
             return None
         within = () if self.switch == UNLIMITED.name else _WITHIN
-        over = _OVER if self.system == BEST else ()
+        over = () if self.system == STRAWMAN else _OVER
         return _digest({name: getattr(self, name) for name in {*_PLAN, *within, *over}})
 
 
