@@ -37,6 +37,7 @@ def figure() -> Figure:
         scales={
             "small": Scale((32,), graphs=_graphs(0.01)),
             "medium": Scale((128,), graphs=_graphs(0.2)),
+            "full": Scale((128,), graphs=_graphs(1)),
         },
         claims=tuple(
             Claim("epoch", it.label, other.label, "-", {"graph": graph})
