@@ -14,14 +14,7 @@ from switchgnn.capture.lines import description, line_of, object_of
 from switchgnn.capture.packet import Captured, decode, frames_in, usual_names
 from switchgnn.host.direct.frames import unpack
 from switchgnn.host.scapy_host.layers import SwitchGNN
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    HEADER_AT,
-    BarrierBody,
-    Header,
-    Kind,
-    unpack_header,
-)
+from switchgnn.host.wire.header import BODY_AT, HEADER_AT, BarrierBody, Header, Kind, unpack_header
 from tests.capture.drawn import (
     SWITCH,
     WORKERS,

@@ -51,10 +51,7 @@ def trained(monkeypatch, reduce, disturb, epochs=EPOCHS):
     options = TrainOptions(epochs=epochs)
     pace = Pace(window=128, skew=train.SKEW)
     task = TrainTask(
-        training=Training(ModelOptions(), options),
-        transport="switch",
-        pace=pace,
-        reduce=reduce,
+        training=Training(ModelOptions(), options), transport="switch", pace=pace, reduce=reduce
     )
     job = train.TrainJob(
         workers=WORKERS,

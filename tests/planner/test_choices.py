@@ -38,11 +38,7 @@ from switchgnn.planner.presets import (
     preset_strategies,
     resolve_strategies,
 )
-from switchgnn.planner.strategies import (
-    BLOCK_STRATEGIES,
-    ORDER_STRATEGIES,
-    PARTITION_STRATEGIES,
-)
+from switchgnn.planner.strategies import BLOCK_STRATEGIES, ORDER_STRATEGIES, PARTITION_STRATEGIES
 from tests.planner.helpers import boundary_of, random_graph, reports, tuples
 
 GRAPH, SLOTS = load_graph("random:200:1400:1"), 40

@@ -8,12 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from switchgnn.base.network import network_on
-from switchgnn.controller import (
-    Network,
-    leaf_spine_networks,
-    leaf_spine_switch_plan,
-    load_plan,
-)
+from switchgnn.controller import Network, leaf_spine_networks, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.install import DesiredStates
 from switchgnn.controller.p4runtime.layout import Table

@@ -202,8 +202,7 @@ def runs(large, options, load):
     return tuple(
         [
             run_simulation(
-                large,
-                replace(options, background_load=load, background_seed=seed, congestion=rule),
+                large, replace(options, background_load=load, background_seed=seed, congestion=rule)
             )
             for seed in SEEDS
         ]

@@ -2,14 +2,7 @@
 
 import pytest
 
-from switchgnn.topologies import (
-    Backend,
-    Bmv2Log,
-    FabricError,
-    Target,
-    choice,
-    choose,
-)
+from switchgnn.topologies import Backend, Bmv2Log, FabricError, Target, choice, choose
 from switchgnn.topologies.targets import switch_command
 
 NO_MININET = "Mininet is not installed (apt-get install mininet)"

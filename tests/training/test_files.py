@@ -326,19 +326,24 @@ def test_bad_features(refused, features, part):
     ("labels", "part"),
     [
         (("l.txt", "0\n1\n1\n"), "3 rows, but graph e has 4 vertices"),
+        (("l.txt", "\n\n\n"), "0 rows"),
         (("l.txt", "\n-1\n-1\n-1\n"), "no labels"),
         (("l.txt", "0\n1\nx\n1\n"), "also 'x'"),
         (("l.txt", "0\n1\n-2\n1\n"), "label -2"),
+        (("l.txt", "0\n1\n0.5\n1\n"), "label 0.5"),
+        (("l.txt", "0\n1\ninf\n1\n"), "also 'inf'"),
         (("l.txt", "0 1\n1 0\n0 1\n1 0\n"), "'0 1' as the label of one vertex"),
         (("l.txt", "0\n1\n100\n1\n"), "label 100, but only 4 vertices"),
         (("l.csv", "0,1\n9,1\n"), "names vertex 9"),
         (("l.csv", "0,1\n0,1\n"), "twice"),
+        (("l.csv", "0,\n1,\n"), "no labels"),
         (("l.npy", np.array([0.0, 0.5, 1, 1])), "label 0.5"),
         (("l.npy", np.array([0, 2**64 - 1, 1, 1], dtype=np.uint64)), "label 18446744073709551615"),
         (("l.npy", np.array(1)), "not a 1-D or 2-D array"),
         (("l.npy", np.full((4, 2), 0.5)), "zeros and ones"),
         (("l.json", "[0, 1]"), 'the form {"id": class, ...}'),
         (("l.json", {"0": 1, "x": 1}), "l.json: 'x' is not the id"),
+        (("l.json", {}), "no labels"),
         *(
             (("l.json", {"0": one, "1": other}), "a zero or a one for each class")
             for one, other in ((0, {}), ([0, 1], [1]), ([0, 1], [1, 2]))
@@ -359,10 +364,12 @@ def test_no_such_column(refused):
 @pytest.mark.parametrize(
     ("split", "part"),
     [
+        (("s.txt", "train\n"), "1 rows"),
         (("s.txt", "train\ntest\nx\n\nnone\n"), "5 rows"),
         (("s.txt", "train\ntest\nx\nnone\n"), "'x'"),
         (("s.csv", "9,train\n"), "names vertex 9"),
         (("s.csv", "0,test\n"), "no vertices to train on"),
+        (("s.json", {}), "no vertices to train on"),
         (("s.json", {"tr": [0, 1], "va": [1]}), "names vertex 1 twice"),
         (("s.json", {"tr": 3}), '{"tr": [id, ...]'),
         (("s.json", {"tr": [[0]]}), "s.json: '[0]' is not the id"),

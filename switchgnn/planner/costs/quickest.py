@@ -71,7 +71,7 @@ class PlanSearch:
 
         Several are made within the rates of one switch, if the graph is small enough, and none of
         them for the paper's preset. Those that do not fit are left out, unless none does. `auto`
-        also takes G3's partition, unless it was asked for another.
+        also tries G3's partition, unless it was asked for another.
         """
         found = self._on_partition(context)
         asked = self.request.partition or self.request.assignment

@@ -12,14 +12,7 @@ from switchgnn.host.base.compression import NO_COMPRESSION, Compression
 from switchgnn.host.base.errors import FramingError, SilentWorkerError
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.direct import copy_schedules
-from switchgnn.host.direct.frames import (
-    GROUP,
-    Envelopes,
-    Outgoing,
-    data_frames,
-    send_order,
-    unpack,
-)
+from switchgnn.host.direct.frames import GROUP, Envelopes, Outgoing, data_frames, send_order, unpack
 from switchgnn.host.direct.framing import LEAST_MTU, Framing, Runs
 from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.wire.header import Header, Kind

@@ -8,13 +8,7 @@ import pytest
 
 from switchgnn.base.files import WriteError
 from switchgnn.capture.files import CaptureFiles
-from switchgnn.host.links.faults import (
-    FaultError,
-    FaultRates,
-    Faults,
-    FaultyDirection,
-    FaultyLink,
-)
+from switchgnn.host.links.faults import FaultError, FaultRates, Faults, FaultyDirection, FaultyLink
 from switchgnn.host.links.recording import EMPTY_BYTES, Recording, RecordingLink, begin_recording
 from switchgnn.host.wire.batches import FrameRows, new_batch
 from switchgnn.host.wire.link import Link, Traffic

@@ -226,7 +226,10 @@ def test_the_third_column_is_the_weight_of_both_directions(tmp_path, text):
     [
         ("0 1\n1 2\n", 1, "2 columns"),
         ("0 1 0.5\n1 2\n", 2, "2 columns"),
+        ("0 1 2 3\n", 1, "4 columns"),
+        ("w,u,v\n2,0,1\n1,2\n", 3, "2 columns"),
         ("0 1 0.5\n1 2 x\n", 2, "has the weight 'x'; expected two vertex ids and a finite weight."),
+        ("0 1 inf\n", 1, "has the weight 'inf'; expected two vertex ids and a finite weight."),
         ("0 1 2\n0 21 nan\n", 2, "'0 21 nan' has the weight 'nan'; expected two vertex ids and "),
     ],
 )

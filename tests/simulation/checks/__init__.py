@@ -1,12 +1,7 @@
 """The invariants that hold whatever goes wrong; docs/reliability.md describes each."""
 
 from tests.simulation.checks.apart import JobsApart
-from tests.simulation.checks.barriers import (
-    BarrierWaits,
-    DoneIsDone,
-    MagnitudesAgree,
-    WorkersWait,
-)
+from tests.simulation.checks.barriers import BarrierWaits, DoneIsDone, MagnitudesAgree, WorkersWait
 from tests.simulation.checks.check import PacketReader
 from tests.simulation.checks.counters import MemoryBounded
 from tests.simulation.checks.features import AcknowledgedArrived, PartsMarked, SourcesOnce

@@ -65,12 +65,7 @@ class VirtualWorker:
     """A worker, with a new process in each session."""
 
     def __init__(
-        self,
-        number: int,
-        name: str,
-        subject: PlannedSubject,
-        scheduler: Scheduler,
-        random: Random,
+        self, number: int, name: str, subject: PlannedSubject, scheduler: Scheduler, random: Random
     ) -> None:
         self.number = number
         self.name = name
