@@ -12,12 +12,14 @@ from switchgnn.controller.check import slots_per_bank
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
 from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots
 from switchgnn.controller.controls.job import Jobs
+from switchgnn.controller.controls.loop import FIRST_REPLICA_GROUP
 from switchgnn.controller.controls.session import Session
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.p4runtime.layout import Layout
 
 # Numbers of blocks on a switch, including 0.
 _BLOCKS = 1 << 16
+_SETS = (1 << 16) - FIRST_REPLICA_GROUP
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def _ranges(layout: Layout) -> tuple[_Range, ...]:
             *(tags // limits.max_pools, "plan for fewer sources"),
         ),
         _Range("workers", "first_worker", "workers", limits.max_workers, "plan for fewer"),
+        _Range("sets of replicas", "first_set", "sets", _SETS, "cut edges instead of vertices"),
     )
 
 
@@ -111,6 +114,7 @@ def admit(
         last_block=plan.manifest.blocks,
         sources=len(plan.switch.source_vertex),
         workers=plan.manifest.workers,
+        sets=len(plan.replica_sets[0]),
         shared=shared,
     )
     _check_ports(wanted, others, address)

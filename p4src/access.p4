@@ -21,6 +21,18 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
         meta.destination_above = above;
     }
 
+    // All that contribute to the slot await its sum (a vertex cut): they are the group.
+    action set_replicas(bit<16> group, bit<4> bank, slot_t slot, count_t expected) {
+        set_destination(0, bank, slot, expected);
+        meta.destination_group = group;
+    }
+
+    action set_distant_replicas(bit<16> group, bit<4> bank, slot_t slot, count_t expected,
+                                port_t above) {
+        set_replicas(group, bank, slot, expected);
+        meta.destination_above = above;
+    }
+
     action unknown_destination() {
         meta.outcome = UNKNOWN_VERTEX;
     }
@@ -33,6 +45,8 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
         actions = {
             set_destination;
             set_distant;
+            set_replicas;
+            set_distant_replicas;
             @defaultonly unknown_destination;
         }
         const default_action = unknown_destination;
@@ -75,7 +89,7 @@ control Source(in headers_t hdr, inout metadata_t meta) {
 }
 
 // A partial sum goes into the slot of the destination that it names. The destination must
-// expect partial sums of the sender. A count above the expected one would complete or release
+// expect partial sums of the sender; so of a vertex cut's sums only contributors ask. A count above the expected one would complete or release
 // the slot for all. The switch does not know how many rows were added up.
 control Partial(in headers_t hdr, inout metadata_t meta) {
     // One bit per worker; on a spine, for each worker below a leaf that sends a part.
@@ -100,12 +114,18 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
         partial.apply();
         if ((meta.partial_senders & meta.worker_bit) == 0) {
             meta.outcome = WRONG_PORT;
-        } else if (hdr.switchgnn.count == 0
-                   || hdr.switchgnn.count > meta.destination_expected) {
+        } else if (hdr.switchgnn.kind == kind_t.FEATURE
+                   && (hdr.switchgnn.count == 0
+                       || hdr.switchgnn.count > meta.destination_expected)) {
             meta.outcome = WRONG_COUNT;
         }
     }
 }
+
+// What goes to a destination goes to all that have a replica, but not back up.
+#define TO_REPLICAS(meta, standard_metadata) \
+    standard_metadata.mcast_grp = meta.destination_group; \
+    meta.flood = meta.from_above;
 
 // Between a worker and a switch above: a recall or a fetch of a sum that is completed above
 // goes up, and the answers come down. A switch above has checked the owner.
@@ -121,6 +141,11 @@ control Passage(inout headers_t hdr,
         standard_metadata.egress_spec = port;
     }
 
+    action pass_down() {
+        pass_on(meta.destination_port);
+        TO_REPLICAS(meta, standard_metadata)
+    }
+
     apply {
         if (meta.from_above == 0) {
             if (meta.destination_above != 0 && hdr.switchgnn.kind != kind_t.FEATURE) {
@@ -129,9 +154,9 @@ control Passage(inout headers_t hdr,
         } else if (hdr.switchgnn.kind == kind_t.FETCH) {
             pass_on(meta.source_port);
         } else if (hdr.switchgnn.kind == kind_t.SUM) {
-            pass_on(meta.destination_port);
+            pass_down();
         } else if (hdr.switchgnn.kind == kind_t.MISSING) {
-            pass_on(meta.destination_port);
+            pass_down();
             meta.look_again = hdr.switchgnn.resend;
         }
     }
@@ -163,6 +188,7 @@ control Recovery(inout headers_t hdr,
         if (hdr.switchgnn.kind == kind_t.FEATURE) {
             // To its worker, the worker's leaf, or a switch above.
             relay_to(meta.destination_port, RESENT);
+            TO_REPLICAS(meta, standard_metadata)
         } else if (hdr.switchgnn.kind == kind_t.FETCH) {
             relay_to(meta.source_port, FETCHED);
             touch(RELEASED);
@@ -190,6 +216,7 @@ control Access(inout headers_t hdr,
     counter(MAX_WORKERS, CounterType.packets) releases;
 
     port_t owner_port;
+    bool   is_feature;
 
     apply {
         // A vertex's feature names no destination. That of a fetch from above is not here.
@@ -204,15 +231,16 @@ control Access(inout headers_t hdr,
         }
         if (meta.outcome == PENDING && meta.from_above == 0) {
             // A feature speaks for its source, a recall or a fetch for its destination.
-            owner_port = hdr.switchgnn.kind == kind_t.FEATURE
-                ? meta.source_port : meta.destination_port;
-            if (owner_port != meta.loop.port) {
+            is_feature = hdr.switchgnn.kind == kind_t.FEATURE;
+            owner_port = is_feature ? meta.source_port : meta.destination_port;
+            if (owner_port != meta.loop.port && (is_feature || meta.destination_group == 0)) {
                 meta.outcome = WRONG_PORT;
-            } else if (hdr.switchgnn.kind == kind_t.FETCH) {
-                releases.count(meta.own.worker);
-            } else if (hdr.switchgnn.kind == kind_t.FEATURE
-                       && IS_PARTIAL(hdr.switchgnn.src_id)) {
+            } else if (is_feature ? IS_PARTIAL(hdr.switchgnn.src_id)
+                       : meta.destination_group != 0) {
                 partial.apply(hdr, meta);
+            }
+            if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FETCH) {
+                releases.count(meta.own.worker);
             }
         }
         if (meta.outcome == PENDING) {

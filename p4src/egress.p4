@@ -17,11 +17,11 @@ control SwitchEgress(inout headers_t hdr,
             meta.send_sum = 0;
             meta.send_ack = 0;
             recirculate_preserving_field_list(1);
-        } else if (hdr.switchgnn.isValid()) {
-            rewrite.apply(hdr, meta, standard_metadata.egress_port);
         } else if (meta.flood == 1
                    && standard_metadata.egress_port == standard_metadata.ingress_port) {
             mark_to_drop(standard_metadata);
+        } else if (hdr.switchgnn.isValid()) {
+            rewrite.apply(hdr, meta, standard_metadata.egress_port);
         }
     }
 }

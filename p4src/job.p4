@@ -43,11 +43,13 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
 control Jobs(in headers_t hdr, inout metadata_t meta) {
     // Where the job's ranges of slots in each bank, sources and workers begin, and its blocks, of which
     // number 0 is that of barriers. A number beyond the last one is a block that no entry has. The
-    // controller remembers the rest: the name, when the job came, and the length of the ranges.
+    // controller remembers the rest: the name, when the job came, the length of the ranges, and that
+    // of the sets of workers which share a sum.
     @noWarn("unused")
     action set_job(bit<128> name, bit<32> since,
                    bit<32> first_slot, bit<32> slots, bit<16> first_block, bit<16> last_block,
-                   bit<32> first_source, bit<32> sources, bit<32> first_worker, bit<32> workers) {
+                   bit<32> first_source, bit<32> sources, bit<32> first_worker, bit<32> workers,
+                   bit<16> first_set, bit<16> sets) {
         meta.loop.block = hdr.switchgnn.block_id <= last_block
             ? first_block + hdr.switchgnn.block_id : 0;
         meta.loop.first_slot = first_slot;

@@ -30,6 +30,14 @@ control Result(in headers_t hdr, inout metadata_t meta) {
         meta.send_sum = 1;
     }
 
+    // The sum of a vertex cut, for all that contribute to it.
+    action set_replicas(vertex_t vertex, bit<16> group) {
+        meta.destination = vertex;
+        meta.result_group = group;
+        meta.to_replicas = 1;
+        meta.send_sum = 1;
+    }
+
     // Complete sums without an entry.
     counter(1, CounterType.packets) unrouted;
 
@@ -46,6 +54,7 @@ control Result(in headers_t hdr, inout metadata_t meta) {
         actions = {
             set_result;
             set_partial;
+            set_replicas;
             @defaultonly no_result;
         }
         const default_action = no_result;
@@ -78,13 +87,16 @@ control Loop(in headers_t hdr,
             meta.loop.hop = meta.loop.hop + 1;
             meta.loop.next_bank = 0;
         } else {
-            // When a sum leaves in this pass, the acknowledgement waits for the next one.
+            // When a sum leaves in this pass, the acknowledgement waits for the next one; the sum
+            // of a vertex cut returns to the sender, too, and is one.
             meta.loop.finished = 1;
-            again = meta.send_sum & hdr.switchgnn.echo;
+            again = meta.send_sum & hdr.switchgnn.echo & ~meta.to_replicas;
             meta.send_ack = ~meta.send_sum & hdr.switchgnn.echo;
         }
         lane = (port_t) hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
-        if (meta.send_sum == 1 && again == 1) {
+        if (meta.to_replicas == 1) {
+            standard_metadata.mcast_grp = meta.result_group;
+        } else if (meta.send_sum == 1 && again == 1) {
             standard_metadata.mcast_grp = meta.result_group + (bit<16>) lane;
         } else if (meta.send_sum == 1) {
             standard_metadata.egress_spec = meta.result_port;
@@ -128,7 +140,7 @@ control Answer(inout headers_t hdr,
             standard_metadata.egress_spec = meta.loop.port;
         } else if (meta.outcome == RECALLED) {
             if (meta.send_sum == 1) {
-                standard_metadata.egress_spec = meta.result_port;
+                standard_metadata.egress_spec = meta.loop.port;
             } else if (meta.from_above == 0) {
                 meta.send_missing = 1;
                 standard_metadata.egress_spec = meta.loop.port;
@@ -137,7 +149,12 @@ control Answer(inout headers_t hdr,
                 }
             }
         } else if (meta.look_again == 1) {
-            if (meta.send_sum == 1) {
+            if (meta.send_sum == 1 && meta.destination_group != 0) {
+                // Without the MISSING: it is for all workers below that contribute.
+                meta.flood = 0;
+                standard_metadata.mcast_grp = 0;
+                standard_metadata.egress_spec = meta.result_port;
+            } else if (meta.send_sum == 1) {
                 send_part();
                 no_payload.apply(hdr);
             } else {

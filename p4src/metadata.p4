@@ -118,6 +118,7 @@ struct metadata_t {
     slot_t       destination_slot;
     count_t      destination_expected;
     port_t       destination_above;  // to the switch above that completes the sum; 0: this does
+    bit<16>      destination_group;  // of all that have a replica; 0: one worker awaits the sum
     // Partial
     worker_set_t partial_senders;
     // Passage
@@ -151,6 +152,7 @@ struct metadata_t {
     vertex_t     destination;
     port_t       result_port;
     bit<16>      result_group;
+    bit<1>       to_replicas;   // the group is of all that contribute
     worker_t     result_worker;
     bit<16>      result_place;  // among the destinations of the worker in the block
     bit<16>      result_sums;   // their number
@@ -161,7 +163,7 @@ struct metadata_t {
     bit<1>       send_missing;
     bit<1>       send_reduced;
     bit<6>       dscp;
-    bit<1>       flood;
+    bit<1>       flood;  // but not back
     bit<1>       update_ipv4;
     bit<1>       seal;
 }

@@ -13,6 +13,7 @@ control Sum(inout headers_t hdr, in sum_t sum, in vertex_t destination) {
         hdr.switchgnn.src_id = 0;
         hdr.switchgnn.dst_id = destination;
         hdr.switchgnn.count = sum.count;
+        hdr.switchgnn.is_ack = 0;
         hdr.switchgnn.echo = 0;
     }
 
@@ -109,7 +110,13 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                 make_partial();
             } else {
                 hdr.switchgnn.width = meta.frame_width;
+                meta.send_ack = meta.to_replicas & meta.adds & hdr.switchgnn.echo;
                 sum.apply(hdr, meta.sum, meta.destination);
+                if (meta.send_ack == 1 && egress_port == meta.loop.port) {
+                    // Also what is otherwise the Count of an acknowledgement.
+                    hdr.switchgnn.is_ack = 1;
+                    hdr.switchgnn.src_id = (vertex_t) meta.loop.accepted;
+                }
             }
             if (meta.rows != 0 && meta.partial == 0 && !ROWS_FILL_CHUNKS(meta)) {
                 gather.apply(meta);

@@ -27,6 +27,8 @@ class Place:
     sources: int = 0
     first_worker: int = 0
     workers: int = 0
+    first_set: int = 0
+    sets: int = 0  # of replicas, each with a multicast group
     # Slots of all banks that jobs share; `slots` is then the number of destinations in each bank.
     # None: the job has slots of its own.
     shared: int | None = None

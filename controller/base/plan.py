@@ -1,13 +1,15 @@
 """The parts of a plan that a switch needs."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from switchgnn.base.array_types import Bools, Int64s
 from switchgnn.base.network import Network
 from switchgnn.planner import Manifest, Plan, SwitchPart, read_manifest, read_switch_part
-from switchgnn.planner.plan.leaf_spine import LeafSpinePart
+from switchgnn.planner.plan.leaf_spine import LeafSpinePart, partial_senders
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +49,31 @@ class SwitchPlan:
         """Return the port of each neighbour."""
         return [each.port for each in network.neighbours[: self.neighbours]]
 
+    @cached_property
+    def replica_sets(self) -> tuple[Bools, Int64s]:
+        """The sets of neighbours that await sums of a vertex cut, and the one of each result.
+
+        bool[sets, neighbours], without any for other plans, and int64[R].
+        """
+        switch = self.switch
+        if not self.manifest.replicated:
+            return np.zeros((0, self.neighbours), np.bool_), np.zeros(len(switch.result_block), int)
+        await_sums = np.zeros((len(switch.result_block), self.neighbours), np.bool_)
+        await_sums[partial_senders(switch)] = True
+        # Sums that this switch does not complete come back from above.
+        await_sums[np.arange(len(await_sums)), switch.result_worker] = True
+        packed, of_result = np.unique(np.packbits(await_sums, axis=1), axis=0, return_inverse=True)
+        sets = np.unpackbits(packed, axis=1, count=self.neighbours).astype(np.bool_)
+        return sets, of_result.reshape(-1)
+
     @property
     def sums_at_once(self) -> int:
         """The most sums of a fragment of a block that one neighbour gets."""
-        switch = self.switch
+        switch, (sets, of_result) = self.switch, self.replica_sets
+        if len(sets):
+            sums = np.zeros((self.manifest.blocks + 1, self.neighbours), dtype=np.int64)
+            np.add.at(sums, switch.result_block, sets[of_result])
+            return int(sums.max())
         key = switch.result_block.astype(np.int64) << 32 | switch.result_worker
         return int(np.unique(key, return_counts=True)[1].max(initial=0))
 

@@ -1,5 +1,6 @@
 """access.p4: the vertices that a switch knows, and the senders of partial sums."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -8,6 +9,7 @@ from switchgnn.base.array_types import Int64s, Integers
 from switchgnn.base.network import Network
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
+from switchgnn.controller.controls.loop import replica_group
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
@@ -15,6 +17,11 @@ from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_sen
 # One cell for each source.
 LAST_TAGS_REGISTER = "last_tag"
 DISTANT = "set_distant"
+# The same for a vertex cut.
+_REPLICAS: Mapping[str, str] = {
+    "set_destination": "set_replicas",
+    DISTANT: "set_distant_replicas",
+}
 # Of a set of workers, one bit each.
 _SET_BYTES = 16
 # As in headers.p4.
@@ -57,7 +64,7 @@ class Destination(Keyed):
     def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
         """Return one entry for each destination of each block."""
         if plan.part is not None:
-            return self._leaf_spine_rows(plan, plan.part, plan.ports(network), place.first_block)
+            return self._leaf_spine_rows(plan, plan.part, plan.ports(network), place)
         switch = plan.switch
         ports = np.array(plan.ports(network), np.int64)
         values: dict[str, Value] = {
@@ -68,35 +75,43 @@ class Destination(Keyed):
             "slot": switch.result_slot,
             "expected": switch.result_expected,
         }
-        return self.make(values, len(switch.result_block))
+        if plan.manifest.replicated:
+            values["group"] = plan.replica_sets[1] + replica_group(place)
+        return self.make(values, len(switch.result_block), self._action(plan, self.action))
+
+    @staticmethod
+    def _action(plan: SwitchPlan, usual: str) -> str:
+        return _REPLICAS[usual] if plan.manifest.replicated else usual
 
     def _leaf_spine_rows(
-        self, plan: SwitchPlan, part: LeafSpinePart, neighbours: list[int], first_block: int
+        self, plan: SwitchPlan, part: LeafSpinePart, neighbours: list[int], place: Place
     ) -> Rows:
         ports, switch, slot = np.array(neighbours, np.int64), part.switch, part.route_result
         placed = slot >= 0
         values: dict[str, Integers] = {
-            "block_id": part.route_block + np.int64(first_block),
+            "block_id": part.route_block + np.int64(place.first_block),
             "dst_id": part.route_vertex,
             "port": ports[part.route_neighbour],
         }
         for name in ("bank", "slot", "expected"):
             values[name] = np.zeros(len(slot), np.int64)
             values[name][placed] = getattr(switch, f"result_{name}")[slot[placed]]
+        if plan.manifest.replicated:
+            values["group"] = plan.replica_sets[1][slot] + replica_group(place)
         distant = part.route_above != NOBODY
         own: dict[str, Value] = {name: column[~distant] for name, column in values.items()}
         others: dict[str, Value] = {name: column[distant] for name, column in values.items()}
         others["above"] = ports[part.route_above[distant]]
         block, worker = _bundles_from_above(plan)
         bundles: dict[str, Value] = {
-            "block_id": block + first_block,
+            "block_id": block + place.first_block,
             "dst_id": SUM_BUNDLES + worker,
             "port": ports[worker - min(part.below)],
         }
         return concatenate(
             self.table,
-            self.make(own, int((~distant).sum())),
-            self.make(others, int(distant.sum()), DISTANT),
+            self.make(own, int((~distant).sum()), self._action(plan, self.action)),
+            self.make(others, int(distant.sum()), self._action(plan, DISTANT)),
             self.make({**dict.fromkeys(("bank", "slot", "expected"), 0), **bundles}, len(block)),
         )
 

@@ -7,15 +7,17 @@ import numpy as np
 
 from switchgnn.base.array_types import Int64s
 from switchgnn.base.network import Network
-from switchgnn.controller.base.place import ALONE, LOOP_LANES, Place
+from switchgnn.controller.base.place import ALONE, FIRST_LOOP_PORT, LOOP_LANES, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.planner.base.arrays import rank_within
 
-PARTIAL = "set_partial"
+PARTIAL, REPLICAS = "set_partial", "set_replicas"
 # Groups below are those of jobs.
 FIRST_RESULT_GROUP = 64
+# Those before are of ports, one per loop port.
+FIRST_REPLICA_GROUP = FIRST_RESULT_GROUP + FIRST_LOOP_PORT * LOOP_LANES
 
 _Number = TypeVar("_Number", int, Int64s)
 
@@ -38,6 +40,8 @@ def multicast_groups(
     for port in ports:
         for lane, loop_port in enumerate(place.loop_ports):
             groups[result_group(port) + lane] = (port, loop_port)
+    for number, members in enumerate(plan.replica_sets[0], replica_group(place)):
+        groups[number] = tuple(sorted(np.array(ports)[members].tolist()))
     return groups
 
 
@@ -45,7 +49,13 @@ def groups_of(groups: Mapping[int, tuple[int, ...]], place: Place) -> set[int]:
     """Return the numbers of a job's groups among those of a switch."""
     own = {place.workers_group, place.workers_group + 1}
     own |= {result_group(port) + lane for port in place.ports for lane in range(LOOP_LANES)}
+    own |= set(range(replica_group(place), replica_group(place) + place.sets))
     return own & groups.keys()
+
+
+def replica_group(place: Place) -> int:
+    """Return the first group of a job's sets of replicas."""
+    return FIRST_REPLICA_GROUP + place.first_set
 
 
 def _owners(plan: SwitchPlan) -> dict[str, Value]:
@@ -80,7 +90,11 @@ class Result(Keyed):
             "port": ports[switch.result_worker],
             "group": result_group(ports[switch.result_worker]),
         }
-        sums = self.make({**values, **_owners(plan)}, len(switch.result_block))
+        if plan.manifest.replicated:
+            shared = {**values, "group": plan.replica_sets[1] + replica_group(place)}
+            sums = self.make(shared, len(switch.result_block), REPLICAS)
+        else:
+            sums = self.make({**values, **_owners(plan)}, len(switch.result_block))
         if plan.part is None:
             return sums
         ids = plan.part.result_partial

@@ -6,13 +6,14 @@ forward and backward, so that a bin's rows fill whole groups of frames.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.host.base.compression import Compression
+from switchgnn.host.base.errors import ScheduleError
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.schedule import (
     DirectSchedule,
@@ -26,6 +27,7 @@ from switchgnn.host.direct.transport import DirectTransport, open_schedule
 from switchgnn.host.links.transport import WorkerEnd
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.sending.between_hosts import fewest_rows
 
 
@@ -92,12 +94,16 @@ def write_schedules(
     graph: Graph, assignment: Int32s, paths: Sequence[Path], *, choose: ScheduleChoice
 ) -> None:
     """Write the schedules that ``choose`` makes; ``paths``: one per worker."""
+    scatters = isinstance(graph, ReplicaGraph)
+    graph = graph.gathered() if isinstance(graph, ReplicaGraph) else graph
     for schedule, path in zip(choose(graph, assignment, len(paths)), paths, strict=True):
+        if isinstance(schedule, BinnedSchedule) and scatters:
+            raise ScheduleError("Bins are of vertices with all edges: g3 has no vertex cut.")
         if isinstance(schedule, BinnedSchedule):
             write_schedule(schedule.forward, path)
             write_schedule(schedule.backward, backward_file(path))
         else:
-            write_schedule(schedule, path)
+            write_schedule(replace(schedule, scatters=scatters), path)
 
 
 def backward_file(path: Path) -> Path:

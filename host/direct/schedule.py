@@ -90,6 +90,8 @@ class DirectSchedule:
     add: RowSums  # Adds the R incoming rows to the worker's n rows.
     pairs: Int64s  # Int64[W, W], the rows from worker a to worker b.
     digest: UInt8s  # Uint8[32], SHA-256 of the schedule of all workers.
+    # Whether sums are of replicas: gathered by their masters, which send them back.
+    scatters: bool = False
 
     @property
     def workers(self) -> int:
@@ -288,6 +290,7 @@ _ARRAYS = {
     "add_column": ArrayKind(_INT64, shape="A", below="r"),
     "pairs": ArrayKind(_INT64, (2,), shape="W,W"),
     "digest": ArrayKind(("|u1",), shape="32"),
+    "scatters": ArrayKind(("|b1",), (0,)),
 }
 
 
@@ -309,6 +312,7 @@ def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
         "add_column": schedule.add.column,
         "pairs": schedule.pairs,
         "digest": schedule.digest,
+        "scatters": np.array(schedule.scatters),
     }
     typed = {name: array.astype(_ARRAYS[name].types[0]) for name, array in arrays.items()}
     with writing(Path(path), refuse=ScheduleError):
@@ -336,4 +340,5 @@ def read_schedule(path: str | Path) -> DirectSchedule:
         add=RowSums(arrays["add_indptr"], arrays["add_column"], received),
         pairs=pairs,
         digest=arrays["digest"],
+        scatters=bool(arrays["scatters"]),
     )

@@ -25,6 +25,7 @@ from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
 from switchgnn.host.links.transport import (
     Transport,
     WorkerEnd,
+    add_traffic,
     check_packets_fit,
     check_rows,
     traffic_since,
@@ -315,10 +316,56 @@ class DirectTransport(Transport):
         }
 
 
+class ReplicaTransport(DirectTransport):
+    """Sums of the replicas of a vertex cut, gathered by masters and scattered (CDFGNN).
+
+    An exchange has two rounds: forward along the edges from mirrors to masters, and back.
+    """
+
+    def aggregate(
+        self,
+        rows: Float32s,
+        direction: Direction,
+        tensor_id: int = 0,
+        operation: Operation = Operation.SUM,
+    ) -> Float32s:
+        """Return the sums of each vertex's replicas, this one included; 0 where there is one."""
+        # Both directions of a tensor have rows of their own.
+        tensor_id = 2 * tensor_id + (direction is Direction.BACKWARD)
+        gathered = super().aggregate(rows, Direction.FORWARD, tensor_id, operation)
+        totals = rows + gathered
+        found = super().aggregate(totals, Direction.BACKWARD, tensor_id, operation)
+        masters = self._schedules[Direction.FORWARD].add.sizes > 0
+        found[masters] = totals[masters]
+        return found
+
+    def expected_traffic(self, width: int, _direction: Direction) -> Traffic:
+        """Return that of both rounds; see ``Transport``."""
+        return add_traffic(
+            *(super(ReplicaTransport, self).expected_traffic(width, it) for it in Direction)
+        )
+
+    @property
+    def copied_edges(self) -> None:
+        """None: there are only sums."""
+        return None
+
+    def skip(self, tensor_id: int, vertices: Bools | None) -> None:
+        """Take rows of a tensor as unchanged; see ``Transport.skip``."""
+        super().skip(2 * tensor_id, vertices)
+
+    def forget(self, tensor_id: int) -> None:
+        """Drop what is kept of a tensor, in both directions."""
+        for each in range(2 * tensor_id, 2 * tensor_id + 2):
+            super().forget(each)
+
+
 @contextmanager
 def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
     """Open a transport between hosts, as the worker's schedule says."""
-    with open_schedule(end, read_schedule(end.schedule_file())) as made:
+    schedule = read_schedule(end.schedule_file())
+    kind = ReplicaTransport if schedule.scatters else DirectTransport
+    with open_schedule(end, schedule, kind=kind) as made:
         yield made
 
 

@@ -140,7 +140,9 @@ class InNetworkExchange(transport.Transport):
             savings=self.savings,
             passed=self._passed,
         )
-        self._endpoint.narrow, self._endpoint.per_sum = compression.active, compression.cache
+        self._endpoint.narrow = compression.active
+        # Partial sums of replicas are for one sum each.
+        self._endpoint.per_sum = compression.cache or self._manifest.replicated
         self._caches: dict[Tensor, RowCache] = {}
         self._skipped = SkipMasks()
 

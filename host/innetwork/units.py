@@ -53,7 +53,8 @@ class _InFlight:
 
     def take(self, header: Header, frame: memoryview, now: float) -> bool:
         if header.kind is Kind.SUM:
-            return self.receiver.take_sum(header, frame, now)
+            news = header.is_ack and self.sender.take_ack(header.feature_group, header.src_id, now)
+            return self.receiver.take_sum(header, frame, now) or news
         if header.kind is Kind.FEATURE:
             return self.receiver.take_feature(header, frame, now)
         if header.kind is Kind.ACK:

@@ -13,6 +13,7 @@ from switchgnn.host.base.operations import Operation
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
 from switchgnn.planner.check.plan import reference_sums
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 
 # int32 and float32
 SUM_BYTES = 8
@@ -134,6 +135,9 @@ def _magnitude(features: Float32s) -> float:
 
 def remote_fan_in(graph: Graph, assignment: Int32s) -> Int64s:
     """Return int64[V], the number of remote in-neighbours of each vertex."""
+    if isinstance(graph, ReplicaGraph):
+        replicas: Int64s = np.bincount(graph.vertex)[graph.vertex]
+        return np.where(replicas > 1, replicas, 0)
     source, destination = graph.edges()
     remote = assignment[source] != assignment[destination]
     counts: Int64s = np.bincount(destination[remote], minlength=graph.vertices)
@@ -146,10 +150,14 @@ def _combined(
     """Return float32[V, F], an operation's result over remote in-neighbours."""
     source, destination = graph.edges()
     remote = assignment[source] != assignment[destination]
+    source, destination = source[remote], destination[remote]
+    if isinstance(graph, ReplicaGraph):
+        source = np.flatnonzero(remote_fan_in(graph, assignment)).astype(np.int32)
+        destination = graph.vertex[source]
     found = np.full_like(features, operation.rule.nothing)
     for column, own in zip(found.T, features.T, strict=True):
-        operation.rule.over_rows.at(column, destination[remote], own[source[remote]])
-    return found
+        operation.rule.over_rows.at(column, destination, own[source])
+    return found[graph.vertex] if isinstance(graph, ReplicaGraph) else found
 
 
 def judge(  # noqa: PLR0917  a round and its surroundings

@@ -317,6 +317,7 @@ def _prepare(options: RunOptions, target: Target, work: runner.Workspace) -> Pre
     work.step("planning: load the graph")
     program = load_program()
     graph = load_graph(options.graph, edge_weights=False if options.ignore_weights else None)
+    graph = options.request.cut(graph, options.workers, options.seed)
     features = _features(graph, options)
     work.step("planning: partition the vertices over the workers")
     context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)

@@ -51,6 +51,7 @@ from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, reduce_seconds
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import find_profile
@@ -58,6 +59,7 @@ from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
 from switchgnn.topologies.child import Child, temporary_files_in
 from switchgnn.topologies.forkserver import Forkserver
+from switchgnn.training.base.errors import TrainingError
 from switchgnn.training.base.options import ReduceBy
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.partition import split_machines, write_partitions
@@ -114,6 +116,25 @@ class TrainJob(runner.NetworkJob):
             load_strawman() if self.transport.program is SwitchProgram.STRAWMAN else load_program()
         )
 
+    def cut(self, data: Dataset) -> Dataset:
+        """Return a data set with its vertex cut, if one is asked for."""
+        seed, training = self.task.training.options.seed, self.task.training
+        graph = self.request.cut(data.graph, self.workers, seed)
+        if not isinstance(graph, ReplicaGraph):
+            return data
+        for what, asked in (
+            ("--workers-per-machine", self.per_machine > 1),
+            ("--sampling", self.task.sampling < 1),
+            ("--keep", training.compression.keep < 1),
+            ("--rest", training.compression.rest > 0),
+        ):
+            if asked:
+                raise TrainingError(
+                    f"{what} is for rows of vertices, and the replicas of a vertex cut send sums: "
+                    f"leave it out, or --partition {self.request.partition}."
+                )
+        return replace(data, cut=graph)
+
     @property
     def context(self) -> PlanContext:
         """The facts that strategies depend on."""
@@ -137,7 +158,9 @@ def prepare_training(
     strategies, plan = plan_of(job, data, progress)
     write_plan(plan, folder / "plan")
     seed, of_vertices = job.task.training.options.seed, plan.assignment[: data.vertices]
-    workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
+    workers = of_vertices
+    if data.cut is None:
+        workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
     write_partitions(data, workers, folder / "partitions", job.per_machine)
     paths = [runner.schedule_file_of(folder, worker) for worker in range(job.workers)]
     adapts = job.task.adapt is not None
@@ -179,7 +202,7 @@ def _context(
     progress("partition the vertices over the workers")
     context, assignment = choose_lanes(
         _request(job),
-        data.graph,
+        data.cut or data.graph,
         job.context,
         _widths(job, data),
         seed,
@@ -210,8 +233,8 @@ def _request(job: TrainJob) -> PlanRequest:
 def _strategies(job: TrainJob, data: Dataset, context: PlanContext) -> ResolvedStrategies:
     """Return the strategies that the transport uses: all, or only the partition."""
     transport = job.transport
-    chosen = resolve_strategies(_request(job), data.graph, context)
-    if transport.strategies is None:
+    chosen = resolve_strategies(_request(job), data.cut or data.graph, context)
+    if transport.strategies is None or data.cut is not None:
         return chosen
     plain = preset_strategies(PAPER, data.graph, context)
     return replace(plain, partition=chosen.partition, because={}, **transport.strategies)

@@ -17,6 +17,7 @@ from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.blocks.refine import number_side_by_side
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.banks import (
     BANKS,
@@ -29,6 +30,7 @@ from switchgnn.planner.plan.files import render_parts
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,
     PLAN_VERSION,
+    REPLICAS,
     STRAWMAN,
     DirectionRecord,
     GraphRecord,
@@ -49,8 +51,9 @@ from switchgnn.planner.plan.parts import (
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
 from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies, check_lanes
 from switchgnn.planner.sending.bundles import make_bundles
-from switchgnn.planner.sending.packets import are_partial, make_packets, make_sends
+from switchgnn.planner.sending.packets import are_partial, make_packets, make_sends, multicast
 from switchgnn.planner.sending.rates import quickest_first
+from switchgnn.planner.sending.replicas import contributions, replica_packets
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -161,15 +164,20 @@ def build_resolved(
     _check_switch(context, strawman=strawman)
     known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
     make_blocks = find_blocks(strategies.blocks, context.workers, known)
-    choose = find_strategy("send", strategies.send, SEND_STRATEGIES)
+    choose = find_strategy("send", strategies.send, {**SEND_STRATEGIES, REPLICAS: multicast})
     make_order = find_strategy("order", strategies.order, ORDER_STRATEGIES)
     if assignment is None or strategies.partition != GIVEN:
         partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
     wanted = find_directions(directions)
+    cut = graph if isinstance(graph, ReplicaGraph) else None
+    if (strategies.send == REPLICAS) != (cut is not None):
+        raise PlannerError(f"Workers send {REPLICAS} in a vertex cut, and only there.")
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")
     check_workers(graph, context.workers)
+    if cut is not None:
+        assignment = cut.worker
     if assignment is None:
         assignment = partition(graph, context.workers, seed)
     owner = check_assignment(graph, context.workers, assignment)
@@ -179,6 +187,9 @@ def build_resolved(
         raise PlannerError("The strawman's switch serves all destinations: leave hosts none.")
 
     tell("form blocks")
+    sets = edge_sets(boundary, wanted, left_to_hosts)
+    if cut is not None:
+        sets = [DirectionPlan(tuple(wanted), contributions(cut), boundary)]
     formed = [
         replace(
             each,
@@ -189,7 +200,7 @@ def build_resolved(
                 context.pools,
             ),
         )
-        for each in edge_sets(boundary, wanted, left_to_hosts)
+        for each in sets
     ]
     stages = _Stages(
         strategies,
@@ -303,6 +314,7 @@ class _Stages:
         self.tell("write the parts of the switch and the workers")
         switch = switch_part(whole.boundary, packets, placement, bundles)
         sums = awaited_sums(whole.boundary, whole.block, packets, placement)
+        sums = replace(sums, shared=self.strategies.send == REPLICAS)
         parts = tuple(
             worker_part(
                 self.owner == worker,
@@ -321,15 +333,12 @@ class _Stages:
         return Plan(seal(manifest), switch, parts, self.owner)
 
     def _serve(self, each: DirectionPlan, weight: float) -> DirectionPlan:
+        many = {"vertices": self.graph.vertices, "workers": self.context.workers}
+        if self.strategies.send == REPLICAS:
+            return replace(each, packets=replica_packets(each.boundary, each.block, **many))
         by_vertex = self.choose(each.boundary, each.block, weight)
         check_sends(self.strategies.send, each.boundary, by_vertex)
-        packets = make_packets(
-            each.boundary,
-            each.block,
-            by_vertex,
-            vertices=self.graph.vertices,
-            workers=self.context.workers,
-        )
+        packets = make_packets(each.boundary, each.block, by_vertex, **many)
         return replace(each, packets=packets)
 
     def _order(self, each: DirectionPlan) -> DirectionPlan:

@@ -18,13 +18,23 @@ from switchgnn.planner.blocks.destination import MLGP, BlocksOver, has_mtkahypar
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
+from switchgnn.planner.partition.vertex_cut import (
+    ReplicaGraph,
+    cut_graph,
+    find_vertex_cut,
+    is_vertex_cut,
+)
+from switchgnn.planner.partition.workers import check_workers
 from switchgnn.planner.plan.banks import BANKS, room_of
+from switchgnn.planner.plan.manifest import REPLICAS
 from switchgnn.planner.sending.rates import Rates
 
 # The send strategy for which some block strategies are refined, and the end of their names.
 COVER = "cover"
 # The partition of an assignment that was not made by any of PARTITION_STRATEGIES.
 GIVEN = "given"
+# The blocks of a vertex cut.
+EVEN = "even"
 KNOWN: Mapping[str, Mapping[str, object]] = {
     "partition": strategies.PARTITION_STRATEGIES,
     "blocks": strategies.BLOCK_NAMES,
@@ -71,6 +81,13 @@ class PlanRequest:
                 f"{self.partition}; give one of them."
             )
         return self
+
+    def cut(self, graph: Graph, workers: int, seed: int) -> Graph:
+        """Return the replicas of the vertex cut that is asked for; otherwise the graph itself."""
+        if self.partition is None or not is_vertex_cut(self.partition):
+            return graph
+        check_workers(graph, workers)
+        return cut_graph(graph, workers, find_vertex_cut(self.partition)(graph, workers, seed))
 
     def load_assignment(self) -> Int64s | None:
         """Return the assignment in the file, or None without one."""
@@ -234,6 +251,8 @@ def resolve_strategies(
     """
     request.checked()
     check_lanes(context)
+    if isinstance(graph, ReplicaGraph):
+        return _of_replicas(request, graph, context)
     for what, number in (
         ("frames have one row", context.rows),
         ("switch has one pool of slots", context.pools),
@@ -253,6 +272,29 @@ def resolve_strategies(
     if named.get("send", chosen.send) != COVER:
         named |= {"weight": 0.0, "rates": None}
     return replace(chosen, **named, because={**chosen.because, **because})
+
+
+def _of_replicas(
+    request: PlanRequest, graph: ReplicaGraph, context: PlanContext
+) -> ResolvedStrategies:
+    if request.preset == PAPER or context.rows > 1 or request.send or request.blocks:
+        raise PlannerError(
+            "Workers send each replica's partial sum for its vertex in a vertex cut, which has no "
+            f"other blocks and sends: leave these and --rows out, with the strategy {BEST}."
+        )
+    cut = (
+        f"Edges over workers ({request.partition}): each vertex has {graph.replication_factor:.2f} "
+    )
+    return ResolvedStrategies(
+        partition=request.partition or GIVEN,
+        blocks=EVEN,
+        send=REPLICAS,
+        weight=0.0,
+        order=request.order or "gamr",
+        because={
+            "partition": f"{cut} replicas on average, and each sum goes back to those it is of."
+        },
+    )
 
 
 def find_preset(name: str) -> Preset:

@@ -22,10 +22,12 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.for_leaves import GAMMA, cdfgnn, metis_leaf_spine
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
+from switchgnn.planner.partition.vertex_cut import cut_graph, find_vertex_cut, is_vertex_cut
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges
 from switchgnn.planner.sending.order import SendOrder, gamr, random_order
 from switchgnn.planner.sending.packets import multicast
+from switchgnn.planner.sending.replicas import even_blocks
 
 # All strategies are deterministic, and take a seed where they choose at random.
 # Assigns vertices to workers, given the graph, the number of workers and a seed: int32[V],
@@ -68,12 +70,19 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
 
     def __missing__(self, name: str) -> PartitionStrategy:
         """Return the strategy, or raise KeyError."""
+        if is_vertex_cut(name):
+            return partial(_masters, name)
         kind, _, numbers = name.partition(":")
         pattern, problem, make = _NUMBERED[kind]
         found = re.fullmatch(pattern, numbers)
         if found is None:
             raise PlannerError(f"{name!r} {problem}.")
         return make(*found.groups())
+
+
+def _masters(name: str, graph: Graph, workers: int, seed: int) -> Int32s:
+    cut = cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed))
+    return cut.worker[: cut.masters]
 
 
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
@@ -89,6 +98,7 @@ PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {
     "mlgp": mlgp,
     **{kind: partial(form_blocks, kind=kind) for kind in KINDS},
+    "even": even_blocks,
 }
 ORDER_STRATEGIES: Mapping[str, OrderStrategy] = {
     "gamr": gamr,

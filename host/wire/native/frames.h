@@ -33,7 +33,7 @@ static inline u32 checksum_of(const u8* frame, size_t body_bytes) {
 
 struct Fields {
     u32 source, destination, block, count, fragment, group, round;
-    bool fetch, ecn, echo;
+    bool ack, fetch, ecn, echo;
 };
 
 static inline u32 kind_of(const u8* frame) { return frame[KIND_AT] & KIND_MASK; }
@@ -48,6 +48,7 @@ static inline bool unpack(const u8* frame, size_t size, u8 protocol, u32 kind, s
     f.destination = load32(frame + DST_ID_AT);
     f.block = load16(frame + BLOCK_ID_AT);
     f.count = load16(frame + COUNT_AT);
+    f.ack = frame[IS_ACK_AT] & IS_ACK_MASK;
     f.fetch = frame[IS_FETCH_AT] & IS_FETCH_MASK;
     f.ecn = frame[ECN_AT] & ECN_MASK;
     f.echo = frame[ECHO_AT] & ECHO_MASK;

@@ -49,6 +49,10 @@ struct SumFastPath : SumFields {
         if (bits == 32) memcpy(out, body, body_bytes);
         else widen(body, out, body_bytes / WORD, bits);
         taken++;
+        if (f.ack) {
+            groups[acknowledgements] = f.group;
+            accepted[acknowledgements++] = f.source;
+        }
         return true;
     }
     // Takes all rows of a bundle, or none.

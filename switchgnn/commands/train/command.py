@@ -75,6 +75,7 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
         for each in chosen
     ]
     dataset = dataset or _load(asked, network)
+    networked = job.cut(dataset) if any(each.networked for each in chosen) else dataset
     if not _check_model(job, dataset, asked.training, chosen) and AUTO in chosen:
         typer.echo(
             "auto takes host: layers need the rows of neighbours, not only sums.",
@@ -89,7 +90,8 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     with output.page.looked_at(title, epochs=epochs) as observer:
         for each, kept in zip(chosen, recordings, strict=True):
             report = _train_over(
-                asked, replace(job, recordings=kept), each, dataset, forkserver, observer
+                *(asked, replace(job, recordings=kept), each),
+                *(networked if each.networked else dataset, forkserver, observer),
             )
             reports.append(report)
             if output.as_json:

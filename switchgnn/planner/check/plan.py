@@ -21,6 +21,7 @@ from switchgnn.planner.base.lanes import banks_of_slot
 from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID, Graph
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.plan.leaf_spine import slot_key
 from switchgnn.planner.plan.manifest import DirectionRecord
@@ -444,6 +445,7 @@ def reference_sums(
 ) -> NDArray[Number]:
     """Sum for each vertex the features of its neighbours on other workers.
 
+    Of a vertex cut, sum for each replica those of all replicas of its vertex, if there are others.
     One sparse matrix product over the whole graph, as an oracle without code of the planner.
 
     Args:
@@ -457,6 +459,12 @@ def reference_sums(
     """
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
 
+    if isinstance(graph, ReplicaGraph):
+        each = np.arange(graph.vertices)
+        members = csr_matrix((np.ones(len(each), features.dtype), (graph.vertex, each)))
+        totals: NDArray[Number] = (members @ features)[graph.vertex]
+        totals[np.bincount(graph.vertex)[graph.vertex] == 1] = 0
+        return totals
     rows = np.repeat(assignment, np.diff(graph.indptr))
     crosses = (rows != assignment[graph.indices]).astype(features.dtype)
     shape = (len(assignment), len(assignment))

@@ -36,6 +36,7 @@ from switchgnn.planner.costs.seconds import (
 )
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
@@ -147,6 +148,8 @@ def choose_lanes(
     it.
     """
     owner: Integers | None = request.load_assignment()
+    if isinstance(graph, ReplicaGraph):
+        owner, request = graph.worker, replace(request, rows=request.rows or 1)
     numbers = POOLS if request.pools is None else (request.pools,)
     bundles = ROWS if request.rows is None else (request.rows,)
     if request.preset == presets.PAPER or context.leaf_spine is not None:

@@ -20,7 +20,7 @@ from switchgnn.planner.partition.workers import (
 )
 
 # Partitions that are made for a number of leaves, which comes first in their names.
-_FOR_LEAVES = ("metis-leaf-spine", "cdfgnn")
+_FOR_LEAVES = ("metis-leaf-spine", "cdfgnn", "vertex-cut", "vertex-cut-ebv")
 # Of graphs with more directed edges there is one candidate only: the others cost METIS once more.
 MOST_COMPARED_EDGES = 2_000_000
 

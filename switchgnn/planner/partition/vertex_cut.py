@@ -67,6 +67,12 @@ class ReplicaGraph(Graph):
         edges = np.diff(indptr_of_keys(self.edge_worker, self.workers))
         return float(edges.max() / max(1.0, edges.mean()))
 
+    def gathered(self) -> Graph:
+        """Return the edges from mirrors to masters alone."""
+        mirrors = np.arange(self.masters, self.vertices)
+        degree = (np.arange(self.vertices) >= self.masters).astype(np.int64)
+        return Graph(indptr_of(degree), self.vertex[mirrors], self.name)
+
     def shared(self) -> Int64s:
         """Return how many replicas of each worker are of vertices with others, int64[W]."""
         return np.bincount(self.worker[np.diff(self.indptr) > 0], minlength=self.workers)

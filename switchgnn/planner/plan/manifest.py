@@ -13,6 +13,8 @@ PLAN_FORMAT = "switchgnn-plan"
 PLAN_VERSION = 9
 # The block strategy whose plans are for a switch that hands its slots out.
 STRAWMAN = "strawman"
+# The sends of plans for a vertex cut: each replica's partial sum, to all that have one.
+REPLICAS = "replicas"
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,11 @@ class Manifest:
     def strawman(self) -> bool:
         """Whether destinations compete for `slots`."""
         return self.strategy.blocks == STRAWMAN
+
+    @property
+    def replicated(self) -> bool:
+        """Whether the plan is for a vertex cut: all that contribute to a sum await it."""
+        return self.strategy.send == REPLICAS
 
     @property
     def number(self) -> int:

@@ -212,6 +212,16 @@ class AwaitedSums:
     boundary: BoundaryEdges  # the boundary edges, length E
     indptr: Int64s  # [D + 1], the edges of each sum in `edges`
     edges: Int32s  # [E], the edges sorted by block, destination, source
+    shared: bool = False  # whether the holders of all sources await a sum: replicas of one vertex
+
+    def of(self, worker: int) -> tuple[Int64s, Int32s]:
+        """Return the rows of the placement that a worker awaits, and its own vertex of each."""
+        if not self.shared:
+            mine = np.flatnonzero(self.placement.worker == worker)
+            return mine, self.placement.vertex[mine]
+        own = np.flatnonzero(self.boundary.source_worker[self.edges] == worker)
+        of_sum = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        return of_sum[own], self.boundary.source[self.edges[own]]
 
 
 def awaited_sums(
@@ -244,7 +254,7 @@ def worker_part(
     sent = np.flatnonzero(sends.worker == worker)
     sizes = np.diff(sends.indptr)[sent]
     placement = sums.placement
-    receives = np.flatnonzero(placement.worker == worker)
+    receives, own = sums.of(worker)
     numbers = np.arange(1, blocks + 2)
     counts = np.diff(sums.indptr)[receives]
     neighbours = sums.edges[ranges(sums.indptr[receives], counts)]
@@ -272,7 +282,7 @@ def worker_part(
         ),
         receive_indptr=np.searchsorted(placement.block[receives], numbers).astype(np.int64),
         receive_vertex=placement.vertex[receives].astype(np.uint32),
-        receive_row=np.searchsorted(vertices, placement.vertex[receives]).astype(np.int64),
+        receive_row=np.searchsorted(vertices, own).astype(np.int64),
         receive_count=placement.expected[receives].astype(np.uint16),
         neighbour_indptr=indptr_of(counts),
         neighbour_vertex=sums.boundary.source[neighbours].astype(np.uint32),

@@ -18,6 +18,7 @@ from switchgnn.planner.graphs.graph import (
     graph_from_edges,
     why_no_features,
 )
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.training.base.errors import DatasetError
 from switchgnn.training.data.weights import exchanged_graph, factors_of
 
@@ -98,6 +99,9 @@ class Dataset:
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
     classes: int  # the number of classes, C; 0: no vertex has a label, or is in the split
+    cut: ReplicaGraph | None = (
+        None  # the replicas of a vertex cut over workers; None: edges are cut
+    )
 
     def __post_init__(self) -> None:
         if why := why_no_features(self.features, self.vertices):
@@ -140,6 +144,8 @@ class Dataset:
         self, assignment: NDArray[np.integer] | None
     ) -> tuple[Graph, NDArray[np.integer] | None]:
         """Return the graph whose plan carries the sums, and its assignment: see exchanged_graph."""
+        if self.cut is not None:
+            return self.cut, self.cut.worker
         return exchanged_graph(self.graph, assignment, self.factors)
 
 

@@ -14,6 +14,7 @@ from switchgnn.base.files import reason_to_keep, replacing, writing
 from switchgnn.base.records import RecordError, make_record, parse_json
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.partition.workers import check_assignment, fill_parts
 from switchgnn.training.base.errors import DatasetError
 from switchgnn.training.data.dataset import OF_VERTICES, Dataset
@@ -79,6 +80,14 @@ class Partition(PartitionedData):
     # int64[2, B], the edges with one end here and the other at another worker of the machine, as
     # positions in `machine`
     beside: NDArray[np.int64] = field(default_factory=lambda: np.empty((2, 0), np.int64))
+    # bool[2, n], which rows are replicas of vertices with others, and which are mirrors, which come
+    # last and are in no split; None: each vertex has one row
+    replicas: NDArray[np.bool_] | None = None
+
+    @property
+    def own(self) -> int:
+        """The number of rows but mirrors: of all workers together, one for each vertex."""
+        return len(self.vertices) - (0 if self.replicas is None else int(self.replicas[1].sum()))
 
     def without_weights(self) -> "Partition":
         """Return it for layers that add up rows as they are."""
@@ -152,6 +161,9 @@ def partition_dataset(
     Raises:
         PlannerError: an assignment of another length, or one that leaves a worker without vertices.
     """
+    if data.cut is not None:
+        yield from _parts_of_cut(data, data.cut)
+        return
     workers = int(assignment.max(initial=0)) + 1
     owner = check_assignment(data.graph, workers, assignment)
     row = _rows(owner, workers)
@@ -204,6 +216,46 @@ def partition_dataset(
         )
 
 
+def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
+    """Yield the replicas of each worker with its edges; a self-loop is at the master."""
+    edges, weights = _edges_with_self_loops(data)
+    loops = edges[0] == edges[1]
+    owner = np.empty(len(loops), dtype=np.int64)
+    owner[~loops], owner[loops] = cut.edge_worker, cut.worker[edges[0, loops]]
+    entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
+    has_loop = np.zeros(data.vertices, dtype=bool)
+    has_loop[data.self_loops] = True
+    in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
+    out_degree, shared = np.diff(data.graph.indptr), np.diff(cut.indptr) > 0
+    facts: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
+    facts |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
+    row = np.zeros(data.vertices, dtype=np.int64)
+    for worker in range(cut.workers):
+        mine, replica = owner == worker, np.flatnonzero(cut.worker == worker)
+        mirror, vertices = replica >= cut.masters, cut.vertex[replica].astype(np.int64)
+        row[vertices] = np.arange(len(vertices))
+        local = row[edges[:, mine]]
+        order = np.lexsort((local[1], local[0]))
+        if weights is not None:
+            facts["edge_weights"] = weights[mine][order]
+            facts["in_weight"] = entering[vertices].astype(np.float32)
+        of_rows = {name: getattr(data, name)[vertices] for name in OF_VERTICES}
+        of_rows |= {name: of_rows[name] & ~mirror for name in _SPLITS}
+        yield Partition(
+            worker=worker,
+            workers=cut.workers,
+            vertices=vertices,
+            edges=local[:, order],
+            self_loop=has_loop[vertices],
+            in_degree=in_degree[vertices],
+            out_degree=out_degree[vertices],
+            total_vertices=data.vertices,
+            replicas=np.stack([shared[replica], mirror]),
+            **of_rows,
+            **facts,
+        )
+
+
 def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
     row = np.zeros(len(owner), dtype=np.int64)
     for worker in range(workers):
@@ -246,6 +298,7 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "incoming": ArrayKind(("<i8",), (2,), optional=True, shape="2,I"),
     "machine": ArrayKind(("<i8",), optional=True, shape="m"),
     "beside": ArrayKind(("<i8",), (2,), optional=True, shape="2,B", below="m"),
+    "replicas": ArrayKind(("|b1",), (2,), optional=True, shape="2,n"),
 }
 SHARED = tuple(field.name for field in fields(PartitionedData))
 

@@ -383,3 +383,30 @@ class NeighbourSum:
         if self._partial is None or direction is Direction.FORWARD:
             return found[: len(rows)]
         return self._partial.sums(found[len(rows) :], Direction.BACKWARD)
+
+
+class ReplicaSum(NeighbourSum):
+    """Sums over all neighbours, where a vertex cut gives each edge to one worker.
+
+    Each replica adds up its own edges, and the exchange adds up the replicas: all get equal sums.
+    Backward, the gradients of the replicas are added up before they go along the edges.
+    `shared`: bool[n], the replicas of vertices with others.
+    """
+
+    def __init__(self, local: LocalSum, remote: RemoteSum | None, shared: Tensor) -> None:
+        super().__init__(local, remote)
+        self._shared = shared[:, None]
+
+    def _directed(
+        self, direction: Direction, tensor_id: int, columns: Columns | None, rows: Tensor
+    ) -> Tensor:
+        if direction is Direction.FORWARD:
+            return self._complete(self._local.sums(rows, direction), direction, tensor_id)
+        return self._local.sums(self._complete(rows, direction, tensor_id), direction)
+
+    def _complete(self, rows: Tensor, direction: Direction, tensor_id: int) -> Tensor:
+        if self._remote is None:
+            return rows
+        found = self._remote.result(self._remote.submit(rows, direction, tensor_id), rows.device)
+        self._shared = self._shared.to(rows.device)
+        return torch.where(self._shared, found.to(rows.dtype), rows)

@@ -17,7 +17,7 @@ from switchgnn.training.base.errors import TrainingError, UnsupportedLayerError
 from switchgnn.training.base.options import ModelOptions, model_name
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.gradients import GradientSums
-from switchgnn.training.exchange.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum
+from switchgnn.training.exchange.sums import KeptSum, LocalSum, NeighbourSum, RemoteSum, ReplicaSum
 from switchgnn.training.layers.copied import CopiedForward
 from switchgnn.training.layers.dropout import Draws, drop_by_vertex
 from switchgnn.training.layers.forward import Replaced
@@ -146,6 +146,7 @@ def distribute(
     add = None
     if others is not None:
         whole = vertex_sums or VertexSums(GradientSums(attending=remote.attending).add)
+        whole.own = partition.own
         normalise_over_all(model, whole)
         add = whole.add
     drop_by_vertex(model, vertices, seed)
@@ -190,6 +191,8 @@ class PartSums:
                 shape = (part.partial_sums, rows)
                 partial_sums = LocalSum(part.partial, shape, part.partial_weights)
             made = NeighbourSum(local, self._remote, partial_sums, against=view.against)
+            if part.replicas is not None:
+                made = ReplicaSum(local, self._remote, torch.from_numpy(part.replicas[0]))
             self._made[view, loops] = made
         return self._made[view, loops]
 

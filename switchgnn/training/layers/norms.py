@@ -19,6 +19,7 @@ class VertexSums:
 
     def __init__(self, add: Callable[[Tensor], Tensor]) -> None:
         self.add = add  # replaces a tensor by its sum over all workers, and returns it
+        self.own: int | None = None  # the first rows, which count; None: all
 
     def moments(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the number of rows of all workers, their sums, and the sums of their squares.
@@ -26,9 +27,9 @@ class VertexSums:
         Gradients are those of one process. `rows`: [n, ...], those of this worker. The results are
         float64[], [...] and [...], as the mean and the variance of float32 need more digits.
         """
-        exact = rows.double()
+        exact = (rows[: self.own] if rows.dim() > 1 else rows).double()
         both = torch.stack([exact.sum(0), exact.square().sum(0)])
-        flat = torch.cat([both.flatten(), both.new_full((1,), len(rows))])
+        flat = torch.cat([both.flatten(), both.new_full((1,), len(exact))])
         # The adjoint of a sum over all workers is such a sum.
         total = with_adjoint(flat, self._added, self._added)
         sums, squares = total[:-1].view_as(both).unbind()
@@ -63,7 +64,7 @@ def _batch(norm: Any, sums: VertexSums, x: Tensor) -> _Parts:  # noqa: ANN401
 
 
 def _layer(norm: pyg.LayerNorm, sums: VertexSums, x: Tensor) -> _Parts:
-    _, mean, variance = sums.mean_and_variance(x.flatten())
+    _, mean, variance = sums.mean_and_variance(x[: sums.own].flatten())
     # As of `std`, the gradient of the root is 0 where all numbers are equal.
     return mean, variance.where(variance > 0, 1.0).sqrt() * (variance > 0) + norm.eps
 

@@ -69,7 +69,7 @@ def local_edges(partition: Partition, *, loops: float) -> NDArray[np.int64]:
     """Return the edges with both ends on this worker, int64[2, E]."""
     if not loops:
         return partition.edges
-    rows = np.arange(len(partition.vertices))
+    rows = np.arange(partition.own)
     proper = partition.edges[:, partition.edges[0] != partition.edges[1]]
     return np.concatenate([proper, np.stack([rows, rows])], axis=1)
 
@@ -81,7 +81,8 @@ def local_weights(partition: Partition, *, loops: float) -> NDArray[np.float32] 
         return None
     if loops:
         proper = partition.edges[0] != partition.edges[1]
-        weights = np.concatenate([weights[proper], own_weights(partition, loops)])
+        own = own_weights(partition, loops)[: partition.own]
+        weights = np.concatenate([weights[proper], own])
     if partition.factors is not None:
         source, destination = local_edges(partition, loops=loops)
         weights = weights / (partition.factors[0, source] * partition.factors[1, destination])
@@ -205,7 +206,7 @@ def called_by(name: str, layer: nn.Module) -> str:
     return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
 
 
-_COPIES = ", or --transport host without compression or sampling, which copies rows"
+_COPIES = ", or --transport host without compression, sampling or vertex cut, which copies rows"
 _COPIES_IN_SCRIPT = (
     ', or copies of rows: join(..., transport="host") without bits and cache, or a job of '
     "write_job(..., copies=True)"
