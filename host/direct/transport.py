@@ -341,9 +341,8 @@ class ReplicaTransport(DirectTransport):
 
     def expected_traffic(self, width: int, _direction: Direction) -> Traffic:
         """Return that of both rounds; see ``Transport``."""
-        return add_traffic(
-            *(super(ReplicaTransport, self).expected_traffic(width, it) for it in Direction)
-        )
+        expected = super().expected_traffic
+        return add_traffic(*(expected(width, direction) for direction in Direction))
 
     @property
     def copied_edges(self) -> None:
