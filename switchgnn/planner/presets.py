@@ -283,7 +283,8 @@ def _of_replicas(
             f"other blocks and sends: leave these and --rows out, with the strategy {BEST}."
         )
     cut = (
-        f"Edges over workers ({request.partition}): each vertex has {graph.replication_factor:.2f} "
+        f"Edges over workers ({request.partition}): a vertex has {graph.replication_factor:.2f} "
+        f"replicas on average, a worker at most {graph.edge_balance:.2f} times the mean of edges."
     )
     return ResolvedStrategies(
         partition=request.partition or GIVEN,
@@ -291,9 +292,7 @@ def _of_replicas(
         send=REPLICAS,
         weight=0.0,
         order=request.order or "gamr",
-        because={
-            "partition": f"{cut} replicas on average, and each sum goes back to those it is of."
-        },
+        because={"partition": f"{cut} The sum of a vertex goes back to all its replicas."},
     )
 
 

@@ -84,7 +84,7 @@ def check_plan(source: str | Path | Plan, graph: Graph | None = None) -> Checked
     _check_owners(plan)
     _check_results(plan)
     additions = _check_entries(plan)
-    expected = _check_receives(plan)
+    expected = _check_receives(plan, additions)
     served = _check_sends(plan, additions, len(expected.key))
     _check_same(served, expected)
     _check_directions(plan, expected, graph)
@@ -168,14 +168,19 @@ def _check_additions(switch: SwitchPart, entry: Int64s, bank: Int64s) -> Int64s:
     return result
 
 
-def _check_receives(plan: Plan) -> _Edges:
-    switch, found = plan.switch, []
+def _check_receives(plan: Plan, additions: _Additions) -> _Edges:
+    switch, shared, found = plan.switch, plan.manifest.replicated, []
     for part in plan.workers:
         who, vertex = f"Worker {part.worker}", part.receive_vertex.astype(np.int64)
         block = _blocks(part.receive_indptr)
-        named = np.array_equal(part.vertices[part.receive_row], vertex)
+        own = part.vertices[part.receive_row]
+        named = shared or np.array_equal(own, vertex)
         _require(named, f"{who}: receive_row and receive_vertex differ.")
         mine = np.flatnonzero(switch.result_worker == part.worker)
+        if shared:
+            packet = additions.packet[additions.row // plan.manifest.rows] & _LOW
+            sender = switch.source_worker[_find(switch.source_vertex, packet)]
+            mine = np.unique(additions.result[sender == part.worker])
         mine = mine[np.lexsort((switch.result_vertex[mine], switch.result_block[mine]))]
         sums = (switch.result_block[mine].astype(np.int64) << 32) | switch.result_vertex[mine]
         same = np.array_equal(sums, (block << 32) | vertex) and np.all(np.diff(sums) > 0)
@@ -184,12 +189,26 @@ def _check_receives(plan: Plan) -> _Edges:
         _require(counts, f"{who} expects another Count of a sum than the switch.")
         source, sizes = part.neighbour_vertex.astype(np.int64), np.diff(part.neighbour_indptr)
         owner = plan.assignment[source]
-        known = np.all(owner == part.neighbour_worker) and not np.any(owner == part.worker)
+        known = np.all(owner == part.neighbour_worker)
+        if shared:
+            known &= np.array_equal(source[owner == part.worker], own)
+        else:
+            known &= not np.any(owner == part.worker)
         _require(known, f"{who} believes that a neighbour belongs to another worker than it does.")
         in_sum = (np.repeat(np.arange(len(sizes)), sizes) << 32) | source
         _require(np.all(np.diff(in_sum) > 0), f"{who}: neighbours are not ascending.")
         found.append((np.repeat(block, sizes), (source << 32) | np.repeat(vertex, sizes)))
-    return _sorted_edges(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    edges = _sorted_edges(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    if not shared:
+        return edges
+    # Each of the workers that share a sum knows all of it.
+    new = starts_group(edges.block, edges.key)
+    times = np.diff(np.append(np.flatnonzero(new), len(new)))
+    sums = ((edges.block.astype(np.int64) << 32) | (edges.key & _LOW))[new]
+    _, of_edge, sizes = np.unique(sums, return_inverse=True, return_counts=True)
+    same = np.array_equal(times, sizes[of_edge])
+    _require(same, "Workers that share a sum know different replicas of it.")
+    return _Edges(edges.block[new], edges.key[new])
 
 
 def _check_sends(plan: Plan, additions: _Additions, edges: int) -> _Edges:
@@ -209,8 +228,9 @@ def _check_sends(plan: Plan, additions: _Additions, edges: int) -> _Edges:
     row = by_row[additions.row]
     sizes, vertex = sent.sizes[row], switch.result_vertex[additions.result].astype(np.int64)
     _require(np.all(sizes > 0), "The switch adds rows of a bundle that carry nothing.")
-    # Only sums of several vertices name their destination.
+    # Only sums of several vertices name their destination, and those of replicas.
     named, right = sent.destination[row], np.where(sizes > 1, vertex, 0)
+    right = vertex if plan.manifest.replicated else right
     wrong = np.flatnonzero(named != right)
     if len(wrong):
         at = wrong[0]
@@ -282,6 +302,9 @@ def _check_directions(plan: Plan, expected: _Edges, graph: Graph | None) -> None
         name: np.sort(expected.key[_within(expected.block, record)])
         for name, record in plan.manifest.directions.items()
     }
+    if plan.manifest.replicated:
+        _check_replicas(plan, next(iter(served.values())), graph)
+        return
     if graph is None:
         edges = [_along(name, keys) for name, keys in served.items()]
         forward = np.unique(np.concatenate(edges))
@@ -302,6 +325,25 @@ def _check_directions(plan: Plan, expected: _Edges, graph: Graph | None) -> None
     most = max(int(np.bincount(keys & _LOW).max(initial=1)) for keys in served.values())
     _require(most == plan.manifest.max_fan_in, "plan.json has a wrong max_fan_in.")
     _check_leaves_and_spines(plan, expected)
+
+
+def _check_replicas(plan: Plan, keys: Int64s, graph: Graph | None) -> None:
+    """Check that the sum of each vertex has all its replicas, and one of each worker."""
+    source, master = keys >> 32, keys & _LOW
+    ends = np.stack([master, plan.assignment[source]])
+    once = np.unique(ends, axis=1).shape == ends.shape and len(np.unique(source)) == len(source)
+    _require(once, "A worker adds to a sum twice, or a replica is in two sums.")
+    masters = np.array_equal(np.unique(master), np.sort(master[source == master]))
+    _require(masters, "A sum is for a vertex that is not among its replicas.")
+    mirrors = keys[source != master]
+    star = np.sort(np.concatenate([mirrors, _along(Direction.BACKWARD.value, mirrors)]))
+    if graph is not None:
+        tail = np.repeat(np.arange(graph.vertices), np.diff(graph.indptr))
+        _check_edges("replicas", star, (tail << 32) | graph.indices)
+    for name in plan.manifest.directions:
+        _check_prediction(plan, name, star, known=True)
+    most = int(np.bincount(master).max(initial=1))
+    _require(most == plan.manifest.max_fan_in, "plan.json has a wrong max_fan_in.")
 
 
 def _check_leaves_and_spines(plan: Plan, expected: _Edges) -> None:
@@ -457,14 +499,14 @@ def reference_sums(
     Returns:
         The same shape and type as `features`.
     """
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-
     if isinstance(graph, ReplicaGraph):
-        each = np.arange(graph.vertices)
-        members = csr_matrix((np.ones(len(each), features.dtype), (graph.vertex, each)))
-        totals: NDArray[Number] = (members @ features)[graph.vertex]
+        totals = np.zeros((graph.masters, features.shape[1]), features.dtype)
+        np.add.at(totals, graph.vertex, features)
+        totals = totals[graph.vertex]
         totals[np.bincount(graph.vertex)[graph.vertex] == 1] = 0
         return totals
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
+
     rows = np.repeat(assignment, np.diff(graph.indptr))
     crosses = (rows != assignment[graph.indices]).astype(features.dtype)
     shape = (len(assignment), len(assignment))

@@ -99,9 +99,7 @@ class Dataset:
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
     classes: int  # the number of classes, C; 0: no vertex has a label, or is in the split
-    cut: ReplicaGraph | None = (
-        None  # the replicas of a vertex cut over workers; None: edges are cut
-    )
+    cut: ReplicaGraph | None = None  # of a vertex cut over workers; None: edges are cut
 
     def __post_init__(self) -> None:
         if why := why_no_features(self.features, self.vertices):
