@@ -189,11 +189,11 @@ def _check_receives(plan: Plan, additions: _Additions) -> _Edges:
         _require(counts, f"{who} expects another Count of a sum than the switch.")
         source, sizes = part.neighbour_vertex.astype(np.int64), np.diff(part.neighbour_indptr)
         owner = plan.assignment[source]
-        known = np.all(owner == part.neighbour_worker)
+        known = bool(np.all(owner == part.neighbour_worker))
         if shared:
-            known &= np.array_equal(source[owner == part.worker], own)
+            known = known and bool(np.array_equal(source[owner == part.worker], own))
         else:
-            known &= not np.any(owner == part.worker)
+            known = known and not bool(np.any(owner == part.worker))
         _require(known, f"{who} believes that a neighbour belongs to another worker than it does.")
         in_sum = (np.repeat(np.arange(len(sizes)), sizes) << 32) | source
         _require(np.all(np.diff(in_sum) > 0), f"{who}: neighbours are not ascending.")
