@@ -80,8 +80,9 @@ def _train(task: TrainTask, events: EventWriter) -> None:
         meeting = None
         if task.pace.silence and machine is None and partition.workers > 1:
             meeting = Rendezvous.of_all(partition.worker, partition.workers, task.pace)
-        limited = pace_gloo(config.link)
         end, reducer = _end(task, partition), None
+        server = task.reduce is ReduceBy.SERVER
+        limited = pace_gloo(config.link, end.workers - 1 if server else 1)
         either = task.adapt is not None and task.adapt.reduce
         bits = ReduceBy.SWITCH.bits if either else task.reduce.bits
         if bits and end.workers > 1 and not task.seat:
@@ -123,6 +124,7 @@ def _train(task: TrainTask, events: EventWriter) -> None:
             machine=machine,
             adaptation=adaptation,
             standby=standby,
+            server=server,
         )
         traffic = transport.traffic._asdict()
         if standby is not None:

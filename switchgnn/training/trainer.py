@@ -303,12 +303,13 @@ def train_as_worker(
     machine: Machine | None = None,
     adaptation: Adaptation | None = None,
     standby: Standby | None = None,
+    server: bool = False,
 ) -> Ledger:
     """Train alone, or as a member of the process group, where worker 0 has the rank ``first``.
 
     ``reducer`` adds up the gradients; None: Gloo does. ``binned``: see ``TransportKind``.
-    ``machine``, ``standby``: as for ``GradientSums``. ``adaptation``: chooses the paths, without
-    compression.
+    ``machine``, ``standby``, ``server``: as for ``GradientSums``. ``adaptation``: chooses the
+    paths, without compression.
     """
     with own_code(training.model.model):
         torch.manual_seed(training.options.seed)
@@ -323,7 +324,7 @@ def train_as_worker(
             if isinstance(remote, RemoteSum):
                 remote.standby = standby
             sums = GradientSums(
-                *(first, remote.attending, reducer, machine, steps), standby=standby
+                *(first, remote.attending, reducer, machine, steps), standby=standby, server=server
             )
             if adaptation is not None:
                 adaptation.attach(sums)

@@ -70,6 +70,15 @@ def test_with_paths_that_change_it_trains_like_one_process():
     assert {change["epoch"] for change in report["changes"]} >= firsts
 
 
+@pytest.mark.parametrize("more", [(), pytest.param(("--per-machine", 2), marks=full)])
+def test_a_parameter_server_trains_like_one_process(more):
+    losses, _, _ = plainly()
+    named = ("--data", "karate", "--workers", 4, *over("host"), "--reduce", "parameter-server")
+    (report,) = finished(train(EMBEDDED, *named, *more))
+    assert report["reduce"] == "parameter-server"
+    assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
+
+
 @pytest.mark.parametrize("combination", BOTH_ENDS)
 def test_every_transport_trains_like_one_process(combination):
     transports = TRANSPORTS[:2] if "bmv2" in combination else TRANSPORTS

@@ -100,7 +100,7 @@ from switchgnn.training.buckets import Overlap
 from switchgnn.training.exchange.gradients import together_in_file
 from switchgnn.training.trainer import Training, train_as_worker
 
-overlap, file, rank, fail = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+overlap, file, rank, words = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
 
 def tos():
     for each in Path("/proc/self/fd").iterdir():
@@ -115,7 +115,7 @@ class Failing(LocalTransport):
     rounds = 0
     def aggregate(self, *arguments):
         self.rounds += 1
-        if fail and rank and self.rounds == 12:
+        if "fail" in words and rank and self.rounds == 12:
             raise SwitchGNNError("The link is down.")
         return super().aggregate(*arguments)
 
@@ -129,21 +129,23 @@ try:
             losses.append(report.loss)
             marks = sorted({*tos()})
             print(f"epoch {report.epoch}: {marks}")
-        train_as_worker(parts[rank], Failing(len(parts[rank].vertices)), training, note)
+        link = Failing(len(parts[rank].vertices))
+        train_as_worker(parts[rank], link, training, note, server="server" in words)
 except SwitchGNNError as error:
     print(f"{type(error).__name__}: {error}")
 print(losses)
 """
 
 
-def run_two(folder, overlap, *fail):
+def run_two(folder, overlap, *words):
     where = folder / f"meeting-{overlap}"
-    return said_by_the_first_of_two(SCRIPT, overlap, where, after=fail)
+    return said_by_the_first_of_two(SCRIPT, overlap, where, after=words)
 
 
 @pytest.mark.whole
-def test_buckets_over_gloo_have_their_classes_and_the_same_losses(tmp_path):
-    *epochs, losses = run_two(tmp_path, "classes")
+@pytest.mark.parametrize("words", [(), ("server",)])
+def test_buckets_over_gloo_have_their_classes_and_the_same_losses(tmp_path, words):
+    *epochs, losses = run_two(tmp_path, "classes", *words)
     assert epochs == [f"epoch {number}: [0, 1, 8]" for number in range(1, 5)]
     *plain, same = run_two(tmp_path, "none")
     assert plain == [f"epoch {number}: [0]" for number in range(1, 5)]
@@ -153,6 +155,7 @@ def test_buckets_over_gloo_have_their_classes_and_the_same_losses(tmp_path):
 
 
 @pytest.mark.whole
-def test_a_worker_that_fails_beside_an_all_reduce_is_named_at_once(tmp_path):
-    *_, sentence, _ = run_two(tmp_path, "classes", "fail")
+@pytest.mark.parametrize("words", [("fail",), ("fail", "server")])
+def test_a_worker_that_fails_beside_an_all_reduce_is_named_at_once(tmp_path, words):
+    *_, sentence, _ = run_two(tmp_path, "classes", *words)
     assert sentence == "LostWorkerError: Worker 1 has failed: The link is down."

@@ -57,13 +57,16 @@ def test_each_process_takes_its_share_of_the_cores(
     assert torch.get_num_threads() == threads
 
 
-@pytest.mark.parametrize(("link", "rate"), [("udp:a:1:b:2:8", 956_406), ("udp:a:1:b:2", 2**64 - 1)])
-def test_tcp_sends_as_fast_as_a_limited_link(link, rate):
+@pytest.mark.parametrize(
+    ("rate", "link", "sharing"),
+    [(956_406, "udp:a:1:b:2:8", 1), (318_802, "udp:a:1:b:2:8", 3), (2**64 - 1, "udp:a:1:b:2", 3)],
+)
+def test_tcp_sends_as_fast_as_a_limited_link(link, sharing, rate):
     """1,448 bytes of 1,514 at 8 Mbit/s; other files stay as they are."""
     (one, other), ours, theirs = socket.socketpair(), socket.create_server(("", 0)), socket.socket()
     with one, other, ours, theirs:
         theirs.connect(ours.getsockname())
-        meeting.pace_gloo(link)
+        meeting.pace_gloo(link, sharing)
         found = theirs.getsockopt(socket.SOL_SOCKET, 47, 8)  # SO_MAX_PACING_RATE
         assert int.from_bytes(found, sys.byteorder) == rate
         assert one.send(b"still here") == len(other.recv(20))

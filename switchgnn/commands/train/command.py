@@ -211,8 +211,9 @@ def _train_over(
             job = _adapting(asked, job, data, planned, name)
         taken = job.task.adapt.first if job.task.adapt else job.task.transport
         shown.takes(taken)
-        named = asked.over.reduce if job.transport.in_switch else None
-        by = named or predicted_reduce(job, data)
+        by = asked.over.reduce
+        if by is None or (by.bits and not job.transport.in_switch):
+            by = predicted_reduce(job, data)
         job = replace(job, task=replace(job.task, reduce=by))
 
         def listen(event: dict[str, Any]) -> None:

@@ -147,8 +147,8 @@ class TransportOptions:
     reduce: ReduceBy | None = option(
         EXCHANGE,
         None,
-        "Add up gradients with switch (48 bits per number), switch-32 (less precise) or gloo; the "
-        f"first two need --transport {SWITCH.name}.",
+        "Add up gradients with switch (48 bits per number), switch-32 (less precise), gloo or "
+        f"parameter-server, which is worker 0; the first two need --transport {SWITCH.name}.",
         shown="the one predicted to be faster",
     )
 

@@ -136,6 +136,7 @@ class ReduceBy(str, Enum):
     SWITCH = "switch"
     SWITCH_32 = "switch-32"
     GLOO = "gloo"
+    SERVER = "parameter-server"
 
     @property
     def bits(self) -> int:

@@ -3,15 +3,18 @@
 Gloo works on the CPU; tensors on other devices are copied.
 """
 
+import itertools
 import os
 import socket
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -99,17 +102,18 @@ def together_in_file(file: Path, rank: int, size: int, pace: Pace) -> Iterator[N
         yield
 
 
-def pace_gloo(link: str) -> bool:
+def pace_gloo(link: str, sharing: int = 1) -> bool:
     """Limit each TCP connection of this process to the rate of its worker's link, if it has one.
 
     Returns whether it has one. On loopback Gloo's connections pass no link of the fabric, so the
     kernel delays their segments. Each has the whole rate: in a ring a worker sends to one
-    neighbour, and receives from one.
+    neighbour, and receives from one. `sharing`: the connections that share a link, those of a
+    parameter server.
     """
     kind, *fields = link.split(":")
     if kind != "udp" or len(fields) < 5:  # without the MBIT of `open_link`
         return False
-    rate = struct.pack("Q", int(TCP_PAYLOAD * float(fields[4]) * 1e6 / 8))
+    rate = struct.pack("Q", int(TCP_PAYLOAD * float(fields[4]) * 1e6 / 8 / max(1, sharing)))
     for file in Path("/proc/self/fd").iterdir():
         # Files raise OSError, and sockets other than those of TCP ignore the rate.
         with suppress(OSError), socket.fromfd(int(file.name), *TCP) as each:
@@ -132,12 +136,46 @@ def gradients_of(named: Iterable[tuple[str, nn.Parameter]]) -> list[Tensor]:
     return gradients
 
 
+class ParameterServer:
+    """Adds up at the first worker of a group of Gloo, as in CDFGNN's Algorithm 1.
+
+    That worker's link carries the numbers of each other worker, and the sums to each of them.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)  # as tags; `give_up` takes 0
+        self._pool = ThreadPoolExecutor(thread_name_prefix="parameter-server")
+
+    def start(self, values: Tensor, group: dist.ProcessGroup | None) -> dist.Work:
+        """Begin to replace values by their sums; all workers start the same sums in one order."""
+        work, number = process_group.PendingWork([values]), next(self._numbers)
+        everyone = group or dist.group.WORLD
+        self._pool.submit(work.finish, partial(_sum_at_first, values, everyone, number))
+        return work
+
+
+def _sum_at_first(values: Tensor, group: Any, tag: int) -> None:  # noqa: ANN401
+    # PyTorch declares few methods of a group. A worker's number there is that in the group.
+    if group.rank():
+        group.send([values], 0, tag).wait()
+        group.recv([values], 0, tag).wait()
+        return
+    received = {other: torch.empty_like(values) for other in range(1, group.size())}
+    arriving = [group.recv([each], other, tag) for other, each in received.items()]
+    for work, each in zip(arriving, received.values(), strict=True):
+        work.wait()
+        values += each
+    for work in [group.send([values], other, tag) for other in received]:
+        work.wait()
+
+
 class GradientSums:
     """Sums over all workers, and broadcasts from worker 0, whose rank is ``first``.
 
     `reducer`: adds up gradients of float32 in the switch; None: Gloo does. `machine`: the processes
     of the worker's machine, which add up first. `steps`: the worker's; None: nothing is compared
     with the other workers. `standby`: adds up while the switch is silent; None: nothing does.
+    `server`: whether a parameter server adds up instead of Gloo.
     """
 
     def __init__(
@@ -149,12 +187,14 @@ class GradientSums:
         steps: SharedSteps | None = None,
         *,
         standby: Standby | None = None,
+        server: bool = False,
     ) -> None:
         self.seconds = 0.0  # the time spent adding so far
         self.in_switch = reducer is not None  # whether the reducer is used
         # whether the last gradients were added in the switch, and the seconds of that
         self.latest = False, 0.0
         self._reducer, self._standby = reducer, standby
+        self._server = ParameterServer() if server else None
         self._first = first
         self._attending = attending
         self._machine = machine
@@ -227,7 +267,7 @@ class GradientSums:
             done, wait = future.done, lambda: here.copy_(torch.from_numpy(future.result()))
         else:
             with collective():
-                work: dist.Work = dist.all_reduce(here, group=group, async_op=True)
+                work = self._all_reduce(here, group)
             done, wait = work.is_completed, partial(self._steps.wait, work)
         self.seconds += time.perf_counter() - started
 
@@ -347,8 +387,14 @@ class GradientSums:
     def _reduce(self, values: Tensor) -> None:
         machine = self._machine
         with nullcontext() if machine else self._attending(), collective():
-            group = machine and machine.leaders
-            self._steps.wait(dist.all_reduce(values, group=group, async_op=True))
+            group = None if machine is None else machine.leaders
+            self._steps.wait(self._all_reduce(values, group))
+
+    def _all_reduce(self, values: Tensor, group: dist.ProcessGroup | None) -> dist.Work:
+        if self._server is not None:
+            return self._server.start(values, group)
+        work: dist.Work = dist.all_reduce(values, group=group, async_op=True)
+        return work
 
     def _broadcast(self, values: Tensor) -> None:
         with self._attending(), collective():
