@@ -39,6 +39,7 @@ class Manifest:
     pools: int = 1
     pool_slots: int = 64
     strawman: bool = False
+    replicated: bool = False
     max_fan_in: int = 3
 
     @property

@@ -8,6 +8,7 @@ import scipy.sparse
 from switchgnn.host.base.compression import NO_COMPRESSION, Savings
 from switchgnn.host.links.transport import NO_TRAFFIC
 from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from tests.host.direct.crew import together
 from tests.support.speed import seconds_here
 
@@ -33,6 +34,11 @@ class Gathering:
         source, destination = graph.edges()
         remote = assignment[source] != assignment[destination]
         source, destination = source[remote], destination[remote]
+        if isinstance(graph, ReplicaGraph):
+            # Each replica gets the sum of all, if there are several.
+            shared = np.bincount(graph.vertex)[graph.vertex] > 1
+            alike = np.equal.outer(graph.vertex, graph.vertex) & shared
+            source, destination = np.nonzero(alike)
         if spoil is not None:
             source, destination = spoil(source, destination)
         shape = (graph.vertices, graph.vertices)

@@ -206,8 +206,8 @@ def _check_receives(plan: Plan, additions: _Additions) -> _Edges:
     times = np.diff(np.append(np.flatnonzero(new), len(new)))
     sums = ((edges.block.astype(np.int64) << 32) | (edges.key & _LOW))[new]
     _, of_edge, sizes = np.unique(sums, return_inverse=True, return_counts=True)
-    same = np.array_equal(times, sizes[of_edge])
-    _require(same, "Workers that share a sum know different replicas of it.")
+    all_known = np.array_equal(times, sizes[of_edge])
+    _require(all_known, "Workers that share a sum know different replicas of it.")
     return _Edges(edges.block[new], edges.key[new])
 
 

@@ -65,6 +65,9 @@ class Partition(PartitionedData):
     edge_weights: NDArray[np.float32] | None = None
     # float32[n], the weights of the edges that in_degree counts, added up; or None
     in_weight: NDArray[np.float32] | None = None
+    # float32[n], of the self-loops of the input, 0 where there is none; None: all are here, and none
+    # of another replica's
+    loop_weight: NDArray[np.float32] | None = None
     # float32[2, n], of sources and destinations; the weight of an edge to another worker is a
     # product of both. None: there are none, or no weights.
     factors: NDArray[np.float32] | None = None
@@ -225,6 +228,9 @@ def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
     entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
     has_loop = np.zeros(data.vertices, dtype=bool)
     has_loop[data.self_loops] = True
+    loop_weight = has_loop.astype(np.float32)
+    if weights is not None:
+        loop_weight[edges[0, loops]] = weights[loops]
     in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
     out_degree, shared = np.diff(data.graph.indptr), np.diff(cut.indptr) > 0
     facts: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
@@ -250,6 +256,7 @@ def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
             in_degree=in_degree[vertices],
             out_degree=out_degree[vertices],
             total_vertices=data.vertices,
+            loop_weight=loop_weight[vertices],
             replicas=np.stack([shared[replica], mirror]),
             **of_rows,
             **facts,
@@ -292,6 +299,7 @@ ARRAYS: Mapping[str, ArrayKind] = {
     **OF_VERTICES,
     "edge_weights": ArrayKind(("<f4",), optional=True, shape="E"),
     "in_weight": ArrayKind(("<f4",), optional=True, shape="n"),
+    "loop_weight": ArrayKind(("<f4",), optional=True, shape="n"),
     "factors": ArrayKind(("<f4",), (2,), optional=True, shape="2,n"),
     "partial": ArrayKind(("<i8",), (2,), optional=True, shape="2,X"),
     "partial_weights": ArrayKind(("<f4",), optional=True, shape="X"),

@@ -146,7 +146,7 @@ def distribute(
     add = None
     if others is not None:
         whole = vertex_sums or VertexSums(GradientSums(attending=remote.attending).add)
-        whole.own = partition.own
+        whole.own = None if partition.replicas is None else partition.own
         normalise_over_all(model, whole)
         add = whole.add
     drop_by_vertex(model, vertices, seed)

@@ -92,6 +92,8 @@ def local_weights(partition: Partition, *, loops: float) -> NDArray[np.float32] 
 def own_weights(partition: Partition, missing: float) -> NDArray[np.float32]:
     """Return the weight of each vertex's self-loop, float32[n], or `missing` where it has none."""
     own = np.full(len(partition.vertices), missing, dtype=np.float32)
+    if partition.loop_weight is not None:
+        return np.where(partition.self_loop, partition.loop_weight, own)
     weights, (source, destination) = partition.edge_weights, partition.edges
     loop = source == destination
     own[source[loop]] = 1.0 if weights is None else weights[loop]

@@ -12,6 +12,7 @@ import torch_geometric.nn as pyg
 from switchgnn.host.direct.kinds import copy_schedules
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.partition import partition_dataset
@@ -168,22 +169,25 @@ def on_many(name, state, data, assignment, weights):
             distribute(model, part, remote)
             features = torch.from_numpy(part.features).requires_grad_()
             graph = [part.edges] if part.edge_weights is None else [part.edges, part.edge_weights]
-            outputs = model(features, *map(torch.from_numpy, graph))
-            (outputs * weights[part.vertices]).sum().backward()
+            outputs = model(features, *map(torch.from_numpy, graph))[: part.own]
+            (outputs * weights[part.vertices[: part.own]]).sum().backward()
         return outputs.detach(), features.grad, [p.grad.clone() for p in model.parameters()]
 
     results = in_threads(work, len(parts), gathering.barrier)
     outputs = torch.zeros(data.vertices, results[0][0].shape[1])
     inputs = torch.zeros(data.vertices, WIDE)
     for part, (out, gradient, _) in zip(parts, results, strict=True):
-        outputs[part.vertices], inputs[part.vertices] = out, gradient
+        outputs[part.vertices[: part.own]] = out
+        inputs[part.vertices] += gradient
     summed = [sum(each) for each in zip(*(result[2] for result in results), strict=True)]
     return outputs, inputs, summed, ends
 
 
-def compare(name, workers, *, directed, loops=True, weighted=None):
+def compare(name, workers, *, directed, loops=True, weighted=None, cut=None):
     torch.manual_seed(1)
     data = make_data(workers, directed=directed, loops=loops, weights=weighted)
+    if cut is not None:
+        data = replace(data, cut=PlanRequest(partition=cut).cut(data.graph, workers, 0))
     model = LAYERS[name]()
     state = {key: value.clone() for key, value in model.state_dict().items()}
     with torch.no_grad():
@@ -214,6 +218,17 @@ def test_a_layer_on_partitions_is_the_layer_on_the_whole(name, workers, directed
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_weights_of_edges_count_as_on_the_whole(name, weights, workers, directed):
     off, _ = compare(name, workers, directed=directed, weighted=weights)
+    assert off < 1e-5
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize(
+    ("name", "weighted"),
+    [(name, None) for name in LAYERS if name not in COPIED and name != "weighed once"]
+    + [(name, weights) for name in WEIGHTED for weights in WEIGHTS],
+)
+def test_a_layer_on_replicas_is_the_layer_on_the_whole(name, directed, weighted):
+    off, _ = compare(name, 3, directed=directed, weighted=weighted, cut="vertex-cut")
     assert off < 1e-5
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 import torch_geometric.nn as pyg
 from torch import nn
 
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.exchange.sums import RemoteSum
@@ -57,13 +59,16 @@ class Net(nn.Module):
         return self.second(self.norm(self.first(x, edges) + 3).relu(), edges)
 
 
-def train(model, features, edges, targets, add=lambda parameters: None):
-    """Return the outputs in evaluation after some steps, and those of each step before it."""
+def train(model, features, edges, targets, add=lambda parameters: None, own=None):
+    """Return the outputs in evaluation after some steps, and those of each step before it.
+
+    Only the first rows, `own`, count in the loss.
+    """
     optimizer, outputs = torch.optim.SGD(model.parameters(), lr=0.01), []
     for _ in range(STEPS):
         optimizer.zero_grad()
         outputs.append(model(features, edges))
-        (outputs[-1] - targets).square().mean(1).sum().mul(1 / 40).backward()
+        (outputs[-1] - targets)[:own].square().mean(1).sum().mul(1 / 40).backward()
         add(model.parameters())
         optimizer.step()
     with torch.no_grad():
@@ -75,10 +80,13 @@ def assigned(vertices):
     return np.minimum(np.arange(vertices) % 5, 1) + (np.arange(vertices) == vertices - 1)
 
 
+@pytest.mark.parametrize("cut", [None, "vertex-cut"])
 @pytest.mark.parametrize("name", NORMS)
-def test_several_workers_train_as_one_process(name):
+def test_several_workers_train_as_one_process(name, cut):
     data = make_data(3, directed=True)
     data.features[::5] *= 3
+    if cut is not None:
+        data = replace(data, cut=PlanRequest(partition=cut).cut(data.graph, WORKERS, 0))
     features, targets = torch.from_numpy(data.features), torch.randn(data.vertices, NARROW)
     alone = Net(NORMS[name]())
     start = copy.deepcopy(alone)
@@ -86,7 +94,7 @@ def test_several_workers_train_as_one_process(name):
 
     assignment = assigned(data.vertices)
     gathering, parts = (
-        Gathering(data.graph, assignment),
+        Gathering(*data.exchanged(assignment)),
         list(partition_dataset(data, assignment)),
     )
     shared = (threading.Barrier(WORKERS, timeout=seconds_here(60)), [])
@@ -99,6 +107,7 @@ def test_several_workers_train_as_one_process(name):
             outputs = train(
                 *(model, own, torch.from_numpy(part.edges), targets[part.vertices]),
                 lambda _: sums.add_with_gradients(model, torch.zeros(1)),
+                part.own,
             )
         return outputs, model.state_dict()
 
