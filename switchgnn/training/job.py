@@ -161,8 +161,13 @@ def write_job(
     machines = machines_of(workers, workers_per_machine)
     leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None
     context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
-    context, assignment = choose_lanes(request, dataset.graph, context, {USUAL_WIDTH: 1.0}, seed)
-    choice = resolve_strategies(request, dataset.graph, context)
+    dataset = dataset.cut_for(request, machines, seed)
+    if dataset.cut is not None and (copies or workers_per_machine > 1):
+        what = "copies of rows" if copies else "several workers per machine"
+        raise JobError(f"A vertex cut has no {what}: leave them out, or choose another partition.")
+    graph = dataset.cut or dataset.graph
+    context, assignment = choose_lanes(request, graph, context, {USUAL_WIDTH: 1.0}, seed)
+    choice = resolve_strategies(request, graph, context)
     graph, assignment = dataset.exchanged(assignment)
     made: dict[str, Any] = {
         "program": program.digest,
