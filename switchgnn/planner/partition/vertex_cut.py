@@ -23,9 +23,9 @@ from switchgnn.planner.partition.workers import MOST_SHARE, check_workers, parti
 VertexCut: TypeAlias = Callable[[Graph, int, int], UInt8s]
 # An undirected graph: indptr int64[V + 1], indices int32[2E], and the index of each edge's reverse.
 _Rows: TypeAlias = tuple[Int64s, Int32s, Int32s]
-# HDRF's weight of balance; NE's sweeps and largest moves, in edges; the part of unassigned edges.
+# HDRF's weight of balance; NE's sweeps, and most edges of a move; the part of unassigned edges.
 LAMBDA, _SWEEPS, _MOST_MOVED, _NONE = 1.1, 5, 64, 255
-_FEW = 2000  # refinement takes long in Python, so larger graphs have it compiled
+_FEW = 2000  # refinement is slow in Python, so graphs with more edges use compiled code
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,11 +62,11 @@ def cut_graph(graph: Graph, workers: int, edge_worker: UInt8s) -> ReplicaGraph:
     """Return a vertex cut's replicas, given a `VertexCut`'s result; every worker has a master."""
     check_workers(graph, workers)
     has = _count_edges(graph.indptr, graph.indices, edge_worker, workers) > 0
-    # Most mirrored first, masters go where those so far have the fewest mirrors, or are the fewest.
+    # The most mirrored first, each to the worker whose masters have the fewest mirrors so far.
     replicas, ids = has.sum(axis=1), np.arange(graph.vertices)
     master = _choose_masters(sort_by_key(workers - replicas, workers + 1)[1], replicas, has)
     masters = np.bincount(master, minlength=workers)
-    for empty in np.flatnonzero(masters == 0):  # takes a master, of a vertex that it has if any
+    for empty in np.flatnonzero(masters == 0):  # takes a master, of its own vertices if any
         chosen = np.lexsort((replicas, ~has[:, empty], masters[master] == 1))[0]
         masters[[master[chosen], empty]] += (-1, 1)
         master[chosen] = empty
@@ -121,8 +121,8 @@ def cut_edges(
 ) -> UInt8s:
     """Cut by NE (Zhang et al., KDD 2017) among leaves, then workers, and refine within MOST_SHARE.
 
-    With gamma give edges, by their degree sum, to the workers with the least scores by equation 24
-    of CDFGNN (see `for_leaves.cdfgnn`); 0 is EBV, and -1 HDRF (Petroni et al., CIKM 2015).
+    With gamma, give edges in the order of their degree sums to the worker with the least score, by
+    equation 24 of CDFGNN (see `for_leaves.cdfgnn`). 0 is EBV; -1 is HDRF (Petroni et al., 2015).
     """
     check_workers(graph, workers)
     leaf_spine = even_leaf_spine(workers, leaves, spines=1)
@@ -161,7 +161,7 @@ def _grow(rows: _Rows, shares: Sequence[int], slack: float, seed: int, elsewhere
         part, load = np.full(len(rows[1]), _NONE, dtype=np.uint8), 0.0
         refine = _refine.machine if len(part) > _FEW else _refine.interpreted
         _expand(rows, sizes, seeds, part)
-        count = _count_edges(rows[0], rows[1], part, len(shares)) // 2  # both directions were
+        count = _count_edges(rows[0], rows[1], part, len(shares)) // 2  # both ways
         for _ in range(_SWEEPS):
             load = refine(rows, np.ceil(slack * share), elsewhere, count, part)
         candidates.append((load, len(candidates), part))
@@ -170,7 +170,7 @@ def _grow(rows: _Rows, shares: Sequence[int], slack: float, seed: int, elsewhere
 
 @Compiled
 def _expand(rows: _Rows, sizes: Int64s, seeds: Int64s, part: UInt8s) -> None:
-    """Fill `part`, at first _NONE: the next vertex has the fewest edges, all of which lead out."""
+    """Fill `part`, all _NONE; the vertex with the fewest edges left, which lead out, is next."""
     indptr, indices, reverse = rows
     vertices, seed, left = len(indptr) - 1, 0, indptr[1:] - indptr[:-1]
     joined = np.full(vertices, -1)
@@ -206,7 +206,7 @@ def _refine(rows: _Rows, most: Float64s, elsewhere: Bools, count: Int32s, part: 
     """Move all edges of replicas to lower the loads to the fifth power; return the largest."""
     (indptr, indices, reverse), has = rows, count > 0
     size, load = count.sum(axis=0) // 2, np.zeros(count.shape[1])
-    load += has[has.sum(axis=1) + elsewhere > 1].sum(axis=0)  # vertices in other parts, too
+    load += has[has.sum(axis=1) + elsewhere > 1].sum(axis=0)  # vertices also in other parts
     for x in range(len(count)):
         for p in np.flatnonzero((count[x] > 0) & (count[x] <= _MOST_MOVED)):
             moved = count[x, p]
