@@ -25,6 +25,7 @@ MULTICAST = "multicast"
 
 
 def check_arguments(strategies: ResolvedStrategies, *, program: str, seed: int) -> None:
+    """Refuse numbers out of range, and sends that the strawman does not have."""
     if not re.fullmatch(r"[0-9a-f]+", program):
         raise PlannerError(f"The digest of the P4 program must be lower-case hex, not {program!r}.")
     if seed < 0:
@@ -41,6 +42,7 @@ def check_arguments(strategies: ResolvedStrategies, *, program: str, seed: int) 
 
 
 def check_switch(context: PlanContext, *, strawman: bool) -> None:
+    """Refuse a switch that has no room for a sum."""
     slots, banks, lanes = context.slots, context.banks, context.lanes
     if not 1 <= slots < 2**32:
         raise PlannerError(
@@ -76,6 +78,7 @@ def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
 
 
 def checked_room(blocks: str, context: PlanContext, formed: Sequence[DirectionPlan]) -> int:
+    """Check the blocks that were formed, and return the slots that the fullest one takes."""
     slots = context.room
     if blocks == STRAWMAN:
         slots = max([1, *(len(np.unique(each.boundary.destination)) for each in formed)])
@@ -94,6 +97,7 @@ def checked_room(blocks: str, context: PlanContext, formed: Sequence[DirectionPl
 def left_to_hosts(
     left: Left | None, boundary: BoundaryEdges, vertices: int, wanted: Sequence[Direction]
 ) -> dict[Direction, Bools] | None:
+    """Return bool[V] by direction: the destinations that are left; None: there are none."""
     if left is None:
         return None
     chosen: dict[Direction, Bools] = {}

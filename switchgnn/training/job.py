@@ -19,9 +19,10 @@ from switchgnn.base.records import RecordError, make_record, parse_json, record_
 from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.registry import OF_JOBS, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
+from switchgnn.planner.arguments import Left
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import USUAL_WIDTH
-from switchgnn.planner.build import Left, build_resolved
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import (
     StarForecast,
     build_auto,
@@ -163,10 +164,9 @@ def write_job(
     context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
     dataset = dataset.cut_for(request, machines, seed)
     if dataset.cut is not None and (copies or workers_per_machine > 1):
-        what = "copies of rows" if copies else "several workers per machine"
-        raise JobError(f"A vertex cut has no {what}: leave them out, or choose another partition.")
-    graph = dataset.cut or dataset.graph
-    context, assignment = choose_lanes(request, graph, context, {USUAL_WIDTH: 1.0}, seed)
+        raise JobError("A vertex cut has no copies of rows, and one worker on each machine.")
+    graph, width_of = dataset.cut or dataset.graph, {USUAL_WIDTH: 1.0}
+    context, assignment = choose_lanes(request, graph, context, width_of, seed)
     choice = resolve_strategies(request, graph, context)
     graph, assignment = dataset.exchanged(assignment)
     made: dict[str, Any] = {
@@ -189,10 +189,8 @@ def write_job(
     if any(each.predicted for each in asked):
         edges = boundary_edges(graph, plan.assignment)
         ways = {} if leaf_spine else predict_ways(plan, edges, forecast)
-        auto = min(ways, key=ways.__getitem__, default=SWITCH.name)
-        told = ", ".join(f"{told_seconds(ways[way])} ({way})" for way in ways)
-        told = f"predicted to take {told}" if told else "not predicted over leaves and spines"
-        why += f" The transport auto is {auto}: exchanges of both directions are {told}."
+        auto, told = _quickest(ways)
+        why += told
         taken.add(auto)
     try:
         of_vertices = plan.assignment[: dataset.vertices]
@@ -235,6 +233,14 @@ def write_job(
         why_not = why_not_written(error, target)
         raise JobError(f"Cannot write the job {folder}: {why_not}.") from error
     return job
+
+
+def _quickest(ways: Mapping[str, float]) -> tuple[str, str]:
+    """Return the transport with the least predicted seconds, and a sentence."""
+    auto = min(ways, key=ways.__getitem__, default=SWITCH.name)
+    told = ", ".join(f"{told_seconds(ways[way])} ({way})" for way in ways)
+    told = f"predicted to take {told}" if told else "not predicted over leaves and spines"
+    return auto, f" The transport auto is {auto}: exchanges of both directions are {told}."
 
 
 def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no types

@@ -54,9 +54,9 @@ class ReplicaGraph(Graph):
 
     def gathered(self) -> Graph:
         """Return the edges from mirrors to masters alone."""
-        mirrors = np.arange(self.masters, self.vertices)
-        degree = (np.arange(self.vertices) >= self.masters).astype(np.int64)
-        return Graph(indptr_of(degree), self.vertex[mirrors], self.name)
+        mirrors = np.arange(self.vertices - self.masters + 1)
+        indptr = np.append(np.zeros(self.masters, dtype=np.int64), mirrors)
+        return Graph(indptr, self.vertex[self.masters :], self.name)
 
     def shared(self) -> Int64s:
         """Return how many replicas of each worker have others of their vertex, int64[W]."""
