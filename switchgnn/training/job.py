@@ -162,12 +162,11 @@ def write_job(
     machines = machines_of(workers, workers_per_machine)
     leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None
     context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
-    dataset = dataset.cut_for(request, machines, seed)
-    if dataset.cut is not None and (copies or workers_per_machine > 1):
-        raise JobError("A vertex cut has no copies of rows, and one worker on each machine.")
-    graph, width_of = dataset.cut or dataset.graph, {USUAL_WIDTH: 1.0}
-    context, assignment = choose_lanes(request, graph, context, width_of, seed)
-    choice = resolve_strategies(request, graph, context)
+    dataset = _cut(dataset, request, machines, seed, alone=not copies and machines == workers)
+    context, assignment = choose_lanes(
+        request, dataset.cut or dataset.graph, context, {USUAL_WIDTH: 1.0}, seed
+    )
+    choice = resolve_strategies(request, dataset.cut or dataset.graph, context)
     graph, assignment = dataset.exchanged(assignment)
     made: dict[str, Any] = {
         "program": program.digest,
@@ -233,6 +232,15 @@ def write_job(
         why_not = why_not_written(error, target)
         raise JobError(f"Cannot write the job {folder}: {why_not}.") from error
     return job
+
+
+def _cut(
+    dataset: Dataset, request: PlanRequest, machines: int, seed: int, *, alone: bool
+) -> Dataset:
+    found = dataset.cut_for(request, machines, seed)
+    if found.cut is not None and not alone:
+        raise JobError("A vertex cut has no copies of rows, and one worker on each machine.")
+    return found
 
 
 def _quickest(ways: Mapping[str, float]) -> tuple[str, str]:
