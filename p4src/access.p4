@@ -117,8 +117,10 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
 
 // What goes to a destination goes to all that have a replica, but not back up.
 #define TO_REPLICAS(meta, standard_metadata) \
-    standard_metadata.mcast_grp = meta.destination_group; \
-    meta.flood = meta.from_above;
+    if (meta.destination_group != 0) { \
+        standard_metadata.mcast_grp = meta.destination_group; \
+        meta.flood = meta.from_above; \
+    }
 
 // Between a worker and a switch above: a recall or a fetch of a sum that is completed above
 // goes up, and the answers come down. A switch above has checked the owner.
