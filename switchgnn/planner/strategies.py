@@ -19,7 +19,7 @@ from switchgnn.planner.blocks.destination import KINDS, find_blocks_over, form_b
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.for_leaves import GAMMA, cdfgnn, metis_leaf_spine
+from switchgnn.planner.partition.for_leaves import metis_leaf_spine
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
 from switchgnn.planner.partition.vertex_cut import cut_graph, find_vertex_cut, is_vertex_cut
@@ -51,21 +51,13 @@ _NUMBERED: Mapping[str, tuple[str, str, Callable[..., PartitionStrategy]]] = {
         "does not say how many leaves: write it as metis-leaf-spine:2",
         lambda leaves: partial(metis_leaf_spine, leaves=int(leaves)),
     ),
-    "cdfgnn": (
-        r"([1-9]\d{0,2})(?::(0(?:\.\d{1,6})?|1(?:\.0{1,6})?))?",
-        "needs the number of leaves, and perhaps a gamma from 0 to 1 after it: write it as "
-        "cdfgnn:2 or cdfgnn:2:0.5",
-        lambda leaves, gamma: partial(
-            cdfgnn, leaves=int(leaves), gamma=GAMMA if gamma is None else float(gamma)
-        ),
-    ),
 }
 
 
 class PartitionStrategies(dict[str, PartitionStrategy]):
     """Partition strategies by name, and those with a number in their name.
 
-    `metis-leaf-spine:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
+    `metis-leaf-spine:LEAVES`, and vertex cuts, which give a vertex to the worker of its master.
     """
 
     def __missing__(self, name: str) -> PartitionStrategy:

@@ -14,7 +14,6 @@ from switchgnn.base.names import no_such
 from switchgnn.planner.base.arrays import Compiled, indptr_of_keys, sort_by_key, symmetric_rows
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.for_leaves import ALPHA, BETA, GAMMA
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.workers import MOST_SHARE, check_workers, partition_workers
 
@@ -25,6 +24,9 @@ VertexCut: TypeAlias = Callable[[Graph, int, int], UInt8s]
 _Rows: TypeAlias = tuple[Int64s, Int32s, Int32s]
 # HDRF's weight of balance; NE's sweeps, and most edges of a move; the part of unassigned edges.
 LAMBDA, _SWEEPS, _MOST_MOVED, _NONE = 1.1, 5, 64, 255
+# Of CDFGNN's equation 24: the weight of replicas on other hosts, and those of the shares, as
+# https://github.com/lcj2021/split-merge-partitioner has them.
+GAMMA, ALPHA, BETA = 0.1, 1.0, 1.0
 _FEW = 2000  # refinement is slow in Python, so graphs with more edges use compiled code
 
 
@@ -128,7 +130,13 @@ def cut_edges(
     """Cut by NE (Zhang et al., KDD 2017) among leaves, then workers, and refine within MOST_SHARE.
 
     With gamma, give edges in the order of their degree sums to the worker with the least score, by
-    equation 24 of CDFGNN (see `for_leaves.cdfgnn`). 0 is EBV; -1 is HDRF (Petroni et al., 2015).
+    equation 24 of CDFGNN, with leaves for hosts: for the edge (u, v) that is, at worker i,
+
+        (1 - gamma) * ([i has no replica of u] + [i has no replica of v])
+        + gamma * ([the leaf of i has no replica of u] + [the leaf of i has no replica of v])
+        + alpha * edges of i / mean + beta * vertices of i / mean.
+
+    0 is EBV; -1 is HDRF (Petroni et al., 2015).
     """
     check_workers(graph, workers)
     leaf_spine = even_leaf_spine(workers, leaves, spines=1)

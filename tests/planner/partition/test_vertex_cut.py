@@ -102,6 +102,49 @@ def test_leaves_of_a_star_are_never_replicated(name):
     assert star.shared().tolist() == [1] * 4
 
 
+@helpers.given(
+    helpers.graphs(),
+    st.integers(2, 6),
+    st.integers(1, 2),
+    st.sampled_from([0.0, 0.1, 0.5]),
+    settings=helpers.FEWER,
+)
+def test_each_edge_takes_the_least_score_of_equation_24(graph, workers, leaves, gamma):
+    """In one order that has the smallest sums of degrees first, as in EBV."""
+    workers = min(workers, graph.vertices)
+    leaf_of = even_leaf_spine(workers, min(leaves, workers), 1).leaf_of_worker
+    order, rows = [], vertex_cut._rows_of(*arrays.symmetric_rows(*graph.edges(), graph.vertices))
+    of_edge = list(zip(rows[1][rows[2]].tolist(), rows[1].tolist(), strict=True))
+    degree = np.diff(rows[0])
+
+    def stream(rows, given, *rest):
+        order.extend(given.tolist())
+        return real(rows, given, *rest)
+
+    real, vertex_cut._stream = vertex_cut._stream, stream
+    try:
+        cut = vertex_cut.cut_edges(graph, workers, 1, leaves=min(leaves, workers), gamma=gamma)
+    finally:
+        vertex_cut._stream = real
+    worker = dict(zip(lists_of_edges(graph), cut.tolist(), strict=True))
+    sums = [sum(degree[list(of_edge[at])]) for at in order]
+    assert sums == sorted(sums)
+    assert sorted(of_edge[at] for at in order) == sorted(e for e in of_edge if e[0] < e[1])
+    edges, has = [0] * workers, [set() for _ in range(workers)]
+    for u, v in (of_edge[at] for at in order):
+        scores = []
+        for i in range(workers):
+            near = set().union(*(has[j] for j in range(workers) if leaf_of[j] == leaf_of[i]))
+            score = (1 - gamma) * ((u not in has[i]) + (v not in has[i]))
+            score += gamma * ((u not in near) + (v not in near))
+            score += edges[i] / (len(order) / workers) + len(has[i]) / (graph.vertices / workers)
+            scores.append(score)
+        chosen = worker.get((u, v), worker.get((v, u)))
+        assert scores[chosen] == pytest.approx(min(scores), abs=1e-9)
+        edges[chosen] += 1
+        has[chosen] |= {u, v}
+
+
 @pytest.mark.parametrize("size", [3, 8, 20])
 def test_two_joined_cliques_share_one_vertex(size):
     u, v = np.triu_indices(size, 1)
