@@ -239,12 +239,13 @@ class ReplicasOnALeaf(ReplicaTest, LeafTest):
             sent.append(self.add(900, 2, Echo=1, Is_ACK=1))
             self.expect(ABOVE, self.part(sent, sent[-1][0], PARTIAL + 500))
             self.expect(port_of(2), packets.ack_of(sent[-1][0], accepted=1))
-        # The MISSING would reach workers that have not asked, and the part is on its way.
         again = {Outcome.PASSED_ON: lost, Outcome.RECALLED: from_above(Kind.RECALL, 900)}
         for outcome, asked in again.items():
             with self.counted(outcome, passes={}, completed={0: 1}):
                 self.send(ABOVE, asked)
                 self.expect(ABOVE, self.part(sent, asked, PARTIAL + 500))
+                for port in below if asked is lost else ():
+                    self.expect(port, packets.relayed(lost, to=port))
         for packet in (sum_from_above(900), from_above(Kind.MISSING, 900, Count=17)):
             self.check_all_get(packet, ABOVE, *below, outcome=Outcome.PASSED_ON)
         fields = {"Resend": 1, "Dst_id": 900, "Is_ACK": 1}
