@@ -33,8 +33,8 @@ from switchgnn.planner.sending.rates import Rates
 COVER = "cover"
 # The partition of an assignment that was not made by any of PARTITION_STRATEGIES.
 GIVEN = "given"
-# The blocks of a vertex cut.
-EVEN = "even"
+# The usual vertex cut, and its blocks.
+VERTEX_CUT, EVEN = "vertex-cut", "even"
 KNOWN: Mapping[str, Mapping[str, object]] = {
     "partition": strategies.PARTITION_STRATEGIES,
     "blocks": strategies.BLOCK_NAMES,
@@ -293,6 +293,7 @@ def _of_replicas(
         weight=0.0,
         order=request.order or "gamr",
         because={"partition": f"{cut} The sum of a vertex goes back to all its replicas."},
+        leaves=request.preset == AUTO and context.leaf_spine is None,
     )
 
 

@@ -277,7 +277,7 @@ def make_plan(
         how = ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
         owner = request.load_assignment()
         plan = build_resolved(graph, how, context, **settings, assignment=owner)
-        return QuickestPlan(plan, context, how)
+        return QuickestPlan(plan, context, how, graph)
     request = replace(request, preset=system, lanes=context.lanes)
 
     def rated(at: PlanContext) -> PlanContext:
