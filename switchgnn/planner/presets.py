@@ -89,6 +89,12 @@ class PlanRequest:
         check_workers(graph, workers)
         return cut_graph(graph, workers, find_vertex_cut(self.partition)(graph, workers, seed))
 
+    @property
+    def may_cut(self) -> bool:
+        """Whether `auto` may cut vertices: everything that would differ is left to it."""
+        asked = self.partition or self.assignment or self.send or self.blocks
+        return self.preset == AUTO and not asked and (self.rows or 1) == 1
+
     def load_assignment(self) -> Int64s | None:
         """Return the assignment in the file, or None without one."""
         return None if self.assignment is None else load_assignment(self.assignment)

@@ -41,7 +41,7 @@ from switchgnn.planner.presets import (
 )
 
 # The most directed edges with which several plans are made: each takes up to half a minute.
-_MOST_EDGES = 24_000_000
+MOST_EDGES = 24_000_000
 _EVEN = "Workers by G3's partition: it evens out the links, so the exchanges are quicker."
 
 
@@ -79,13 +79,13 @@ class PlanSearch:
         found, asked = self._on_partition(context), self.request
         if asked.partition or asked.assignment or found.auto is None:
             return found
-        if len(self.graph.indices) > _MOST_EDGES:
+        if len(self.graph.indices) > MOST_EDGES:
             return found
         if found.auto.chosen != SWITCH:
             found = self._evened_out(found, found.auto.seconds[HOST_PARTIAL])
-        if asked.send or asked.blocks or (asked.rows or 1) > 1:
-            return found
-        return min(found, self._cut(context), key=_predicted)
+        if asked.may_cut:
+            found = min(found, self._cut(context), key=_predicted)
+        return found
 
     def _cut(self, context: PlanContext) -> QuickestPlan:
         """Return the plan of a vertex cut."""
@@ -114,7 +114,7 @@ class PlanSearch:
         )
         first = found = self._make(context, owner)
         owner = found.plan.assignment
-        few = len(self.graph.indices) <= _MOST_EDGES and self.request.preset != PAPER
+        few = len(self.graph.indices) <= MOST_EDGES and self.request.preset != PAPER
         if context.within and context.leaf_spine is None and few:
             found = self._least(found, owner)
         if not found.strategies.leaves:
