@@ -135,15 +135,16 @@ def results_of(plan: Plan, direction: Direction) -> slice:
 def receivers(plan: Plan, direction: Direction) -> tuple[Int64s, Int64s]:
     """Return result and worker, int64[Q] each, of all that await a sum.
 
-    Results are counted from the first of the direction, and ascend. The sum of a vertex cut goes to
-    all that contribute to it, and others to one worker.
+    Results, counted from the first of the direction, ascend, and the workers of each. The sum of a
+    vertex cut goes to all that contribute to it, and others to one worker.
     """
     inside = results_of(plan, direction)
     if not plan.manifest.replicated:
         worker = plan.switch.result_worker[inside].astype(np.int64)
         return np.arange(len(worker)), worker
     result, worker = partial_senders(plan.switch)
-    here = slice(*np.searchsorted(result, [inside.start, inside.stop]).tolist())
+    here = np.flatnonzero((result >= inside.start) & (result < inside.stop))
+    here = here[np.lexsort((worker[here], result[here]))]
     return result[here] - inside.start, worker[here]
 
 
