@@ -51,8 +51,9 @@ from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, reduce_seconds
+from switchgnn.planner.costs.quickest import MOST_EDGES
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.planner.presets import PAPER, preset_strategies
+from switchgnn.planner.presets import PAPER, VERTEX_CUT, preset_strategies
 from switchgnn.profiles import find_profile
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
@@ -243,6 +244,8 @@ class TransportPrediction:
     seconds: Mapping[str, float]
     chosen: TransportKind  # the fastest transport
     why: str  # one sentence for the user
+    job: TrainJob  # asks for a vertex cut where that is faster
+    data: Dataset  # has it
     planned: Planned | None = None  # its plan and strategies; None between hosts alone
     # those with which paths may change: a plan that serves all destinations, unless it is mixed
     whole: Planned | None = None
@@ -253,17 +256,34 @@ def predict_transport(
     data: Dataset,
     progress: Callable[[str], None],
     measured: MeasuredCosts | None = None,
+    *,
+    cuts: bool = True,
 ) -> TransportPrediction:
     """Predict the time of exchanges over each transport, and choose one.
 
     What was `measured` on this machine counts instead of the times in the switch's profile.
-    With the preset `auto` the plan may leave some destinations to the hosts. Over leaves and
-    spines nothing is predicted, and the switches are chosen.
+    With the preset `auto` the plan may leave some destinations to the hosts, or with `cuts` be for
+    a vertex cut. Over leaves and spines nothing is predicted, and the switches are chosen.
     """
     if job.leaf_spine is not None:
-        return TransportPrediction(
-            {}, SWITCH, "auto takes switch: only exchanges around one switch are predicted."
-        )
+        why = "auto takes switch: only exchanges around one switch are predicted."
+        return TransportPrediction({}, SWITCH, why, job, data)
+    found, saving = _predicted(job, data, progress, measured), job.task.training.compression
+    shares = job.task.sampling < 1 or job.per_machine > 1 or saving.active
+    few = len(data.graph.indices) <= MOST_EDGES
+    if cuts and few and not shares and job.request.may_cut:
+        job = replace(job, request=replace(job.request, partition=VERTEX_CUT))
+        cut = _predicted(job, job.cut(data), progress, measured)
+        found = min(found, cut, key=lambda it: min(it.seconds.values()))
+    return found
+
+
+def _predicted(
+    job: TrainJob,
+    data: Dataset,
+    progress: Callable[[str], None],
+    measured: MeasuredCosts | None,
+) -> TransportPrediction:
     expected = _expected(job, data, job.choose_fabric().target, measured)
     graph, context, settings = _context(job, data, progress)
     strategies = _strategies(job, data, context)
@@ -276,7 +296,7 @@ def predict_transport(
     planned = (strategies, made.plan) if chosen.in_switch else None
     why = f"{made.why}{_WITHOUT_MIXED if whole else ''}"
     kept = (strategies, made.plan if made.chosen == forecast.MIXED else made.whole)
-    return TransportPrediction(made.seconds, chosen, why, planned, kept)
+    return TransportPrediction(made.seconds, chosen, why, job, data, planned, kept)
 
 
 def predict_paths(

@@ -33,8 +33,8 @@ from switchgnn.planner.sending.rates import Rates
 COVER = "cover"
 # The partition of an assignment that was not made by any of PARTITION_STRATEGIES.
 GIVEN = "given"
-# The blocks of a vertex cut.
-EVEN = "even"
+# The usual vertex cut, and its blocks.
+VERTEX_CUT, EVEN = "vertex-cut", "even"
 KNOWN: Mapping[str, Mapping[str, object]] = {
     "partition": strategies.PARTITION_STRATEGIES,
     "blocks": strategies.BLOCK_NAMES,
@@ -88,6 +88,12 @@ class PlanRequest:
             return graph
         check_workers(graph, workers)
         return cut_graph(graph, workers, find_vertex_cut(self.partition)(graph, workers, seed))
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether `auto` may cut vertices: everything that would differ is left to it."""
+        asked = self.partition or self.assignment or self.send or self.blocks
+        return self.preset == AUTO and not asked and (self.rows or 1) == 1
 
     def load_assignment(self) -> Int64s | None:
         """Return the assignment in the file, or None without one."""
@@ -293,6 +299,7 @@ def _of_replicas(
         weight=0.0,
         order=request.order or "gamr",
         because={"partition": f"{cut} The sum of a vertex goes back to all its replicas."},
+        leaves=request.preset == AUTO and context.leaf_spine is None,
     )
 
 

@@ -55,7 +55,6 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, bank_slots=(), pools
         for p in sent
     ]
     lengths = [len(each) for each in words]
-    rank = {row: at for share in received for at, row in enumerate(share)}
     of_share = [sum((p.worker, p.block) == share for p in sent) for share in shares]
     arrays = {
         "send_indptr": indptr(of_share),
@@ -68,7 +67,8 @@ def scene(workers, rows, packets, *, blocks=1, fragments=1, bank_slots=(), pools
         "row_worker": np.array([row.worker for row in rows], dtype=np.uint8),
         "row_vertex": np.array([row.vertex for row in rows], dtype=np.uint32),
         "row_bank": np.array([row.bank for row in rows], dtype=np.uint8),
-        "row_rank": np.array([rank[row] for row in range(len(rows))], dtype=np.uint32),
+        "sum_indptr": indptr([1] * len(rows)),
+        "sum_worker": np.array([row.worker for row in rows], dtype=np.uint8),
         "receive_row": np.array([*chain(*received)], dtype=np.uint32),
         "receive_indptr": indptr([len(share) for share in received]),
     }

@@ -13,7 +13,12 @@ from switchgnn.planner import Direction, build_plan, load_graph
 from switchgnn.planner.base.arrays import distinct_pairs
 from switchgnn.planner.base.lanes import fragment_lanes, parse_lanes
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.forecast import left_edges
+from switchgnn.planner.costs.forecast import (
+    StarForecast,
+    host_rounds,
+    left_edges,
+    seconds_of_hosts,
+)
 from switchgnn.planner.costs.seconds import (
     NetworkModel,
     exchange_seconds,
@@ -46,10 +51,15 @@ def check(predict, setup, share, *, mtu=1_500, **network):
 
 
 @cache
-def made_plan(graph, preset, workers, memory, lanes, pools=1, rows=1):
-    loaded, slots = load_graph(graph), slots_of_memory(memory)
-    context = PlanContext(workers, slots, lanes=lanes, pools=pools, rows=rows)
-    choice = resolve_strategies(PlanRequest(preset), loaded, context)
+def graph_for(name, workers, partition):
+    return PlanRequest(partition=partition).cut(load_graph(name), workers, 0)
+
+
+@cache
+def made_plan(graph, preset, workers, memory, lanes, pools=1, rows=1, partition=None):
+    loaded = graph_for(graph, workers, partition) if isinstance(graph, str) else graph
+    context = PlanContext(workers, slots_of_memory(memory), lanes=lanes, pools=pools, rows=rows)
+    choice = resolve_strategies(PlanRequest(preset, partition), loaded, context)
     return build_resolved(loaded, choice, context, program="0", seed=0)
 
 
@@ -82,6 +92,25 @@ def test_plans(memory, frames, loop, pools):
 )
 def test_plans_of_other_shapes(workers, loop, preset):
     check_plan(made_plan(SOCIAL, preset, workers, 100_000, 32), 602, recirculation_rate=loop)
+
+
+@pytest.mark.parametrize(
+    ("graph", "cut", "workers", "width", "memory", "pools"),
+    covering(
+        *([DIGITS, SOCIAL], ["vertex-cut", "vertex-cut-ebv"], [8, 32], [128, 602]),
+        *([20_000, 1_000_000], [1, 4]),
+    ),
+)
+def test_vertex_cuts(graph, cut, workers, width, memory, pools):
+    plan = made_plan(graph, "best", workers, memory, 32, pools, partition=cut)
+    check_plan(plan, width, recirculation_rate=1e9)
+    edges = boundary_edges(graph_for(graph, workers, cut), plan.assignment)
+    rounds = [rows_between(each, workers) for each in host_rounds(edges)]
+    setups = [host_setup(rows, width, NetworkOptions().pace, Framing()) for rows in rounds]
+    simulated = sum(run_simulation(setup, NetworkOptions()).seconds for setup in setups)
+    forecast = StarForecast(NetworkModel(), {Direction.FORWARD: {width: 1.0}})
+    predicted = seconds_of_hosts(forecast, edges, workers, partial=False, replicated=True)
+    assert predicted == pytest.approx(simulated, rel=OF_HOSTS)
 
 
 def test_passes_that_sums_end_count():

@@ -196,10 +196,11 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))
     tell(f"load {name}")
-    graph = load_graph(name, edge_weights=options.weights.asked)
+    loaded = load_graph(name, edge_weights=options.weights.asked)
     features = options.features
     if features is None:
-        features = BANK_LANES if graph.features is None else graph.features.shape[1]
+        features = BANK_LANES if loaded.features is None else loaded.features.shape[1]
+    graph = request.cut(loaded, workers, options.seed)
     program, limits = load_program(), switch or UNLIMITED
     rate = options.recirculation_rate
     context = presets.PlanContext(
@@ -252,7 +253,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         strategies=made.strategies,
         features=features,
         switch=switch,
-        graph=graph,
+        graph=made.graph,
         plan=made.plan,
         parts=parts,
         memory=plan_takes,
@@ -295,7 +296,9 @@ def _report(
         if key not in shared:
             edges = boundary.towards(direction)
             tell(f"compare the {direction.value} sums with other ways")
-            paper = {presets.PAPER: _paper_packets(graph, plan, edges, direction)}
+            paper = {}
+            if not plan.manifest.replicated:
+                paper = {presets.PAPER: _paper_packets(graph, plan, edges, direction)}
             shared[key] = report.report_direction(plan, direction, edges, frames, paper)
         reports[direction.value] = shared[key]
     return reports

@@ -227,8 +227,8 @@ class StrategyOptions:
     partition: str | None = _part_option(
         "partition",
         "Choose how vertices are divided",
-        " On several leaves also metis-leaf-spine. vertex-cut divides edges, as do vertex-cut-hdrf, "
-        "vertex-cut-ebv and vertex-cut-metis.",
+        " On several leaves also metis-leaf-spine. Edges are divided by vertex-cut, "
+        "vertex-cut-hdrf, vertex-cut-ebv and vertex-cut-metis.",
     )
     blocks: str | None = _part_option("blocks", "Choose how blocks form")
     send: str | None = _part_option("send", "Choose what workers send")

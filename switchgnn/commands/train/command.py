@@ -205,7 +205,7 @@ def _train_over(
         if asked.tensorboard is not None:
             listeners.append(stack.enter_context(TrainEvents(asked.tensorboard, name)).epoch)
         if auto:
-            job, predicted = _decided(asked, job, data, shown, forkserver)
+            job, data, predicted = _decided(asked, job, data, shown, forkserver)
         elif asked.over.adapt:
             planned = plan_of(job, data, lambda what: shown.step(what, 0, 0))
             job = _adapting(asked, job, data, planned, name)
@@ -258,8 +258,8 @@ def _decided(
     data: "Dataset",
     shown: display.Epochs,
     forkserver: Forkserver,
-) -> tuple["TrainJob", dict[str, float]]:
-    """Return the job over the transport that `auto` chooses, and the predicted seconds."""
+) -> tuple["TrainJob", "Dataset", dict[str, float]]:
+    """Return job and data for the transport that `auto` chooses, and the predicted seconds."""
     from switchgnn.jobs.measured import measured_here  # noqa: PLC0415
     from switchgnn.jobs.train import plan_of, predict_transport  # noqa: PLC0415
 
@@ -273,15 +273,15 @@ def _decided(
         shown.note(f"auto takes switch: only the switch uses {switch_only}.")
         if asked.over.adapt:
             job = _adapting(asked, job, data, plan_of(job, data, tell), SWITCH.name)
-        return job, {}
+        return job, data, {}
     measured = measured_here(job, forkserver, tell)
-    found = predict_transport(job, data, tell, measured)
+    found = predict_transport(job, data, tell, measured, cuts=not asked.over.adapt)
     shown.note(found.why)
     task = replace(job.task, transport=found.chosen.name)
-    job = replace(job, task=task, planned=found.planned)
+    job = replace(found.job, task=task, planned=found.planned)
     if found.whole is not None and asked.over.adapt:
         job = _adapting(asked, job, data, found.whole, found.chosen.name, measured)
-    return job, dict(found.seconds)
+    return job, found.data, dict(found.seconds)
 
 
 def _show(reports: list[TrainReport], drawn: list[Path], recordings: list[Recordings]) -> None:

@@ -4,9 +4,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from switchgnn.lab.simulator.request import SimulateOptions, SimulatorError
+from switchgnn.lab.simulator.request import CDFGNN, SimulateOptions, SimulatorError
 from switchgnn.lab.simulator.setup import Setup, overlapped_seconds
-from switchgnn.lab.simulator.simulation import SimulationRun, compiled_models, run_simulation
+from switchgnn.lab.simulator.simulation import (
+    SimulationRun,
+    compiled_models,
+    one_after_another,
+    run_simulation,
+)
 from switchgnn.lab.simulator.subject import Progress, SimulatedSystem, make_subject
 from switchgnn.profiles import UNLIMITED
 
@@ -187,11 +192,15 @@ def simulate_job(
     tell("compile the models")
     compiled_models()  # fail before minutes of planning
     subject = make(options, tell)
+    if subject.in_rounds and options.network.background_load:
+        raise SimulatorError(f"Two rounds of {CDFGNN} have no background: leave its load out.")
     tell("simulate")
     run = run_simulation(subject.setup, options.network, leaf_spine=options.leaf_spine)
     backward = run
     if subject.backward is not None:
         backward = run_simulation(subject.backward, options.network, leaf_spine=options.leaf_spine)
+    if subject.in_rounds:
+        run = backward = one_after_another(run, backward)
     computing = compute_seconds(
         subject.vertices,
         subject.additions + _received(run, subject.setup),

@@ -14,7 +14,7 @@ from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot, frame_bytes
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN
-from switchgnn.planner.presets import PRESETS, PlanContext, PlanRequest, slot_bytes
+from switchgnn.planner.presets import PRESETS, VERTEX_CUT, PlanContext, PlanRequest, slot_bytes
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 
 
@@ -142,8 +142,10 @@ STAR = LeafSpineOptions(leaves=0, spines=0)
 
 # The paper's systems: hosts alone, a switch without blocks or order, and plans.
 BNS_GCN, HOST_PARTIAL, G3 = "bns-gcn", "host-partial", "g3"
+# Hosts that cut vertices: mirrors send masters their sums, and get the totals.
+CDFGNN = "cdfgnn"
 # The partition of each system in which hosts exchange rows directly.
-HOSTS_ALONE = {BNS_GCN: "metis", HOST_PARTIAL: "metis", G3: "g3"}
+HOSTS_ALONE = {BNS_GCN: "metis", HOST_PARTIAL: "metis", G3: "g3", CDFGNN: VERTEX_CUT}
 SYSTEMS = (*HOSTS_ALONE, STRAWMAN, *PRESETS)
 # The strategies of each system that can be replaced.
 CHOICES = {

@@ -17,9 +17,9 @@ from switchgnn.host.direct.outbox import asking_frames
 from switchgnn.host.wire.header import BODY_AT, FEATURE_FRAME_BYTES, LANES
 from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, SimulatorError
 from switchgnn.planner import BoundaryEdges, Direction, Plan, SwitchPart
-from switchgnn.planner.base.arrays import indptr_of, rank_in_group, sort_by_keys
+from switchgnn.planner.base.arrays import indptr_of, sort_by_keys
 from switchgnn.planner.base.lanes import frame_bytes, row_frame_bytes, sum_frame_bytes
-from switchgnn.planner.costs.flow import SlotNumbers, entries_of
+from switchgnn.planner.costs.flow import SlotNumbers, entries_of, receivers, results_of
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import (
     check_leaves_that_complete,
@@ -206,16 +206,18 @@ def plan_setup(
         left_out: bool[V], vertices without a row, whose frames have no body; None: there are none.
 
     Raises:
-        SimulatorError: the plan has bundles, and leaves complete sums.
+        SimulatorError: the plan has bundles, or is for a vertex cut, and leaves complete sums.
         PlannerError: the leaf-spine does not fit the plan's workers, or its blocks are too large.
     """
     manifest = plan.manifest
     if leaf_spine is not None and leaf_spine.completion == LEAF and manifest.rows > 1:
         raise SimulatorError("Leaves that complete sums take no bundles: give --rows 1.")
+    if leaf_spine is not None and leaf_spine.completion == LEAF and manifest.replicated:
+        raise SimulatorError("The sums of a vertex cut are completed by spines: leave out leaf.")
     record = manifest.direction(_FORWARD)
     first = record.first_block
     blocks = len(record.block_numbers)
-    inside = _results_of(plan)
+    inside = results_of(plan, _FORWARD)
     rows = _SumRows(plan.switch, inside)
     passes, of_worker = _passes_of_workers(plan, leaf_spine, rows, banks)
     if left_out is None:
@@ -227,12 +229,6 @@ def plan_setup(
     longest = sum_frame_bytes(max(lanes, default=LANES), manifest.rows)
     sizes = (blocks, rounds, shared, together, longest, lanes)
     return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools, rows=manifest.rows)
-
-
-def _results_of(plan: Plan) -> slice:
-    record = plan.manifest.direction(_FORWARD)
-    ends = [record.first_block, record.last_block + 1]
-    return slice(*np.searchsorted(plan.switch.result_block, ends).tolist())
 
 
 def _slots_of_banks(slots: int, banks: int) -> tuple[int, ...]:
@@ -254,18 +250,17 @@ def _row_arrays(
     plan: Plan, inside: slice, first: int, blocks: int
 ) -> dict[str, NDArray[np.generic]]:
     switch, workers = plan.switch, plan.manifest.workers
-    worker = switch.result_worker[inside].astype(np.int64)
-    share = worker * blocks + switch.result_block[inside] - first
+    row, worker = receivers(plan, _FORWARD)
+    share = worker * blocks + switch.result_block[inside][row] - first
     by_share = np.argsort(share, kind="stable")
-    rank = np.empty(len(share), dtype=np.uint32)
-    rank[by_share] = rank_in_group(share[by_share])
     return {
         "row_expected": switch.result_expected[inside],
-        "row_worker": worker.astype(np.uint8),
+        "row_worker": switch.result_worker[inside].astype(np.uint8),
         "row_vertex": switch.result_vertex[inside],
         "row_bank": switch.result_bank[inside],
-        "row_rank": rank,
-        "receive_row": by_share.astype(np.uint32),
+        "sum_indptr": _indptr(np.bincount(row, minlength=inside.stop - inside.start)),
+        "sum_worker": worker.astype(np.uint8),
+        "receive_row": row[by_share].astype(np.uint32),
         "receive_indptr": _indptr(np.bincount(share, minlength=workers * blocks)),
     }
 
@@ -355,7 +350,7 @@ def _passes(plan: Plan, rows: _SumRows) -> _Passes:
 
 
 def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
-    switch, inside = plan.switch, _results_of(plan)
+    switch, inside = plan.switch, results_of(plan, _FORWARD)
     block = switch.result_block[inside]
     row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)
     number = numbers.of(block, switch.result_bank[inside], switch.result_slot[inside])

@@ -1,9 +1,11 @@
 """Compiles the models when they are first needed, runs them, and reads their measurements."""
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import add
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -181,6 +183,36 @@ class SimulationRun:
     def seconds(self) -> float:
         """Return the time until the last worker was through."""
         return max(self.finished) / PICOSECONDS
+
+
+_Record = TypeVar("_Record", SimulationRun, InsideLinks)
+# Of TimeSeries, what counts from the beginning.
+_SO_FAR = ("sums", "overflowed", "link_bytes")
+
+
+def one_after_another(first: SimulationRun, second: SimulationRun) -> SimulationRun:
+    """Return the measurements of two exchanges without background, the second after the first."""
+    series = {}
+    for name, values in vars(first.series).items():
+        last = values[-1] if name in _SO_FAR and values else 0
+        last = first.seconds if name == "seconds" else last
+        series[name] = values + tuple(last + each for each in getattr(second.series, name))
+    finished = tuple(max(first.finished) + each for each in second.finished)
+    return replace(_added(first, second), finished=finished, series=TimeSeries(**series))
+
+
+def _added(one: _Record, other: _Record) -> _Record:
+    """Add up all numbers, but of maxima keep the larger one."""
+    found: dict[str, Any] = {}
+    for name, value in vars(one).items():
+        also = getattr(other, name)
+        if isinstance(value, InsideLinks):
+            found[name] = _added(value, also)
+        elif isinstance(value, tuple):
+            found[name] = tuple(map(add, value, also))
+        elif isinstance(value, int | float):
+            found[name] = max(value, also) if name.startswith(("max", "peak")) else value + also
+    return replace(one, **found)
 
 
 def run_simulation(

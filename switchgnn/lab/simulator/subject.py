@@ -17,6 +17,7 @@ from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.direct.schedule import EdgeChoice, PairRows, count_rows
 from switchgnn.lab.simulator.request import (
     BNS_GCN,
+    CDFGNN,
     CHOICES,
     G3,
     HOST_PARTIAL,
@@ -53,13 +54,20 @@ from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import AutoPlan, StarForecast, left_edges
+from switchgnn.planner.costs.forecast import (
+    AutoPlan,
+    StarForecast,
+    host_rounds,
+    left_edges,
+    seconds_of_hosts,
+)
 from switchgnn.planner.costs.quickest import PlanSearch, QuickestPlan
 from switchgnn.planner.graphs.load import is_bundled
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph, is_vertex_cut
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.plan.manifest import STRAWMAN, GraphRecord
-from switchgnn.planner.presets import AUTO, GIVEN
+from switchgnn.planner.presets import AUTO, GIVEN, PRESETS, PlanRequest
 from switchgnn.planner.sending.between_hosts import fewest_rows
 from switchgnn.planner.sending.phases import shortest_phases
 from switchgnn.profiles import PlanMemory, plan_memory
@@ -69,11 +77,14 @@ Progress = Callable[[str], None]
 # All plans but those of `auto` share this partition, so that others differ by nothing else.
 _PARTITION = "metis"
 # What hosts send for a boundary edge, by system and by the names of costs/forecast.py.
-_SENT: Mapping[str, EdgeChoice] = {BNS_GCN: copies, HOST_PARTIAL: fewest_rows, G3: copies}
+_SENT: Mapping[str, EdgeChoice] = {
+    **dict.fromkeys((BNS_GCN, G3, CDFGNN), copies),
+    HOST_PARTIAL: fewest_rows,
+}
 _SENT_BY: Mapping[str, EdgeChoice] = {forecast.HOST_PARTIAL: fewest_rows, forecast.HOST: copies}
 _NAME_THE_GRAPH = (
-    "The plan leaves destinations to the hosts, and what these send follows from its graph: "
-    "name it with --graph."
+    "The plan leaves destinations to the hosts or cuts vertices, and the rest follows from its "
+    "graph: name it with --graph."
 )
 
 
@@ -102,6 +113,8 @@ class SimulatedSystem:
     left: int = 0  # destinations that the plan leaves to the hosts
     rows_between_hosts: int = 0  # that hosts send each other for these; 0 without a plan
     backward: Setup | None = None  # of the backward exchange; None: equal to the forward one
+    # every exchange consists of `setup` and then `backward`: hosts gather sums, and scatter totals
+    in_rounds: bool = False
 
 
 def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
@@ -118,7 +131,7 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
         raise SimulatorError(
             f"Only hosts alone send in phases: leave --phases out, or give --system {BNS_GCN}."
         )
-    if options.sampling < 1 and options.system in (HOST_PARTIAL, G3, STRAWMAN, AUTO):
+    if options.sampling < 1 and options.system in (HOST_PARTIAL, G3, CDFGNN, STRAWMAN, AUTO):
         raise SimulatorError(
             f"{options.system} sends all rows: leave --sampling out, or give --system {BNS_GCN}, "
             "or one with a plan."
@@ -136,14 +149,21 @@ def make_subject(options: SimulateOptions, tell: Progress) -> SimulatedSystem:
         return _hosts_alone(options.system, graph, options, options.workers, tell)
     made = make_plan(options.system, graph, options, options.workers, tell)
     if made.auto is not None:
-        return _chosen(made.auto, options, graph)
-    return planned_subject(options.system, made.plan, options, graph)
+        return _chosen(made.auto, options, made.graph)
+    return planned_subject(options.system, made.plan, options, made.graph)
 
 
 def _check_request(system: str, options: SimulateOptions) -> None:
     if system not in SYSTEMS:
         raise SimulatorError(no_such("system", system, SYSTEMS))
-    for part in options.request.checked().named():
+    asked, cuts = options.request, system == CDFGNN
+    other = asked.partition is not None and is_vertex_cut(asked.partition) != cuts
+    if (other and system not in PRESETS) or (cuts and asked.assignment):
+        raise SimulatorError(
+            f"{system} cuts {'vertices' if cuts else 'edges'}: choose another partition; "
+            f"{CDFGNN}, best and {AUTO} take those that cut vertices."
+        )
+    for part in asked.checked().named():
         if part not in CHOICES[system]:
             raise SimulatorError(
                 f"{system} has no {part} to choose: leave --{part} out; only "
@@ -170,6 +190,11 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
             STRAWMAN if plan.manifest.strawman else PLANNED, plan, options, graph
         )
     if options.system in HOSTS_ALONE:
+        if plan.manifest.replicated != (options.system == CDFGNN):
+            raise SimulatorError(
+                f"The plan's partition {plan.manifest.partition.method} is none of "
+                f"{options.system}: for that give --graph in place of --plan."
+            )
         return _alone_on(plan, graph, options.system, _SENT[options.system], options)
     if options.system != AUTO:
         raise SimulatorError(
@@ -183,8 +208,11 @@ def _read(options: SimulateOptions, folder: Path, tell: Progress) -> SimulatedSy
 
 
 def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
-    """Load the graph if the plan leaves destinations to hosts, whose edges it does not list."""
-    if not plan.leaves_any:
+    """Load the graph if the plan leaves destinations to hosts, whose edges it does not list.
+
+    Of a vertex cut return the replicas: the plan does not list the edges of each worker, either.
+    """
+    if not plan.leaves_any and not plan.manifest.replicated:
         if given is not None:
             raise SimulatorError("This plan contains all that is simulated: leave --graph out.")
         return None
@@ -192,7 +220,8 @@ def _graph_of(plan: Plan, given: str | None, folder: Path) -> Graph | None:
     if given is None and not is_bundled(name) and reason_to_distrust(folder) is not None:
         raise SimulatorError(_NAME_THE_GRAPH)
     try:
-        return load_graph(given or name)
+        graph, made = load_graph(given or name), plan.manifest.partition
+        return PlanRequest(partition=made.method).cut(graph, plan.manifest.workers, made.seed)
     except PlannerError as error:
         if given is not None:
             raise
@@ -208,7 +237,11 @@ def _hosts_alone(
 ) -> SimulatedSystem:
     tell("partition")
     check_workers(graph, workers)
-    partition = PARTITION_STRATEGIES[options.request.partition or HOSTS_ALONE[system]]
+    name = options.request.partition or HOSTS_ALONE[system]
+    cut = replace(options.request, partition=name).cut(graph, workers, options.seed)
+    if isinstance(cut, ReplicaGraph):
+        return _replicas_alone(system, cut, options)
+    partition = PARTITION_STRATEGIES[name]
     given = options.request.load_assignment()
     made = partition(graph, workers, options.seed) if given is None else given
     assignment = check_assignment(graph, workers, made)
@@ -220,9 +253,20 @@ def _hosts_alone(
 def _alone_on(
     plan: Plan, graph: Graph | None, system: str, choose: EdgeChoice, options: SimulateOptions
 ) -> SimulatedSystem:
+    if isinstance(graph, ReplicaGraph):
+        return _replicas_alone(system, graph, options)
     boundary = _boundary(plan, graph)
     record, owner = plan.manifest.graph, plan.assignment
     return _alone(system, record, owner, options, boundary=boundary, choose=choose)
+
+
+def _replicas_alone(system: str, graph: ReplicaGraph, options: SimulateOptions) -> SimulatedSystem:
+    gather, _ = host_rounds(boundary_edges(graph, graph.worker))
+    # Workers add up their own edges, and masters what comes.
+    added = len(graph.edge_worker) + len(gather)
+    record = GraphRecord(graph.name, graph.vertices, added, digest="")
+    alone = _alone(system, record, graph.worker, options, boundary=gather, choose=copies)
+    return replace(alone, in_rounds=True)
 
 
 def _alone(
@@ -270,6 +314,7 @@ def make_plan(
     chosen = request.assignment or request.partition
     if not chosen and (system != AUTO or options.leaf_spine):
         request = replace(request, partition=_PARTITION)
+    graph = request.cut(graph, workers, options.seed)
     settings: dict[str, Any] = {"program": program.digest, "seed": options.seed}
     settings |= {"directions": "both", "progress": tell}
     if system == STRAWMAN:
@@ -277,7 +322,7 @@ def make_plan(
         how = ResolvedStrategies(partition, STRAWMAN, "multicast", 0.0, order)
         owner = request.load_assignment()
         plan = build_resolved(graph, how, context, **settings, assignment=owner)
-        return QuickestPlan(plan, context, how)
+        return QuickestPlan(plan, context, how, graph)
     request = replace(request, preset=system, lanes=context.lanes)
 
     def rated(at: PlanContext) -> PlanContext:
@@ -306,13 +351,18 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
     predicted = replace(_forecast(options), exchanges={Direction.FORWARD: exchanges})
     left = np.zeros((plan.manifest.workers,) * 2, dtype=np.int64)
     own = forecast.SWITCH
-    if graph is not None:
+    if graph is not None and plan.leaves_any:
         left, own = _rows_left(plan, graph, Direction.FORWARD).rows, forecast.MIXED
     seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
-    boundary = _boundary(plan, graph)
-    for name, choose in _SENT_BY.items():
-        rows = count_rows(boundary, plan.manifest.workers, choose).rows
-        seconds[name] = predicted.of_hosts({Direction.FORWARD: rows})
+    boundary, cut = _boundary(plan, graph), plan.manifest.replicated
+    for name in _SENT_BY:
+        seconds[name] = seconds_of_hosts(
+            predicted,
+            boundary,
+            plan.manifest.workers,
+            partial=name == forecast.HOST_PARTIAL,
+            replicated=cut,
+        )
     return AutoPlan(plan, plan, seconds, min(seconds, key=seconds.__getitem__))
 
 
@@ -327,7 +377,7 @@ def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> Si
 def planned_subject(
     system: str, plan: Plan, options: SimulateOptions, graph: Graph | None = None
 ) -> SimulatedSystem:
-    """Return the system of a plan, which needs its graph if it leaves destinations to hosts."""
+    """Return the system of a plan, with its graph if it leaves hosts some or cuts vertices."""
     _check_links(options, plan.manifest.workers)
     memory, lanes = check_fits(plan, options), plan.manifest.lanes
     carried = fragment_lanes(options.features, lanes, plan.manifest.rows)
@@ -340,6 +390,8 @@ def planned_subject(
         lanes=carried,
     )
     left_out = _left_out(plan, options)
+    if left_out is not None and plan.manifest.replicated:
+        raise SimulatorError("A vertex cut sends all sums: leave --sampling out.")
     # Backward all rows are sent.
     turned = _turned(plan) or (None if left_out is None else plan)
     subject = SimulatedSystem(
@@ -349,7 +401,11 @@ def planned_subject(
         setup=setup(plan, left_out=left_out),
         slots=plan.manifest.pools * plan.manifest.room,
         vertices=int(np.bincount(plan.assignment).max()),
-        additions=_additions(plan),
+        additions=(
+            len(graph.edge_worker) / plan.manifest.workers
+            if isinstance(graph, ReplicaGraph)
+            else _additions(plan)
+        ),
         memory=memory,
         lanes=lanes,
         backward=None if turned is None else setup(turned),

@@ -12,6 +12,7 @@ from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
 from switchgnn.planner.plan.banks import BANKS
+from switchgnn.planner.plan.leaf_spine import partial_senders
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.strategies import ORDER_STRATEGIES, OrderStrategy
 
@@ -90,7 +91,7 @@ class SlotNumbers:
     def __init__(self, plan: Plan, direction: Direction) -> None:
         record, switch = plan.manifest.direction(direction), plan.switch
         self._first, self._switch = record.first_block, switch
-        inside = _blocks(switch.result_block, record.first_block, record.last_block)
+        inside = results_of(plan, direction)
         bank = self._bank(switch.result_block[inside], switch.result_bank[inside])
         slot = switch.result_slot[inside].astype(np.int64)
         sizes = np.zeros(len(record.block_numbers) * BANKS, dtype=np.int64)
@@ -123,6 +124,28 @@ def entries_of(plan: Plan, direction: Direction) -> slice:
     """Return the range of the table entries of a direction."""
     record = plan.manifest.direction(direction)
     return _blocks(plan.switch.entry_block, record.first_block, record.last_block)
+
+
+def results_of(plan: Plan, direction: Direction) -> slice:
+    """Return the range of the results of a direction."""
+    record = plan.manifest.direction(direction)
+    return _blocks(plan.switch.result_block, record.first_block, record.last_block)
+
+
+def receivers(plan: Plan, direction: Direction) -> tuple[Int64s, Int64s]:
+    """Return result and worker, int64[Q] each, of all that await a sum.
+
+    Results, counted from the first of the direction, ascend, and the workers of each. The sum of a
+    vertex cut goes to all that contribute to it, and others to one worker.
+    """
+    inside = results_of(plan, direction)
+    if not plan.manifest.replicated:
+        worker = plan.switch.result_worker[inside].astype(np.int64)
+        return np.arange(len(worker)), worker
+    result, worker = partial_senders(plan.switch)
+    here = np.flatnonzero((result >= inside.start) & (result < inside.stop))
+    here = here[np.lexsort((worker[here], result[here]))]
+    return result[here] - inside.start, worker[here]
 
 
 def slots_in_use(plan: Plan, direction: Direction, when: Integers) -> tuple[Int64s, Int64s]:

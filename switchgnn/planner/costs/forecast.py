@@ -127,6 +127,27 @@ def host_rows(
     return rows
 
 
+def host_rounds(boundary: BoundaryEdges) -> tuple[BoundaryEdges, BoundaryEdges]:
+    """Return the edges from mirrors to masters, which have the lower numbers, and those back."""
+    gather = boundary.source > boundary.destination
+    return boundary.take(np.flatnonzero(gather)), boundary.take(np.flatnonzero(~gather))
+
+
+def seconds_of_hosts(
+    forecast: StarForecast,
+    boundary: BoundaryEdges,
+    workers: int,
+    *,
+    partial: bool,
+    replicated: bool = False,
+) -> float:
+    """Predict all exchanges between hosts alone, of a vertex cut in one round after the other."""
+    return sum(
+        forecast.of_hosts(host_rows(edges, workers, forecast.directions, partial=partial))
+        for edges in (host_rounds(boundary) if replicated else (boundary,))
+    )
+
+
 def choose_lanes(
     request: presets.PlanRequest,
     graph: Graph,
@@ -261,7 +282,7 @@ def build_auto(
     Candidates leave nothing, everything, or part of the destinations to the hosts. In the latter
     the switch serves those with the most contributing workers, in 1, 2, 4, ... blocks for as long
     as that gets quicker, and in one block less than all need. `whole`, if it is known, leaves
-    nothing.
+    nothing; of a vertex cut it is the only candidate.
     """
     tell = progress or (lambda _step: None)
     room_for = fits or (lambda _plan: True)
@@ -275,18 +296,17 @@ def build_auto(
     leaving = partial(make, assignment=whole.assignment, fits=fits)
 
     tell("predict the seconds of exchanges")
-    seconds = {
-        HOST_PARTIAL: forecast.of_hosts(count(partial=True)),
-        HOST: forecast.of_hosts(count(partial=False)),
-    }
-    plans = {}
+    cut = isinstance(graph, ReplicaGraph)
+    alone = partial(seconds_of_hosts, forecast, boundary, context.workers, replicated=cut)
+    seconds = {HOST_PARTIAL: alone(partial=True), HOST: alone(partial=False)}
+    plans = dict.fromkeys((HOST_PARTIAL, HOST), whole) if cut else {}
     if room_for(whole):
         nothing = {it: np.zeros((context.workers,) * 2, np.int64) for it in forecast.directions}
         plans[SWITCH], seconds[SWITCH] = whole, forecast.of_plan(whole, nothing)
     ranked = _ranked(boundary, graph.vertices, forecast.directions)
     blocks = -(-max(map(len, ranked.values())) // context.room)
     more = True
-    for number in _numbers_of_blocks(blocks, len(boundary)) if choice.leaves else ():
+    for number in _numbers_of_blocks(blocks, len(boundary)) if choice.leaves and not cut else ():
         if not more and number < blocks - 1:
             continue
         tell(f"leave all but {number} of {blocks} blocks to the hosts")
@@ -346,10 +366,12 @@ def predict_ways(plan: Plan, boundary: BoundaryEdges, forecast: StarForecast) ->
     """Predict the seconds with a plan, as `switch`, and between hosts alone."""
     count = partial(host_rows, boundary, plan.manifest.workers, forecast.directions)
     left = {each: plan.left(each) for each in forecast.directions}
+    cut = plan.manifest.replicated
+    alone = partial(seconds_of_hosts, forecast, boundary, plan.manifest.workers, replicated=cut)
     return {
         SWITCH: forecast.of_plan(plan, count(partial=True, left=left)),
-        HOST_PARTIAL: forecast.of_hosts(count(partial=True)),
-        HOST: forecast.of_hosts(count(partial=False)),
+        HOST_PARTIAL: alone(partial=True),
+        HOST: alone(partial=False),
     }
 
 
@@ -455,7 +477,8 @@ def outlook_of(
         why = "Exchanges over leaves and spines are not predicted."
         return Outlook(own, forecast.network, loads, {}, None, why)
     seconds = dict(known or {})
-    if known is None:
+    # A plan of a vertex cut stays as it is where the switch has no room for it.
+    if own not in seconds:
         ways = predict_ways(plan, boundary, forecast)
         seconds = {own: ways.pop(SWITCH), **ways}
     ordered = {name: seconds[name] for name in PREDICTED_TRANSPORTS if name in seconds}

@@ -4,7 +4,8 @@ More memory makes fewer and larger blocks. Where the switch's loop takes the tim
 links, smaller ones may be quicker. So within the rates of a switch a plan may leave memory unused.
 
 Where hosts exchange rows, the busiest link takes the time. So `auto` also tries the partition of
-G3, which evens out the links, though it has more rows in all.
+G3, which evens out the links, though it has more rows in all. And it tries a vertex cut, whose sums
+take no loop and return to all that contribute to them.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ from switchgnn.planner.costs.forecast import (
     StarForecast,
     build_auto,
     choose_lanes,
-    host_rows,
+    seconds_of_hosts,
 )
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -32,6 +33,7 @@ from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import (
     PAPER,
+    VERTEX_CUT,
     PlanContext,
     PlanRequest,
     ResolvedStrategies,
@@ -39,7 +41,7 @@ from switchgnn.planner.presets import (
 )
 
 # The most directed edges with which several plans are made: each takes up to half a minute.
-_MOST_EDGES = 24_000_000
+MOST_EDGES = 24_000_000
 _EVEN = "Workers by G3's partition: it evens out the links, so the exchanges are quicker."
 
 
@@ -50,6 +52,7 @@ class QuickestPlan:
     plan: Plan
     context: PlanContext
     strategies: ResolvedStrategies
+    graph: Graph  # what is planned: the replicas, if vertices are cut
     auto: AutoPlan | None = None  # what `auto` compared; None: the switch makes all sums
 
 
@@ -71,23 +74,31 @@ class PlanSearch:
 
         Several are made within the rates of one switch, if the graph is small enough, and none of
         them for the paper's preset. Those that do not fit are left out, unless none does. `auto`
-        also tries G3's partition, unless it was asked for another.
+        also tries G3's partition and a vertex cut, unless it was asked for another partition.
         """
-        found = self._on_partition(context)
-        asked = self.request.partition or self.request.assignment
-        if asked or found.auto is None or found.auto.chosen == SWITCH:
+        found, asked = self._on_partition(context), self.request
+        if asked.partition or asked.assignment or found.auto is None:
             return found
-        if len(self.graph.indices) > _MOST_EDGES:
+        if len(self.graph.indices) > MOST_EDGES:
             return found
-        return self._evened_out(found, found.auto.seconds[HOST_PARTIAL])
+        if found.auto.chosen != SWITCH:
+            found = self._evened_out(found, found.auto.seconds[HOST_PARTIAL])
+        if asked.may_cut:
+            found = min(found, self._cut(context), key=_predicted)
+        return found
+
+    def _cut(self, context: PlanContext) -> QuickestPlan:
+        """Return the plan of a vertex cut."""
+        request = replace(self.request, partition=VERTEX_CUT)
+        graph = request.cut(self.graph, context.workers, self.settings["seed"])
+        return replace(self, request=request, graph=graph)._on_partition(context)
 
     def _evened_out(self, found: QuickestPlan, alone: float) -> QuickestPlan:
         """Return a plan on G3's partition, if hosts alone and the plan are quicker with it."""
         workers = found.context.workers
         owner = g3(self.graph, workers, self.settings["seed"])
         boundary = boundary_edges(self.graph, owner)
-        rows = host_rows(boundary, workers, self.forecast.directions, partial=True)
-        if self.forecast.of_hosts(rows) >= alone:
+        if seconds_of_hosts(self.forecast, boundary, workers, partial=True) >= alone:
             return found
         even = replace(self, request=replace(self.request, partition=g3.__name__))
         other = even._with_hosts(even._make(found.context, owner))
@@ -103,7 +114,7 @@ class PlanSearch:
         )
         first = found = self._make(context, owner)
         owner = found.plan.assignment
-        few = len(self.graph.indices) <= _MOST_EDGES and self.request.preset != PAPER
+        few = len(self.graph.indices) <= MOST_EDGES and self.request.preset != PAPER
         if context.within and context.leaf_spine is None and few:
             found = self._least(found, owner)
         if not found.strategies.leaves:
@@ -129,7 +140,7 @@ class PlanSearch:
         plan = build_resolved(
             self.graph, how, rated, **self.settings, assignment=owner, fits=self.fits
         )
-        return QuickestPlan(plan, rated, how)
+        return QuickestPlan(plan, rated, how, self.graph)
 
     def _least(self, found: QuickestPlan, owner: Integers) -> QuickestPlan:
         """Try other numbers of pools, and then half the slots for as long as that is quicker."""

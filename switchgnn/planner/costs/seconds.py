@@ -17,6 +17,8 @@ from switchgnn.planner.costs.flow import (
     entries_of,
     packets_of_entries,
     plan_arrivals,
+    receivers,
+    results_of,
     slots_in_use,
     turns_of,
 )
@@ -355,12 +357,10 @@ class _Traffic:
         packets = self._by_link(self._block, self._worker)
         ends = packets[self._block, self._worker] - 1
         self._asks = (self._turn % _GROUP == _GROUP - 1) | (self._turn == ends)
-        low, high = np.searchsorted(
-            switch.result_block, [record.first_block, record.last_block + 1]
-        ).tolist()
-        self._sum_block = switch.result_block[low:high].astype(np.int64) - record.first_block
-        self._sum_worker = switch.result_worker[low:high].astype(np.int64)
-        self._sum_bank = switch.result_bank[low:high]
+        results = results_of(plan, direction)
+        self._sum, self._sum_worker = receivers(plan, direction)
+        block = switch.result_block[results].astype(np.int64) - record.first_block
+        self._sum_block, self._sum_bank = block[self._sum], switch.result_bank[results]
         self._packet = packets_of_entries(plan, direction, sent)
         self._hop = switch.entry_hop[entries_of(plan, direction)].astype(np.int64)
         # The entry that completes each sum, in the order of arrival.
@@ -368,6 +368,9 @@ class _Traffic:
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         self._last = order[slots_in_use(plan, direction, rank)[1]]
+        if plan.manifest.replicated:
+            # The sum returns to the sender of the last contribution, and acknowledges it.
+            self._asks[self._packet[self._last]] = False
 
     def unit(self, lanes: tuple[int, ...], network: NetworkModel) -> _Unit:
         """Return the times of all blocks with frames of these lanes."""
@@ -379,7 +382,7 @@ class _Traffic:
         ack = len(lanes) * network.of_host(_ACK_BYTES)
         added, loop = self._added(feature, len(lanes), network)
         # Sums, and acknowledgements; as if all bundles were full.
-        asks, completes = self._asks, self._packet[self._last]
+        asks, completes = self._asks, self._packet[self._last[self._sum]]
         when = np.append(added[completes], added[asks])
         block = np.append(self._sum_block, self._block[asks])
         to = block * self._workers + np.append(self._sum_worker, self._worker[asks])

@@ -148,10 +148,12 @@ class Leaf : public AddingSwitch {
 
   private:
     /// A sum, or a feature that found no slot, has come from a spine.
-    void TakeFromSpine(const Packet& packet, Picoseconds now) {
+    void TakeFromSpine(Packet packet, Picoseconds now) {
         if (routes_) {
             // It passes all slots by: see Passage in p4src/access.p4.
-            SendDown(packet, slots_.WorkerOf(packet.id), now);
+            for (const uint32_t worker : slots_.ReceiversOf(packet.id)) {
+                if (uplinks_.Here(worker)) SendDown(packet, worker, now);
+            }
             return;
         }
         // One contribution, one pass. If the sum is complete, it leaves in the same pass.
@@ -228,8 +230,11 @@ class Spine : public Switch {
         }
         ++slots_->tally.passes;
         std::optional<Packet> leaving = slots_->Add(packet.id, packet);
-        if (leaving && slots_->Pack(*leaving)) {
-            SendToLeafOf(slots_->WorkerOf(packet.id), *leaving, now);
+        if (!leaving || !slots_->Pack(*leaving)) return;
+        uint32_t last = tier_.leaves;
+        for (const uint32_t worker : slots_->ReceiversOf(packet.id)) {
+            if (tier_.LeafOf(worker) != last) SendToLeafOf(worker, *leaving, now);
+            last = tier_.LeafOf(worker);
         }
     }
 

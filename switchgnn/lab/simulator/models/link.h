@@ -44,7 +44,7 @@ constexpr uint64_t kShortestFrame = 60;
 struct Packet {
     Kind kind;
     bool ecn = false;
-    /// FEATURE: an ACK is wanted.
+    /// FEATURE: an ACK is wanted. SUM: it is one, of the group.
     bool echo = false;
     /// ACK between hosts: a bit for each frame of its run that has not arrived.
     uint8_t missing = 0;
@@ -57,12 +57,12 @@ struct Packet {
     /// destination. RECALL, MISSING: that row. Between hosts: the receiver. BACKGROUND and its
     /// ACK: the index in its flow.
     uint32_t id = 0;
-    /// FEATURE, ACK: the group. Between hosts: the frame's index among those of its sender, and
+    /// FEATURE, ACK, SUM: the group. Between hosts: the frame's index among those of its sender, and
     /// for ACK and RECALL that of the last frame of the run. BACKGROUND and its ACK: the flow.
     uint32_t group = 0;
     /// The unit that it belongs to, or the opening; see Schedule.
     uint32_t turn = 0;
-    /// FEATURE, ACK: when the FEATURE was sent.
+    /// FEATURE, ACK, SUM: when the FEATURE was sent.
     Picoseconds asked = 0;
     /// FEATURE, SUM: of the frame. 0: those of its kind.
     uint16_t bytes = 0;
@@ -256,6 +256,11 @@ class Link : public Alarm {
         const uint32_t bytes = FrameBytes(packet);
         if (waiting + bytes > options_.buffer_bytes && CanBeLost(packet.kind)) {
             Lose(packet, waiting);
+            if (packet.kind != Kind::SUM || !packet.echo) return;
+            // In place of the answer to the sender, which would ask again.
+            packet = {.kind = Kind::ACK, .group = packet.group, .turn = packet.turn,
+                      .asked = packet.asked};
+            Send(packet, now);
             return;
         }
         Mark(packet, waiting);

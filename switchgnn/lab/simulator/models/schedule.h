@@ -74,7 +74,6 @@ class Schedule {
           send_indptr_(arrays.Get<uint64_t>("send_indptr")),
           receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
           receive_row_(arrays.Get<uint32_t>("receive_row")),
-          row_rank_(arrays.Get<uint32_t>("row_rank")),
           row_expected_(arrays.Get<uint16_t>("row_expected")),
           packet_count_(arrays.Get<uint16_t>("packet_count")),
           packet_bare_(arrays.Get<uint8_t>("packet_bare")),
@@ -125,9 +124,13 @@ class Schedule {
         return receive_row_[first + rank / together] * together + rank % together;
     }
 
-    /// The rank of a row among those of its worker and block.
-    uint32_t RankOf(uint32_t row) const {
-        return row_rank_[row / together] * together + row % together;
+    /// The rank of a row among those of a worker and block, which ascend.
+    size_t RankOf(uint32_t worker, uint32_t block, uint32_t row) const {
+        const size_t at = size_t{worker} * blocks + block;
+        const auto first = receive_row_.begin() + receive_indptr_[at];
+        const auto end = receive_row_.begin() + receive_indptr_[at + 1];
+        const auto found = std::lower_bound(first, end, row / together);
+        return static_cast<size_t>(found - first) * together + row % together;
     }
 
     /// The bytes of a packet's frame when this fragment is exchanged. Zeros need no body.
@@ -161,7 +164,6 @@ class Schedule {
     std::span<const uint64_t> send_indptr_;
     std::span<const uint64_t> receive_indptr_;
     std::span<const uint32_t> receive_row_;
-    std::span<const uint32_t> row_rank_;
     std::span<const uint16_t> row_expected_;
     std::span<const uint16_t> packet_count_;
     std::span<const uint8_t> packet_bare_;

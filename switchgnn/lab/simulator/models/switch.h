@@ -54,7 +54,9 @@ class Slots {
           together_(options.together),
           rows_of_pool_(expected.size() * options.together),
           unfinished_(options.pools),
-          free_(options.bank_slots) {
+          free_(options.bank_slots),
+          sum_indptr_(arrays.Get<uint64_t>("sum_indptr")),
+          sum_worker_(arrays.Get<uint8_t>("sum_worker")) {
         const auto worker = arrays.Get<uint8_t>("row_worker");
         const auto bank = arrays.Get<uint8_t>("row_bank");
         rows_.resize(rows_of_pool_ * options.pools);
@@ -70,7 +72,9 @@ class Slots {
         const auto row = arrays.Get<uint32_t>("receive_row");
         for (size_t share = 1; share < received.size(); ++share) {
             const auto mine = row.subspan(received[share - 1], received[share] - received[share - 1]);
-            sums_.push_back(std::ranges::count_if(mine, [&](uint32_t at) { return Completes(at); }));
+            sums_.push_back(std::ranges::count_if(mine, [&](uint32_t at) {
+                return Completes(at * together_);
+            }));
         }
     }
 
@@ -79,7 +83,8 @@ class Slots {
     std::optional<Packet> Add(uint32_t row, const Packet& packet) {
         ++tally.contributions;
         Packet leaving{.kind = packet.kind, .ecn = packet.ecn, .count = packet.count, .id = row,
-                       .turn = packet.turn, .bytes = packet.bytes};
+                       .group = packet.group, .turn = packet.turn, .asked = packet.asked,
+                       .bytes = packet.bytes};
         const size_t at = At(row, packet.turn);
         const bool begins = rows_[at].added == 0;
         const Fate fate =
@@ -106,7 +111,7 @@ class Slots {
         if (options_.rows == 1) return true;
         const uint32_t unit = sum.turn - options_.pools, fragment = sum.id % together_;
         const size_t length = unit / options_.blocks + fragment;
-        if (!Completes(sum.id / together_)) {
+        if (!Completes(sum.id)) {
             sum.bytes = static_cast<uint16_t>(options_.row_bytes[length]);
             return true;
         }
@@ -128,6 +133,16 @@ class Slots {
 
     /// The worker that holds the destination of a row.
     uint32_t WorkerOf(uint32_t row) const { return rows_[row].worker; }
+
+    /// The workers that get the sum of a row, ascending: that one, or of a vertex cut all that
+    /// contribute.
+    std::span<const uint8_t> ReceiversOf(uint32_t row) const {
+        const uint64_t first = sum_indptr_[row / together_];
+        return sum_worker_.subspan(first, sum_indptr_[row / together_ + 1] - first);
+    }
+
+    /// Whether the sum of a row is complete with all that comes here, or else a part.
+    bool Completes(uint32_t row) const { return !completes_ || completes_(row / together_); }
 
     /// Note a sum that has left. It stays in its slot until a later unit overwrites it.
     void Note(const Packet& sum) {
@@ -175,8 +190,6 @@ class Slots {
         bool marked = false;
         std::array<uint32_t, kMostRows - 1> other;
     };
-
-    bool Completes(uint32_t planned) const { return !completes_ || completes_(planned); }
 
     size_t At(uint32_t row, uint32_t turn) const {
         return turn % unfinished_.size() * rows_of_pool_ + row;
@@ -258,6 +271,8 @@ class Slots {
     std::vector<uint64_t> unfinished_;
     // Of each bank of the strawman.
     std::vector<uint32_t> free_;
+    std::span<const uint64_t> sum_indptr_;
+    std::span<const uint8_t> sum_worker_;
 };
 
 /// The barriers of a switch, one for each pool.
@@ -444,16 +459,26 @@ class AddingSwitch : public Switch {
     /// A worker has got a marked packet.
     virtual void Notice(const Packet& packet, Picoseconds now) { TellAll(packet, now); }
 
-    /// Add a packet to a row. If that ends the pass, return whether something left.
-    std::optional<bool> Add(uint32_t row, const Packet& packet, Picoseconds at) {
+    /// Add a packet to a row. If that ends the pass, return whether something left. A sum that
+    /// returns to the sender, too, acknowledges the packet.
+    std::optional<bool> Add(uint32_t row, Packet& packet, Picoseconds at) {
         std::optional<Packet> leaving = slots_.Add(row, packet);
         if (!leaving) return std::nullopt;
-        const uint32_t worker = slots_.WorkerOf(row);
         if (!slots_.Pack(*leaving)) {
             slots_.Note(*leaving);
             return false;
         }
-        Leave(*leaving, worker, at);
+        if (!slots_.Completes(row)) {
+            Leave(*leaving, slots_.WorkerOf(row), at);
+            return true;
+        }
+        bool returns = false;
+        for (const uint32_t worker : slots_.ReceiversOf(row)) {
+            returns |= worker == packet.worker;
+            leaving->echo = packet.echo && worker == packet.worker;
+            Leave(*leaving, worker, at);
+        }
+        packet.echo &= !returns;
         return true;
     }
 

@@ -75,7 +75,7 @@ class Flight {
 
     /// Take contributions to a row; return whether it is complete.
     bool Take(uint32_t row, uint16_t count) {
-        uint16_t& left = left_[schedule_.RankOf(row)];
+        uint16_t& left = left_[schedule_.RankOf(worker_, block_, row)];
         if (count > left) {
             throw SimulationError(
                 "A worker got more contributions to a sum than it has neighbours.");
@@ -85,7 +85,9 @@ class Flight {
         return left == 0;
     }
 
-    bool Misses(uint32_t row) const { return left_[schedule_.RankOf(row)] != 0; }
+    bool Misses(uint32_t row) const {
+        return left_[schedule_.RankOf(worker_, block_, row)] != 0;
+    }
 
     std::vector<uint32_t> MissingRows() const {
         std::vector<uint32_t> rows;
@@ -316,6 +318,7 @@ class Worker : public Host {
     }
 
     void TakePart(const Packet& packet, Picoseconds now) {
+        if (packet.echo) TakeAck(packet, now);
         Flight& flight = FlightOf(packet.turn);
         // An ADVANCE overtakes what was recalled for nothing.
         const bool late = packet.turn != flight.Turn();
