@@ -1,4 +1,4 @@
-"""The arguments of `build_plan`: what is refused, before the work and between its stages."""
+"""The arguments of `build_plan`: what is refused, and the edges that they give to the switch."""
 
 import math
 import re
@@ -13,10 +13,12 @@ from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.plan.banks import BANKS, BANKS_OF_SWITCHES, MOST_POOLS
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.plan.parts import DirectionPlan
 from switchgnn.planner.presets import PlanContext, ResolvedStrategies, check_lanes
+from switchgnn.planner.sending.replicas import contributions
 from switchgnn.planner.strategies import check_blocks
 
 # bool[V] for both directions, or one for each.
@@ -114,3 +116,28 @@ def left_to_hosts(
             )
         chosen[direction][end] = given[end]
     return chosen if any(each.any() for each in chosen.values()) else None
+
+
+def edge_sets(
+    boundary: BoundaryEdges,
+    wanted: Sequence[Direction],
+    left: Mapping[Direction, Bools] | None = None,
+    cut: ReplicaGraph | None = None,
+) -> list[DirectionPlan]:
+    """Return the edges of each wanted direction, once where both have the same.
+
+    In a vertex cut, these are the contributions of replicas, in both directions.
+    """
+    if cut is not None:
+        return [DirectionPlan(tuple(wanted), contributions(cut), boundary)]
+    forward = boundary if left is None else boundary.into(~left[Direction.FORWARD])
+    if Direction.BACKWARD not in wanted:
+        return [DirectionPlan(tuple(wanted), forward, boundary)]
+    transposed = boundary.transposed()
+    backward = transposed if left is None else transposed.into(~left[Direction.BACKWARD])
+    if transposed.same_edges(boundary) and backward.same_edges(forward):
+        return [DirectionPlan(tuple(wanted), forward, boundary)]
+    return [
+        DirectionPlan((Direction.FORWARD,), forward, boundary),
+        DirectionPlan((Direction.BACKWARD,), backward, transposed),
+    ]

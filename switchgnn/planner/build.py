@@ -13,6 +13,7 @@ from switchgnn.planner.arguments import (
     check_arguments,
     check_switch,
     checked_room,
+    edge_sets,
     left_to_hosts,
     one_block,
 )
@@ -46,7 +47,6 @@ from switchgnn.planner.plan.manifest import (
 from switchgnn.planner.plan.parts import (
     DirectionPlan,
     awaited_sums,
-    edge_sets,
     join_blocks,
     switch_part,
     worker_part,
@@ -56,7 +56,7 @@ from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies
 from switchgnn.planner.sending.bundles import make_bundles
 from switchgnn.planner.sending.packets import are_partial, make_packets, make_sends, multicast
 from switchgnn.planner.sending.rates import quickest_first
-from switchgnn.planner.sending.replicas import contributions, replica_packets
+from switchgnn.planner.sending.replicas import replica_packets
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -187,9 +187,6 @@ def build_resolved(
         raise PlannerError("The strawman's switch serves all destinations: leave hosts none.")
 
     tell("form blocks")
-    sets = edge_sets(boundary, wanted, left_out)
-    if cut is not None:
-        sets = [DirectionPlan(tuple(wanted), contributions(cut), boundary)]
     formed = [
         replace(
             each,
@@ -200,7 +197,7 @@ def build_resolved(
                 context.pools,
             ),
         )
-        for each in sets
+        for each in edge_sets(boundary, wanted, left_out, cut)
     ]
     stages = _Stages(
         strategies,

@@ -25,7 +25,7 @@ from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffle
 from switchgnn.planner.partition.vertex_cut import cut_graph, find_vertex_cut, is_vertex_cut
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges
-from switchgnn.planner.sending.order import SendOrder, gamr, random_order
+from switchgnn.planner.sending.order import SendOrder, gamr
 from switchgnn.planner.sending.packets import multicast
 from switchgnn.planner.sending.replicas import even_blocks
 
@@ -75,6 +75,18 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
 def _masters(name: str, graph: Graph, workers: int, seed: int) -> Int32s:
     cut = cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed))
     return cut.worker[: cut.masters]
+
+
+def random_order(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
+    """Shuffle the sources of each block (section 2.3.2, the strawman)."""
+    blocks = int(block.max(initial=0))
+    numbers, sources = distinct_pairs(block, boundary.source)
+    bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
+    for number in range(1, blocks + 1):
+        # A view: shuffles the sources of one block in place.
+        own = sources[bounds[number - 1] : bounds[number]]
+        np.random.default_rng([seed, number]).shuffle(own)
+    return SendOrder(block=numbers, source=sources)
 
 
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
