@@ -83,7 +83,16 @@ class PlanRequest:
         return self
 
     def cut(self, graph: Graph, workers: int, seed: int) -> Graph:
-        """Return the replicas of the vertex cut that is asked for; otherwise the graph itself."""
+        """Cut the vertices of a graph, if that is what the partition says.
+
+        Args:
+            graph: any.
+            workers: their number.
+            seed: of the partition.
+
+        Returns:
+            The replicas, or the graph itself.
+        """
         if self.partition is None or not is_vertex_cut(self.partition):
             return graph
         check_workers(graph, workers)

@@ -19,8 +19,8 @@ from switchgnn.planner.blocks.destination import KINDS, find_blocks_over, form_b
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.for_leaves import metis_leaf_spine
 from switchgnn.planner.partition.g3 import g3
+from switchgnn.planner.partition.leaf_spine import metis_leaf_spine
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
 from switchgnn.planner.partition.vertex_cut import cut_graph, find_vertex_cut, is_vertex_cut
 from switchgnn.planner.partition.workers import partition_workers

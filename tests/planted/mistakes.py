@@ -231,7 +231,7 @@ a watch forgets what other controllers install
 -self._keep(observer)
 +pass
   controller/test_watch.py::test_a_job_that_another_controller_installs_comes_back_too
-= host/base/heartbeat.py
+= host/base/silence.py
 who waits in vain names those that are done
 -if not done >> worker & 1
 +if done >> worker & 1

@@ -140,7 +140,16 @@ class Dataset:
         return None if self.graph.weights is None else factors_of(self.graph)
 
     def cut_for(self, request: PlanRequest, workers: int, seed: int) -> "Dataset":
-        """Return it with the vertex cut that is asked for, if one is."""
+        """Cut the vertices, if that is what the partition says.
+
+        Args:
+            request: asks for the partition.
+            workers: their number.
+            seed: of the partition.
+
+        Returns:
+            The same data set, with `cut` if one is asked for.
+        """
         graph = request.cut(self.graph, workers, seed)
         return replace(self, cut=graph) if isinstance(graph, ReplicaGraph) else self
 

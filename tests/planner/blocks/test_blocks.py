@@ -31,7 +31,11 @@ from switchgnn.planner.blocks.refine import (
     refine_within,
     side_by_side,
 )
-from switchgnn.planner.check.plan import check_leaves_that_complete, check_plan
+from switchgnn.planner.check.plan import (
+    check_leaves_that_complete,
+    check_one_switch,
+    check_plan,
+)
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext, preset_strategies

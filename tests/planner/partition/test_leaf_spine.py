@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph, partition_workers
 from switchgnn.planner.costs.report import report_leaf_spine_direction
-from switchgnn.planner.partition import for_leaves
-from switchgnn.planner.partition.for_leaves import metis_leaf_spine, partition_for_leaf_spine
-from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
+from switchgnn.planner.partition import leaf_spine as of_leaves
+from switchgnn.planner.partition.leaf_spine import (
+    crossing_copies,
+    crossing_sums,
+    even_leaf_spine,
+    metis_leaf_spine,
+    partition_for_leaf_spine,
+)
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from tests.planner import helpers
 from tests.planner.switch_model import check_routes, replay_leaf_spine
@@ -94,7 +99,7 @@ def test_never_more_crossings_than_metis(name, workers, leaves):
 def test_what_belongs_together_is_behind_one_leaf(monkeypatch, compared):
     """Communities 0, 2, 4, 6 know each other and not the odd ones."""
     if not compared:
-        monkeypatch.setattr(for_leaves, "MOST_COMPARED_EDGES", 0)
+        monkeypatch.setattr(of_leaves, "MOST_COMPARED_EDGES", 0)
     together = [(a, b, 25) for a in range(8) for b in range(a) if a % 2 == b % 2]
     graph = communities([40] * 8, 400, together)
     assignment = metis_leaf_spine(graph, 8, 0, leaves=2)
@@ -108,7 +113,7 @@ def test_every_worker_gets_a_vertex(graph, workers, leaves, seed, compared):
     leaves = min(leaves, workers, graph.vertices)
     with pytest.MonkeyPatch.context() as patch:
         if not compared:
-            patch.setattr(for_leaves, "MOST_COMPARED_EDGES", -1)
+            patch.setattr(of_leaves, "MOST_COMPARED_EDGES", -1)
         make = partial(metis_leaf_spine, leaves=leaves)
         helpers.check_everybody_has_a_vertex(make, graph, workers, seed)
 
