@@ -213,8 +213,7 @@ class ReplicasOnASpine(ReplicaTest, SpineTest):
                 self.expect(port, packets.relayed(packets.resigned(asked, Count=0), to=port))
         self.check_recalled(900, self.complete(900, 2, sent, Level=1), worker=0)
         self.check_fetch(100, 900, owner=0)
-        to = self.members((0, 2))
-        self.check_all_get(self.answer(), port_of(0), *to, outcome=Outcome.RESENT)
+        self.check_all_get(self.answer(), 1, port_of(0), port_of(2), outcome=Outcome.RESENT)
         self.check_refused(packets.recall(900, port=port_of(STRANGER)))
 
 
