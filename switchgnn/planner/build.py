@@ -183,8 +183,9 @@ def build_resolved(
     owner = check_assignment(graph, context.workers, assignment)
     boundary = boundary_edges(graph, owner)
     left_out = left_to_hosts(left, boundary, graph.vertices, wanted)
-    if left_out is not None and strawman:
-        raise PlannerError("The strawman's switch serves all destinations: leave hosts none.")
+    if left_out is not None and (strawman or cut is not None):
+        who = "strawman" if cut is None else "vertex cut"
+        raise PlannerError(f"The {who}'s switch serves all destinations: leave hosts none.")
 
     tell("form blocks")
     formed = [

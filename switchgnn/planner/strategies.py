@@ -22,7 +22,12 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.leaf_spine import metis_leaf_spine
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
-from switchgnn.planner.partition.vertex_cut import cut_graph, find_vertex_cut, is_vertex_cut
+from switchgnn.planner.partition.vertex_cut import (
+    VERTEX_CUTS,
+    cut_graph,
+    find_vertex_cut,
+    is_vertex_cut,
+)
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges
 from switchgnn.planner.sending.order import SendOrder, gamr
@@ -97,6 +102,7 @@ PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
         "g3": g3,
         "random": shuffled,
         "chunk": chunk,
+        **{name: partial(_masters, name) for name in VERTEX_CUTS},
     }
 )
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {
