@@ -53,7 +53,7 @@ from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_w
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, reduce_seconds
 from switchgnn.planner.costs.quickest import MOST_EDGES
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.planner.presets import PAPER, VERTEX_CUT, preset_strategies
+from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import find_profile
 from switchgnn.softswitch.native.engine import Ahead
 from switchgnn.topologies import Fabric, Target
@@ -272,8 +272,10 @@ def predict_transport(
     shares = job.task.sampling < 1 or job.per_machine > 1 or saving.active
     few = len(data.graph.indices) <= MOST_EDGES
     if cuts and few and not shares and job.request.may_cut:
-        job = replace(job, request=replace(job.request, partition=VERTEX_CUT))
-        cut = _predicted(job, job.cut(data), progress, measured)
+        seed = job.task.training.options.seed
+        request, graph = job.request.with_cut(data.graph, job.workers, seed)
+        job, data = replace(job, request=request), replace(data, cut=graph)
+        cut = _predicted(job, data, progress, measured)
         found = min(found, cut, key=lambda it: min(it.seconds.values()))
     return found
 

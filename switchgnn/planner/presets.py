@@ -33,8 +33,9 @@ from switchgnn.planner.sending.rates import Rates
 COVER = "cover"
 # The partition of an assignment that was not made by any of PARTITION_STRATEGIES.
 GIVEN = "given"
-# The usual vertex cut, and its blocks.
+# The vertex cuts that `auto` tries, and the blocks of all.
 VERTEX_CUT, EVEN = "vertex-cut", "even"
+_TRIED_CUTS = (VERTEX_CUT, "vertex-cut-ebv")
 KNOWN: Mapping[str, Mapping[str, object]] = {
     "partition": strategies.PARTITION_STRATEGIES,
     "blocks": strategies.BLOCK_NAMES,
@@ -103,6 +104,15 @@ class PlanRequest:
         """Whether `auto` may cut vertices: everything that would differ is left to it."""
         asked = self.partition or self.assignment or self.send or self.blocks
         return self.preset == AUTO and not asked and (self.rows or 1) == 1
+
+    def with_cut(self, graph: Graph, workers: int, seed: int) -> tuple["PlanRequest", ReplicaGraph]:
+        """Return a request for the cut whose busiest worker shares the fewest vertices, and it."""
+        made = [
+            (name, cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed)))
+            for name in _TRIED_CUTS
+        ]
+        name, cut = min(made, key=lambda each: int(each[1].shared().max()))
+        return replace(self, partition=name), cut
 
     def load_assignment(self) -> Int64s | None:
         """Return the assignment in the file, or None without one."""

@@ -37,6 +37,20 @@ def test_the_choice_follows_what_was_measured(switch, hosts):
     assert (found.chosen is SWITCH) == (switch is FAST)
 
 
+def test_a_vertex_cut_is_taken_where_its_exchanges_are_faster():
+    """With few slots, as the sums of other plans take more blocks and frames."""
+    costs = MeasuredCosts(Cost(1e-3, 1e-5), Cost(10.0, 0.0))
+    job, data = job_of(preset="auto", slots=64, lanes=32), load_dataset("digits")
+    job = replace(job, request=replace(job.request, rows=1))
+    found = predict_transport(job, data, lambda _: None, costs)
+    edges = predict_transport(job, data, lambda _: None, costs, cuts=False)
+    assert found.seconds["switch"] < edges.seconds["switch"]
+    assert (found.job.request.partition, edges.job.request.partition) == ("vertex-cut", None)
+    assert found.data.cut.digest() == found.planned[1].manifest.graph.digest
+    sampled = replace(job, task=replace(job.task, sampling=0.5))
+    assert predict_transport(sampled, data, lambda _: None, costs).data is data
+
+
 def test_each_block_frame_and_byte_counts():
     """Two exchanges of 64 and two of 10 numbers; the features, 64, once in 100 epochs."""
     job, data = job_of(bandwidth=None, slots=256), load_dataset("digits")

@@ -91,6 +91,15 @@ def test_strategies_in_place_of_the_presets_and_an_assignment(tmp_path):
     assert "Order bfs: as asked." in found["reasons"]
 
 
+def test_a_vertex_cut_is_reported_with_its_replicas(tmp_path):
+    told = plan_json("digits", "--workers", 8, "--slots", 512, "--partition", "vertex-cut")
+    assert "replicas on average" in " ".join(told["reasons"])
+    forward = told["directions"]["forward"]
+    assert forward["ways"]["plan"]["traffic_fraction"] < 1
+    assert "paper" not in forward["ways"]
+    assert set(told["seconds"]) == {"switch", "host-partial", "host"}
+
+
 def test_a_plan_is_checked(tmp_path):
     folder = tmp_path / "plan"
     plan("karate", "--workers", 3, "--slots", 9, "--out", folder)

@@ -94,6 +94,27 @@ def test_more_memory_is_not_slower():
 UNEVEN = load_graph("yelp-like:0.003:0")
 
 
+def test_auto_cuts_vertices_where_that_is_quicker():
+    forecast = StarForecast(NetworkModel(delay=1e-7), SLOW_LOOP.exchanges)
+
+    def auto(**asked):
+        found = search(forecast, preset="auto", graph=UNEVEN, **asked).quickest(context(128))
+        return found, found.auto.seconds[found.auto.chosen]
+
+    (cut, seconds), (metis, longer) = auto(), auto(partition="metis")
+    assert (cut.strategies.partition, metis.strategies.partition) == ("vertex-cut", "metis")
+    assert seconds < longer
+    assert metis.graph is UNEVEN
+    assert cut.graph.digest() == cut.plan.manifest.graph.digest
+    # Nothing is left to hosts, even where these are quicker.
+    assert cut.plan is cut.auto.whole
+    slow = StarForecast(NetworkModel(delay=1e-3), forecast.exchanges)
+    alone = search(slow, preset="auto", graph=UNEVEN, partition="vertex-cut")
+    found = alone.quickest(context(16))
+    assert found.auto.chosen == "host-partial"
+    assert not found.plan.leaves_any
+
+
 def test_auto_takes_even_workers_where_hosts_exchange():
     def auto(partition=None, passes=PASSES):
         network = NetworkModel(delay=1e-7, passes_per_second=passes)

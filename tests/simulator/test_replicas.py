@@ -112,12 +112,13 @@ def test_hosts_gather_and_then_scatter():
 
 
 def test_auto_cuts_vertices_where_that_is_faster():
-    """Wide rows and slow links: what counts are bytes of the busiest link."""
-    rest = [*DIGITS, "--memory", "1MB", "--system", "auto", "--bandwidth", 1_000]
-    open_, metis = (as_json(*rest, *asked) for asked in ([], ["--partition", "metis"]))
-    cut = as_json(*rest, "--partition", "vertex-cut")
-    fastest = [min(told["predicted_seconds"].values()) for told in (open_, metis, cut)]
-    assert fastest[0] == min(fastest)
+    rest = ["--graph", "yelp-like:0.002:0", "--workers", 8, "--memory", "20kB", "--delay", 0.1]
+    free, metis = (
+        as_json(*rest, "--system", "auto", *asked) for asked in ([], ["--partition", "metis"])
+    )
+    cut = as_json(*rest, "--system", "best", "--partition", "vertex-cut")
+    assert (free["chosen"], metis["chosen"]) == ("switch", "host-partial")
+    assert free["exchange_seconds"] == cut["exchange_seconds"] < metis["exchange_seconds"]
 
 
 def test_a_plan_in_a_folder_is_simulated_with_its_graph(tmp_path):

@@ -196,11 +196,10 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
     if switch is not None:
         switch.check_attached(most_attached(leaf_spine, workers))
     tell(f"load {name}")
-    loaded = load_graph(name, edge_weights=options.weights.asked)
+    graph = load_graph(name, edge_weights=options.weights.asked)
     features = options.features
     if features is None:
-        features = BANK_LANES if loaded.features is None else loaded.features.shape[1]
-    graph = request.cut(loaded, workers, options.seed)
+        features = BANK_LANES if graph.features is None else graph.features.shape[1]
     program, limits = load_program(), switch or UNLIMITED
     rate = options.recirculation_rate
     context = presets.PlanContext(

@@ -314,7 +314,6 @@ def make_plan(
     chosen = request.assignment or request.partition
     if not chosen and (system != AUTO or options.leaf_spine):
         request = replace(request, partition=_PARTITION)
-    graph = request.cut(graph, workers, options.seed)
     settings: dict[str, Any] = {"program": program.digest, "seed": options.seed}
     settings |= {"directions": "both", "progress": tell}
     if system == STRAWMAN:

@@ -33,7 +33,6 @@ from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import (
     PAPER,
-    VERTEX_CUT,
     PlanContext,
     PlanRequest,
     ResolvedStrategies,
@@ -76,7 +75,9 @@ class PlanSearch:
         them for the paper's preset. Those that do not fit are left out, unless none does. `auto`
         also tries G3's partition and a vertex cut, unless it was asked for another partition.
         """
-        found, asked = self._on_partition(context), self.request
+        asked = self.request
+        graph = asked.cut(self.graph, context.workers, self.settings["seed"])
+        found = replace(self, graph=graph)._on_partition(context)
         if asked.partition or asked.assignment or found.auto is None:
             return found
         if len(self.graph.indices) > MOST_EDGES:
@@ -84,14 +85,10 @@ class PlanSearch:
         if found.auto.chosen != SWITCH:
             found = self._evened_out(found, found.auto.seconds[HOST_PARTIAL])
         if asked.may_cut:
-            found = min(found, self._cut(context), key=_predicted)
+            request, graph = asked.with_cut(self.graph, context.workers, self.settings["seed"])
+            cut = replace(self, request=request, graph=graph)._on_partition(context)
+            found = min(found, cut, key=_predicted)
         return found
-
-    def _cut(self, context: PlanContext) -> QuickestPlan:
-        """Return the plan of a vertex cut."""
-        request = replace(self.request, partition=VERTEX_CUT)
-        graph = request.cut(self.graph, context.workers, self.settings["seed"])
-        return replace(self, request=request, graph=graph)._on_partition(context)
 
     def _evened_out(self, found: QuickestPlan, alone: float) -> QuickestPlan:
         """Return a plan on G3's partition, if hosts alone and the plan are quicker with it."""
