@@ -13,9 +13,10 @@ from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.plan.banks import BANKS, BANKS_OF_SWITCHES, MOST_POOLS
-from switchgnn.planner.plan.manifest import STRAWMAN
+from switchgnn.planner.plan.manifest import REPLICAS, STRAWMAN
 from switchgnn.planner.plan.parts import DirectionPlan
 from switchgnn.planner.presets import PlanContext, ResolvedStrategies, check_lanes
 from switchgnn.planner.sending.replicas import contributions
@@ -26,8 +27,12 @@ Left = Bools | Mapping[Direction, Bools]
 MULTICAST = "multicast"
 
 
-def check_arguments(strategies: ResolvedStrategies, *, program: str, seed: int) -> None:
-    """Refuse numbers out of range, and sends that the strawman does not have."""
+def check_arguments(
+    strategies: ResolvedStrategies, graph: Graph, *, program: str, seed: int
+) -> None:
+    """Refuse numbers out of range, and sends that the graph or the strawman does not have."""
+    if (strategies.send == REPLICAS) != isinstance(graph, ReplicaGraph):
+        raise PlannerError(f"Workers send {REPLICAS} in a vertex cut, and only there.")
     if not re.fullmatch(r"[0-9a-f]+", program):
         raise PlannerError(f"The digest of the P4 program must be lower-case hex, not {program!r}.")
     if seed < 0:

@@ -160,7 +160,7 @@ def build_resolved(
     weight, which needs the fewest entries. None: every plan fits.
     """
     strawman = strategies.blocks == STRAWMAN
-    check_arguments(strategies, program=program, seed=seed)
+    check_arguments(strategies, graph, program=program, seed=seed)
     check_switch(context, strawman=strawman)
     known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
     make_blocks = find_blocks(strategies.blocks, context.workers, known)
@@ -170,8 +170,6 @@ def build_resolved(
         partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
     wanted = find_directions(directions)
     cut = graph if isinstance(graph, ReplicaGraph) else None
-    if (strategies.send == REPLICAS) != (cut is not None):
-        raise PlannerError(f"Workers send {REPLICAS} in a vertex cut, and only there.")
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")

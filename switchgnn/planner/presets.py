@@ -106,7 +106,16 @@ class PlanRequest:
         return self.preset == AUTO and not asked and (self.rows or 1) == 1
 
     def with_cut(self, graph: Graph, workers: int, seed: int) -> tuple["PlanRequest", ReplicaGraph]:
-        """Return a request for the cut whose busiest worker shares the fewest vertices, and it."""
+        """Choose the cut whose busiest worker shares the fewest vertices.
+
+        Args:
+            graph: any.
+            workers: their number.
+            seed: of the partition.
+
+        Returns:
+            A request for it, and the replicas.
+        """
         made = [
             (name, cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed)))
             for name in _TRIED_CUTS
