@@ -11,19 +11,21 @@ from tests.support.markers import COMBINATIONS, on_python, some_of
 # 33 numbers are a frame of 32 and one of 8, or rows of 16, 16 and 2, which make one of 8.
 ROW_BYTES, NARROWEST_FRAME_BYTES = 188 + 92, 92
 IN_BUNDLES = ("--strategy", "best", "--rows", 4, "--lanes", 16)
+REPLICAS = ("--partition", "vertex-cut", "--lanes", 32)
 COVER = (*PAPER, "--send", "cover", "--lanes", 32)
 
 
 @pytest.mark.parametrize(
     ("combination", "workers", "leaves", "spines", "how"),
     some_of(
-        lambda where, shape: (where, shape) in {(0, 1), (0, 2), (2, 0), (2, 2)},
+        lambda where, shape: (where, shape) in {(0, 1), (0, 2), (0, 3), (2, 0), (2, 2), (2, 3)},
         COMBINATIONS,
         [
             pytest.param(4, 2, 1, (*PAPER, "--lanes", 32), id="4"),
             # With relays on cables, which count what they carry.
             pytest.param(7, 4, 2, (*COVER, "--faults", "cables.loss=0"), id="7"),
             pytest.param(6, 3, 2, IN_BUNDLES, id="bundles"),
+            pytest.param(4, 2, 2, REPLICAS, id="vertex cut"),
         ],
     ),
 )

@@ -42,17 +42,25 @@ def test_any_number_of_workers(combination, workers):
     check(report, workers)
 
 
+def test_replicas_of_a_vertex_cut_get_one_sum(combination):
+    graph = ("--graph", "karate", "--workers", 4, "--features", 40, "--slots", 8, "--pools", 2)
+    report = run_json(combination, *graph, "--partition", "vertex-cut")
+    assert report["exact"]
+    assert report["passes"] == report["contributions"]
+    assert report["blocks"] > 1
+
+
 def test_hosts_in_scapy(combination):
     report = run_json(combination, *PAPER, "--hosts", "scapy", "--workers", 3, "--slots", 64)
     check(report, 3)
     assert report["hosts"] == "Scapy"
 
 
-@pytest.mark.parametrize("strategy", ["paper", "best"])
+@pytest.mark.parametrize("strategy", ["paper", "best", "best --partition vertex-cut"])
 def test_hosts_in_scapy_repair_what_links_lose(strategy):
     faults = "loss=0.05,duplicate=0.02,reorder=0.05,corrupt=0.01,seed=5"
     graph = ("--graph", "karate", "--workers", 3, "--features", 40, "--slots", 16)
-    options = (*graph, "--strategy", strategy, "--faults", faults)
+    options = (*graph, "--strategy", *strategy.split(), "--faults", faults)
     report = run_json(("embedded", "loopback"), "--hosts", "scapy", *options)
     assert report["exact"]
     assert min(report["faults_injected"].values()) > 0

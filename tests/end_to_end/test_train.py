@@ -79,6 +79,34 @@ def test_a_parameter_server_trains_like_one_process(more):
     assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
 
 
+@pytest.mark.parametrize("model", ["gcn", pytest.param("sage", marks=full)])
+@pytest.mark.parametrize("combination", BOTH_ENDS)
+def test_replicas_of_a_vertex_cut_train_like_one_process(combination, model):
+    losses, _, accuracies = plainly(model=model)
+    named = ("--data", "karate", "--workers", 4, "--model", model, "--partition", "vertex-cut")
+    reports = finished(train(combination, *named, *over("switch", "host", "host-partial")))
+    for report in reports:
+        assert report["losses"] == pytest.approx(losses, abs=3e-6), report["transport"]
+        assert report["test_accuracy"] == pytest.approx(accuracies["test"], abs=0.01)
+    assert (reports[0]["send"], reports[0]["block_strategy"]) == ("replicas", "even")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--per-machine", 2), "--workers-per-machine is for rows of vertices"),
+        ((*over("host"), "--sampling", 0.5), "--sampling is for rows of vertices"),
+        ((*over("switch"), "--rows", 2), "leave these and --rows out"),
+        (over("switch-paper"), "leave these and --rows out"),
+    ],
+)
+def test_what_a_vertex_cut_has_not_is_refused(more, words):
+    named = ("--data", "karate", "--workers", 4, "--partition", "vertex-cut")
+    result = train(EMBEDDED, *named, *more)
+    assert result.returncode == 2
+    assert words in result.stderr
+
+
 @pytest.mark.parametrize("combination", BOTH_ENDS)
 def test_every_transport_trains_like_one_process(combination):
     transports = TRANSPORTS[:2] if "bmv2" in combination else TRANSPORTS

@@ -18,6 +18,7 @@ from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.plan.files import read_plan
 from switchgnn.planner.presets import PlanRequest
 from switchgnn.training import UNLABELLED, load_dataset
+from switchgnn.training.base.errors import JobError
 from switchgnn.training.data.load import dataset_from_pyg
 from switchgnn.training.data.partition import partition_file, read_partition
 from switchgnn.training.job import job_transport, read_part
@@ -69,6 +70,20 @@ def test_with_copies_parts_have_the_edges_from_other_workers(tmp_path, karate):
         found += [(u, part.vertices[row]) for u, row in part.incoming.T]
     between = owner[source] != owner[target]
     assert sorted(found) == sorted(zip(source[between], target[between], strict=True))
+
+
+def test_parts_of_a_vertex_cut_have_each_edge_once(tmp_path, karate):
+    cut = PlanRequest(partition="vertex-cut")
+    job = sg.write_job(karate, 3, tmp_path / "job", request=cut, transports=["host"])
+    parts = [read_part(tmp_path / "job", job, worker) for worker in range(3)]
+    edges = [tuple(edge) for part in parts for edge in part.vertices[part.edges].T.tolist()]
+    assert sorted(edges) == sorted(zip(*karate.graph.edges(), strict=True))
+    own = np.concatenate([part.vertices[: part.own] for part in parts])
+    assert sorted(own.tolist()) == list(range(karate.vertices))
+    assert sum(part.train.sum() for part in parts) == karate.train.sum()
+    for refused in ({"copies": True}, {"workers_per_machine": 3}):
+        with pytest.raises(JobError, match="A vertex cut has no copies of rows"):
+            sg.write_job(karate, 3, tmp_path / "none", request=cut, **refused)
 
 
 def test_any_source_gives_the_same_job(tmp_path, job, karate):
