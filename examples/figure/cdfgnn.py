@@ -132,7 +132,9 @@ def main(folder: Path) -> None:
     """Write a CSV and an SVG of each figure."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = {
-        (label, saving): train("--workers", 4, "--transport", name, *CUT, *words)
+        (label, saving): train(
+            "--workers", 4, "--transport", name, "--reduce", "gloo", *CUT, *words
+        )
         for label, name in TRANSPORTS.items()
         for saving, words in SAVINGS.items()
     }
