@@ -22,15 +22,9 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
     }
 
     // All that contribute to the slot await its sum (a vertex cut): they are the group.
-    action set_replicas(bit<16> group, bit<4> bank, slot_t slot, count_t expected) {
-        set_destination(0, bank, slot, expected);
+    action set_replicas(bit<16> group, bit<4> bank, slot_t slot, count_t expected, port_t above) {
+        set_distant(0, bank, slot, expected, above);
         meta.destination_group = group;
-    }
-
-    action set_distant_replicas(bit<16> group, bit<4> bank, slot_t slot, count_t expected,
-                                port_t above) {
-        set_replicas(group, bank, slot, expected);
-        meta.destination_above = above;
     }
 
     action unknown_destination() {
@@ -46,7 +40,6 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
             set_destination;
             set_distant;
             set_replicas;
-            set_distant_replicas;
             @defaultonly unknown_destination;
         }
         const default_action = unknown_destination;
@@ -124,8 +117,10 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
 
 // What goes to a destination goes to all that have a replica, but not back up.
 #define TO_REPLICAS(meta, standard_metadata) \
-    standard_metadata.mcast_grp = meta.destination_group; \
-    meta.flood = meta.from_above;
+    if (meta.destination_group != 0) { \
+        standard_metadata.mcast_grp = meta.destination_group; \
+        meta.flood = meta.from_above; \
+    }
 
 // Between a worker and a switch above: a recall or a fetch of a sum that is completed above
 // goes up, and the answers come down. A switch above has checked the owner.

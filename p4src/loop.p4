@@ -149,17 +149,16 @@ control Answer(inout headers_t hdr,
                 }
             }
         } else if (meta.look_again == 1) {
-            if (meta.send_sum == 1 && meta.destination_group != 0) {
-                // Without the MISSING: it is for all workers below that contribute.
-                meta.flood = 0;
-                standard_metadata.mcast_grp = 0;
-                standard_metadata.egress_spec = meta.result_port;
-            } else if (meta.send_sum == 1) {
-                send_part();
-                no_payload.apply(hdr);
-            } else {
+            if (meta.send_sum == 0) {
                 // The MISSING alone; Passage has set its port.
                 meta.send_ack = 1;
+            } else {
+                meta.flood = 0;
+                // In a group, the copy for the switch above is the part, all others the MISSING.
+                if (meta.destination_group == 0) {
+                    send_part();
+                    no_payload.apply(hdr);
+                }
             }
         }
     }

@@ -94,7 +94,17 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         hdr.switchgnn.count = meta.sum.count;
     }
 
+    // A MISSING for all below that contribute, beside the part that goes back up.
+    action keep_missing() {
+        meta.send_sum = 0;
+        meta.send_ack = 1;
+        meta.dscp = DSCP_CONTROL;
+    }
+
     apply {
+        if (meta.look_again == 1 && meta.destination_group != 0 && egress_port != meta.loop.port) {
+            keep_missing();
+        }
         if (meta.send_sum == 1 || meta.send_reduced == 1) {
             hdr.switchgnn.ecn = hdr.switchgnn.ecn | meta.sum.ecn;
             if (meta.send_reduced == 1) {

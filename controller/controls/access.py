@@ -1,6 +1,5 @@
 """access.p4: the vertices that a switch knows, and the senders of partial sums."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +8,7 @@ from switchgnn.base.array_types import Int64s, Integers
 from switchgnn.base.network import Network
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
-from switchgnn.controller.controls.loop import replica_group
+from switchgnn.controller.controls.loop import REPLICAS, replica_group
 from switchgnn.controller.controls.tables import Keyed
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
@@ -17,11 +16,6 @@ from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_sen
 # One cell for each source.
 LAST_TAGS_REGISTER = "last_tag"
 DISTANT = "set_distant"
-# The same for a vertex cut.
-_REPLICAS: Mapping[str, str] = {
-    "set_destination": "set_replicas",
-    DISTANT: "set_distant_replicas",
-}
 # Of a set of workers, one bit each.
 _SET_BYTES = 16
 # As in headers.p4.
@@ -76,12 +70,9 @@ class Destination(Keyed):
             "expected": switch.result_expected,
         }
         if plan.manifest.replicated:
-            values["group"] = plan.replica_sets[1] + replica_group(place)
-        return self.make(values, len(switch.result_block), self._action(plan, self.action))
-
-    @staticmethod
-    def _action(plan: SwitchPlan, usual: str) -> str:
-        return _REPLICAS[usual] if plan.manifest.replicated else usual
+            values |= {"group": plan.replica_sets[1] + replica_group(place), "above": 0}
+            return self.make(values, len(switch.result_block), REPLICAS)
+        return self.make(values, len(switch.result_block))
 
     def _leaf_spine_rows(
         self, plan: SwitchPlan, part: LeafSpinePart, neighbours: list[int], place: Place
@@ -96,9 +87,11 @@ class Destination(Keyed):
         for name in ("bank", "slot", "expected"):
             values[name] = np.zeros(len(slot), np.int64)
             values[name][placed] = getattr(switch, f"result_{name}")[slot[placed]]
-        if plan.manifest.replicated:
-            values["group"] = plan.replica_sets[1][slot] + replica_group(place)
         distant = part.route_above != NOBODY
+        if plan.manifest.replicated:
+            above = np.where(distant, ports[np.where(distant, part.route_above, 0)], 0)
+            values |= {"group": plan.replica_sets[1][slot] + replica_group(place), "above": above}
+            return self.make(values, len(slot), REPLICAS)
         own: dict[str, Value] = {name: column[~distant] for name, column in values.items()}
         others: dict[str, Value] = {name: column[distant] for name, column in values.items()}
         others["above"] = ports[part.route_above[distant]]
@@ -110,8 +103,8 @@ class Destination(Keyed):
         }
         return concatenate(
             self.table,
-            self.make(own, int((~distant).sum()), self._action(plan, self.action)),
-            self.make(others, int(distant.sum()), self._action(plan, DISTANT)),
+            self.make(own, int((~distant).sum())),
+            self.make(others, int(distant.sum()), DISTANT),
             self.make({**dict.fromkeys(("bank", "slot", "expected"), 0), **bundles}, len(block)),
         )
 

@@ -16,7 +16,6 @@ from switchgnn.planner.base.arrays import rank_within
 PARTIAL, REPLICAS = "set_partial", "set_replicas"
 # Groups below are those of jobs.
 FIRST_RESULT_GROUP = 64
-# Those before are of ports, one per loop port.
 FIRST_REPLICA_GROUP = FIRST_RESULT_GROUP + FIRST_LOOP_PORT * LOOP_LANES
 
 _Number = TypeVar("_Number", int, Int64s)

@@ -166,7 +166,7 @@ def _leaf_spine() -> str:
     return _plans(
         "graph | workers / leaves | partition | between leaves and spines | of workers",
         "{} --workers {} --slots {} --leaves {} --partition {} --strategy best --features 32",
-        [(*graph, cut) for graph in graphs for cut in ("metis", "metis-leaf-spine", "cdfgnn")],
+        [(*graph, cut) for graph in graphs for cut in ("metis", "metis-leaf-spine")],
         row,
     )
 

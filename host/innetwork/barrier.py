@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from switchgnn.host.base.errors import named_workers
-from switchgnn.host.base.heartbeat import HeartbeatBit, SignsOfLife
+from switchgnn.host.base.silence import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork import errors
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits

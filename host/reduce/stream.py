@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.host.base.congestion import CongestionWindow
-from switchgnn.host.base.heartbeat import HeartbeatBit
 from switchgnn.host.base.pace import Pace, RoundTrip
+from switchgnn.host.base.silence import HeartbeatBit
 from switchgnn.host.innetwork.errors import InNetworkError, RoundMismatchError, check_plan
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,

@@ -1,7 +1,7 @@
 """How long a worker waits for sums, and the error that says for whom it has waited in vain."""
 
 from switchgnn.host.base.errors import named_workers
-from switchgnn.host.base.heartbeat import SignsOfLife
+from switchgnn.host.base.silence import SignsOfLife
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 
 # The share of the timeout for which a worker may do nothing, and still have waited.

@@ -1,8 +1,7 @@
 """A worker in Scapy, for `switchgnn run --hosts scapy`: the protocol in one short file.
 
 Begin with `aggregate_fixed`; docs/protocol.md and docs/recovery.md define the packets. The hosts of
-`host/innetwork` are many times as fast and do more: they also repair a sum that lost a contribution
-inside the switch, where this host ends with an error.
+`host/innetwork` are many times as fast, and repair sums that lost a contribution in the switch.
 """
 
 from collections.abc import Callable
@@ -69,7 +68,8 @@ class ScapyHost(exchange.InNetworkExchange):
         for unit, following in zip(units, [*units[1:], opening], strict=True):
             self._exchange_block(unit)
             for vertex, numbers in self._sums.items():
-                total[unit.fragment][np.searchsorted(self._part.vertices, vertex)] += numbers
+                plan = self._schedules[unit.block - 1]
+                total[unit.fragment][plan.receive_row[plan.receive_index[vertex]]] += numbers
             self._wait_at_barrier(unit, following)
             self._blocks += 1
             if self._on_block is not None:
@@ -93,8 +93,7 @@ class ScapyHost(exchange.InNetworkExchange):
         self._unit, self._sums, self._slots = unit, {}, {}
         if unit.block > len(self._schedules):
             return  # no worker has a boundary vertex
-        first, end = self._part.send_indptr[unit.block - 1 : unit.block + 1].tolist()
-        features = list(range(first, end))  # by priority
+        features = [*range(*self._part.send_indptr[unit.block - 1 : unit.block + 1])]  # by priority
         size = self._endpoint.pace.group_size
         for self._group in range(-(-len(features) // size)):
             self._send_group(features[self._group * size : (self._group + 1) * size])
@@ -182,6 +181,8 @@ class ScapyHost(exchange.InNetworkExchange):
 
     def _take_sum(self, packet: Layers) -> bool:
         plan, vertex = self._schedules[self._unit.block - 1], packet.Dst_id
+        if packet.Is_ACK and packet.Feature_group == self._group:  # of a vertex cut
+            self._accepted = max(self._accepted, packet.Src_id)
         index = plan.receive_index.get(vertex)
         if index is None or packet.Count != plan.receive_count[index] or vertex in self._sums:
             self.counters.repeated += 1
@@ -192,7 +193,6 @@ class ScapyHost(exchange.InNetworkExchange):
         return True
 
     def _take_missing(self, packet: Layers) -> bool:
-        """Take the contributions of an incomplete sum; more than before are news."""
         before, self._slots[packet.Dst_id] = self._slots.get(packet.Dst_id), packet.Count
         return before != self._slots[packet.Dst_id]
 

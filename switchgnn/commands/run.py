@@ -28,6 +28,7 @@ from switchgnn.commands.shared.console import (
     StepBars,
     captured_line,
     counted,
+    graph_text,
     leaf_spine_table,
     plain_console,
     progress_bars,
@@ -65,7 +66,7 @@ def print_report(console: Console, report: RunReport) -> None:
         console.print(line, soft_wrap=True, highlight=False)
 
     say(
-        f"{report.graph}: {Amount(report.vertices):vertex}, {Amount(report.edges):directed edge}, "
+        f"{report.graph}: {graph_text(report.vertices, report.edges, report.send or '')}, "
         f"{Amount(report.boundary_vertices):boundary vertex}; {Amount(report.workers):worker}, "
         f"{Amount(report.blocks):block} of at most {report.slots:,} slots, "
         f"frames of up to {report.lanes} numbers; "

@@ -73,6 +73,7 @@ def plan_leaf_spine(
         fragment_lanes(features, manifest.lanes, manifest.rows),
         BARRIER_FRAME_BYTES,
         rows=manifest.rows,
+        replicated=manifest.replicated,
     )
 
 

@@ -52,7 +52,6 @@ from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, reduce_seconds
 from switchgnn.planner.costs.quickest import MOST_EDGES
-from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import find_profile
@@ -119,22 +118,20 @@ class TrainJob(runner.NetworkJob):
 
     def cut(self, data: Dataset) -> Dataset:
         """Return a data set with its vertex cut, if one is asked for."""
-        seed, training = self.task.training.options.seed, self.task.training
-        graph = self.request.cut(data.graph, self.workers, seed)
-        if not isinstance(graph, ReplicaGraph):
-            return data
+        training = self.task.training
+        found = data.cut_for(self.request, self.workers, training.options.seed)
         for what, asked in (
             ("--workers-per-machine", self.per_machine > 1),
             ("--sampling", self.task.sampling < 1),
             ("--keep", training.compression.keep < 1),
             ("--rest", training.compression.rest > 0),
         ):
-            if asked:
+            if asked and found.cut is not None:
                 raise TrainingError(
                     f"{what} is for rows of vertices, and the replicas of a vertex cut send sums: "
                     f"leave it out, or --partition {self.request.partition}."
                 )
-        return replace(data, cut=graph)
+        return found
 
     @property
     def context(self) -> PlanContext:
@@ -159,9 +156,7 @@ def prepare_training(
     strategies, plan = plan_of(job, data, progress)
     write_plan(plan, folder / "plan")
     seed, of_vertices = job.task.training.options.seed, plan.assignment[: data.vertices]
-    workers = of_vertices
-    if data.cut is None:
-        workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
+    workers = split_machines(data.graph, of_vertices, job.per_machine, seed)
     write_partitions(data, workers, folder / "partitions", job.per_machine)
     paths = [runner.schedule_file_of(folder, worker) for worker in range(job.workers)]
     adapts = job.task.adapt is not None
@@ -274,7 +269,7 @@ def predict_transport(
         why = "auto takes switch: only exchanges around one switch are predicted."
         return TransportPrediction({}, SWITCH, why, job, data)
     found, saving = _predicted(job, data, progress, measured), job.task.training.compression
-    shares = job.task.sampling < 1 or job.per_machine > 1 or saving.of_rows(0).active
+    shares = job.task.sampling < 1 or job.per_machine > 1 or saving.active
     few = len(data.graph.indices) <= MOST_EDGES
     if cuts and few and not shares and job.request.may_cut:
         seed = job.task.training.options.seed

@@ -1,19 +1,25 @@
 """From a graph to a plan."""
 
 import hashlib
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Integers
-from switchgnn.planner.base.arrays import distinct_pairs
+from switchgnn.planner.arguments import (
+    MULTICAST,
+    Left,
+    check_arguments,
+    check_switch,
+    checked_room,
+    edge_sets,
+    left_to_hosts,
+    one_block,
+)
 from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError
-from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot
-from switchgnn.planner.blocks.destination import find_blocks_over
+from switchgnn.planner.base.lanes import BANK_LANES
 from switchgnn.planner.blocks.refine import number_side_by_side
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -21,8 +27,6 @@ from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.plan.banks import (
     BANKS,
-    BANKS_OF_SWITCHES,
-    MOST_POOLS,
     place_destinations,
     slots_per_bank,
 )
@@ -43,17 +47,16 @@ from switchgnn.planner.plan.manifest import (
 from switchgnn.planner.plan.parts import (
     DirectionPlan,
     awaited_sums,
-    edge_sets,
     join_blocks,
     switch_part,
     worker_part,
 )
 from switchgnn.planner.plan.plan import Plan, SwitchPart, WorkerPart
-from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies, check_lanes
+from switchgnn.planner.presets import GIVEN, PlanContext, ResolvedStrategies
 from switchgnn.planner.sending.bundles import make_bundles
 from switchgnn.planner.sending.packets import are_partial, make_packets, make_sends, multicast
 from switchgnn.planner.sending.rates import quickest_first
-from switchgnn.planner.sending.replicas import contributions, replica_packets
+from switchgnn.planner.sending.replicas import replica_packets
 from switchgnn.planner.strategies import (
     BLOCK_STRATEGIES,
     ORDER_STRATEGIES,
@@ -61,7 +64,6 @@ from switchgnn.planner.strategies import (
     SEND_STRATEGIES,
     OrderStrategy,
     SendStrategy,
-    check_blocks,
     check_order,
     check_sends,
     find_blocks,
@@ -69,9 +71,7 @@ from switchgnn.planner.strategies import (
 )
 
 Progress = Callable[[str], None]
-# bool[V] for both directions, or one for each.
-Left = Bools | Mapping[Direction, Bools]
-_MULTICAST, _METIS = "multicast", "metis"
+_METIS = "metis"
 
 
 def build_plan(
@@ -83,7 +83,7 @@ def build_plan(
     seed: int = 0,
     partition: str | None = None,
     blocks: str = "mlgp",
-    send: str = _MULTICAST,
+    send: str = MULTICAST,
     weight: float = 0.0,
     order: str = "gamr",
     directions: str = "forward",
@@ -160,8 +160,8 @@ def build_resolved(
     weight, which needs the fewest entries. None: every plan fits.
     """
     strawman = strategies.blocks == STRAWMAN
-    _check_arguments(strategies, program=program, seed=seed)
-    _check_switch(context, strawman=strawman)
+    check_arguments(strategies, graph, program=program, seed=seed)
+    check_switch(context, strawman=strawman)
     known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
     make_blocks = find_blocks(strategies.blocks, context.workers, known)
     choose = find_strategy("send", strategies.send, {**SEND_STRATEGIES, REPLICAS: multicast})
@@ -170,8 +170,6 @@ def build_resolved(
         partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
     wanted = find_directions(directions)
     cut = graph if isinstance(graph, ReplicaGraph) else None
-    if (strategies.send == REPLICAS) != (cut is not None):
-        raise PlannerError(f"Workers send {REPLICAS} in a vertex cut, and only there.")
     tell = progress or (lambda _step: None)
 
     tell("partition the vertices over the workers")
@@ -182,14 +180,12 @@ def build_resolved(
         assignment = partition(graph, context.workers, seed)
     owner = check_assignment(graph, context.workers, assignment)
     boundary = boundary_edges(graph, owner)
-    left_to_hosts = _left_to_hosts(left, boundary, graph.vertices, wanted)
-    if left_to_hosts is not None and strawman:
-        raise PlannerError("The strawman's switch serves all destinations: leave hosts none.")
+    left_out = left_to_hosts(left, boundary, graph.vertices, wanted)
+    if left_out is not None and (strawman or cut is not None):
+        who = "strawman" if cut is None else "vertex cut"
+        raise PlannerError(f"The {who}'s switch serves all destinations: leave hosts none.")
 
     tell("form blocks")
-    sets = edge_sets(boundary, wanted, left_to_hosts)
-    if cut is not None:
-        sets = [DirectionPlan(tuple(wanted), contributions(cut), boundary)]
     formed = [
         replace(
             each,
@@ -200,7 +196,7 @@ def build_resolved(
                 context.pools,
             ),
         )
-        for each in sets
+        for each in edge_sets(boundary, wanted, left_out, cut)
     ]
     stages = _Stages(
         strategies,
@@ -209,9 +205,9 @@ def build_resolved(
         seed,
         graph,
         owner,
-        left_to_hosts,
+        left_out,
         formed,
-        _checked_room(strategies.blocks, context, formed),
+        checked_room(strategies.blocks, context, formed),
         choose,
         make_order,
         tell,
@@ -232,47 +228,6 @@ def build_resolved(
         if fits is None or fits(plan):
             return plan
     return stages.finish(max(weights))
-
-
-def _check_arguments(strategies: ResolvedStrategies, *, program: str, seed: int) -> None:
-    if not re.fullmatch(r"[0-9a-f]+", program):
-        raise PlannerError(f"The digest of the P4 program must be lower-case hex, not {program!r}.")
-    if seed < 0:
-        raise PlannerError(f"The seed must not be negative, but it is {seed}.")
-    if not 0 <= strategies.weight < math.inf:
-        raise PlannerError(
-            f"The weight of a contribution must be a number from 0, not {strategies.weight}."
-        )
-    if strategies.blocks == STRAWMAN and strategies.send != _MULTICAST:
-        raise PlannerError(
-            f"The strawman's switch forwards features unchanged: its workers send "
-            f"{_MULTICAST}, not {strategies.send}."
-        )
-
-
-def _check_switch(context: PlanContext, *, strawman: bool) -> None:
-    slots, banks, lanes = context.slots, context.banks, context.lanes
-    if not 1 <= slots < 2**32:
-        raise PlannerError(
-            f"{slots} slots are not possible: give at least 1 and at most {2**32 - 1:,}."
-        )
-    if banks not in BANKS_OF_SWITCHES:
-        raise PlannerError(f"A switch has 1, 2, 4 or 8 banks, not {banks}.")
-    if not 1 <= context.pools <= MOST_POOLS:
-        raise PlannerError(f"{context.pools} pools are not possible: give 1 to {MOST_POOLS}.")
-    check_lanes(context)
-    if context.room < 1:
-        each = f" in each of {context.pools} pools" * (context.pools > 1)
-        raise PlannerError(
-            f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}{each}: "
-            f"give at least {banks_of_slot(lanes) * context.pools}."
-        )
-    if strawman and context.pools * context.rows > 1:
-        raise PlannerError("The strawman's switch hands out its slots to single rows, in one pool.")
-    if strawman and banks_of_slot(lanes) > 1:
-        raise PlannerError(
-            f"The strawman's switch adds frames of at most {BANK_LANES} numbers, not {lanes}."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,50 +384,3 @@ def _predict(
         contributions=int(np.count_nonzero(switch.entry_expected[inside])),
         entries=passes - partial,
     )
-
-
-def one_block(boundary: BoundaryEdges, slots: int, seed: int) -> Int32s:
-    """Put all boundary edges into one block, even where it exceeds the slots."""
-    if slots < BANKS:
-        raise PlannerError(
-            f"{slots} slots are too few for the strawman, whose {BANKS} banks hand out their own: "
-            f"it needs at least {BANKS}."
-        )
-    return np.ones(len(boundary), dtype=np.int32)
-
-
-def _checked_room(blocks: str, context: PlanContext, formed: Sequence[DirectionPlan]) -> int:
-    slots = context.room
-    if blocks == STRAWMAN:
-        slots = max([1, *(len(np.unique(each.boundary.destination)) for each in formed)])
-    over = find_blocks_over(blocks)
-    largest = slots
-    for each in formed:
-        most = slots if over is None else max(len(each.boundary), 1)
-        check_blocks(blocks, each.boundary, each.block, most)
-        if over is not None:
-            over.check(each.boundary, each.block, slots, context.workers)
-        block = distinct_pairs(each.block, each.boundary.destination)[0]
-        largest = max(largest, int(np.bincount(block).max(initial=0)))
-    return largest
-
-
-def _left_to_hosts(
-    left: Left | None, boundary: BoundaryEdges, vertices: int, wanted: Sequence[Direction]
-) -> dict[Direction, Bools] | None:
-    if left is None:
-        return None
-    chosen: dict[Direction, Bools] = {}
-    ends = {Direction.FORWARD: boundary.destination, Direction.BACKWARD: boundary.source}
-    for direction, end in ends.items():
-        chosen[direction] = np.zeros(vertices, dtype=np.bool_)
-        given = left.get(direction) if isinstance(left, Mapping) else left
-        if given is None or direction not in wanted:
-            continue
-        if given.shape != (vertices,) or given.dtype != np.bool_:
-            raise PlannerError(
-                f"The vertices that are left to the hosts must be bool[{vertices}], not "
-                f"{given.dtype}{list(given.shape)}."
-            )
-        chosen[direction][end] = given[end]
-    return chosen if any(each.any() for each in chosen.values()) else None

@@ -84,7 +84,16 @@ class PlanRequest:
         return self
 
     def cut(self, graph: Graph, workers: int, seed: int) -> Graph:
-        """Return the replicas of the vertex cut that is asked for; otherwise the graph itself."""
+        """Cut the vertices of a graph, if that is what the partition says.
+
+        Args:
+            graph: any.
+            workers: their number.
+            seed: of the partition.
+
+        Returns:
+            The replicas, or the graph itself.
+        """
         if self.partition is None or not is_vertex_cut(self.partition):
             return graph
         check_workers(graph, workers)
@@ -97,7 +106,16 @@ class PlanRequest:
         return self.preset == AUTO and not asked and (self.rows or 1) == 1
 
     def with_cut(self, graph: Graph, workers: int, seed: int) -> tuple["PlanRequest", ReplicaGraph]:
-        """Return a request for the cut whose busiest worker shares the fewest vertices, and it."""
+        """Choose the cut whose busiest worker shares the fewest vertices.
+
+        Args:
+            graph: any.
+            workers: their number.
+            seed: of the partition.
+
+        Returns:
+            A request for it, and the replicas.
+        """
         made = [
             (name, cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed)))
             for name in _TRIED_CUTS

@@ -19,13 +19,18 @@ from switchgnn.planner.blocks.destination import KINDS, find_blocks_over, form_b
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.for_leaves import GAMMA, cdfgnn, metis_leaf_spine
 from switchgnn.planner.partition.g3 import g3
+from switchgnn.planner.partition.leaf_spine import metis_leaf_spine
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
-from switchgnn.planner.partition.vertex_cut import cut_graph, find_vertex_cut, is_vertex_cut
+from switchgnn.planner.partition.vertex_cut import (
+    VERTEX_CUTS,
+    cut_graph,
+    find_vertex_cut,
+    is_vertex_cut,
+)
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges
-from switchgnn.planner.sending.order import SendOrder, gamr, random_order
+from switchgnn.planner.sending.order import SendOrder, gamr
 from switchgnn.planner.sending.packets import multicast
 from switchgnn.planner.sending.replicas import even_blocks
 
@@ -51,21 +56,13 @@ _NUMBERED: Mapping[str, tuple[str, str, Callable[..., PartitionStrategy]]] = {
         "does not say how many leaves: write it as metis-leaf-spine:2",
         lambda leaves: partial(metis_leaf_spine, leaves=int(leaves)),
     ),
-    "cdfgnn": (
-        r"([1-9]\d{0,2})(?::(0(?:\.\d{1,6})?|1(?:\.0{1,6})?))?",
-        "needs the number of leaves, and perhaps a gamma from 0 to 1 after it: write it as "
-        "cdfgnn:2 or cdfgnn:2:0.5",
-        lambda leaves, gamma: partial(
-            cdfgnn, leaves=int(leaves), gamma=GAMMA if gamma is None else float(gamma)
-        ),
-    ),
 }
 
 
 class PartitionStrategies(dict[str, PartitionStrategy]):
     """Partition strategies by name, and those with a number in their name.
 
-    `metis-leaf-spine:LEAVES`, `cdfgnn:LEAVES` and `cdfgnn:LEAVES:GAMMA`.
+    `metis-leaf-spine:LEAVES`, and vertex cuts, which give a vertex to the worker of its master.
     """
 
     def __missing__(self, name: str) -> PartitionStrategy:
@@ -85,6 +82,18 @@ def _masters(name: str, graph: Graph, workers: int, seed: int) -> Int32s:
     return cut.worker[: cut.masters]
 
 
+def random_order(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
+    """Shuffle the sources of each block (section 2.3.2, the strawman)."""
+    blocks = int(block.max(initial=0))
+    numbers, sources = distinct_pairs(block, boundary.source)
+    bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
+    for number in range(1, blocks + 1):
+        # A view: shuffles the sources of one block in place.
+        own = sources[bounds[number - 1] : bounds[number]]
+        np.random.default_rng([seed, number]).shuffle(own)
+    return SendOrder(block=numbers, source=sources)
+
+
 PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
     {
         "metis": partition_workers,
@@ -93,6 +102,7 @@ PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
         "g3": g3,
         "random": shuffled,
         "chunk": chunk,
+        **{name: partial(_masters, name) for name in VERTEX_CUTS},
     }
 )
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {

@@ -19,9 +19,10 @@ from switchgnn.base.records import RecordError, make_record, parse_json, record_
 from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.registry import OF_JOBS, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
+from switchgnn.planner.arguments import Left
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import USUAL_WIDTH
-from switchgnn.planner.build import Left, build_resolved
+from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import (
     StarForecast,
     build_auto,
@@ -161,8 +162,11 @@ def write_job(
     machines = machines_of(workers, workers_per_machine)
     leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None
     context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
-    context, assignment = choose_lanes(request, dataset.graph, context, {USUAL_WIDTH: 1.0}, seed)
-    choice = resolve_strategies(request, dataset.graph, context)
+    dataset = _cut(dataset, request, machines, seed, alone=not copies and machines == workers)
+    context, assignment = choose_lanes(
+        request, dataset.cut or dataset.graph, context, {USUAL_WIDTH: 1.0}, seed
+    )
+    choice = resolve_strategies(request, dataset.cut or dataset.graph, context)
     graph, assignment = dataset.exchanged(assignment)
     made: dict[str, Any] = {
         "program": program.digest,
@@ -184,10 +188,8 @@ def write_job(
     if any(each.predicted for each in asked):
         edges = boundary_edges(graph, plan.assignment)
         ways = {} if leaf_spine else predict_ways(plan, edges, forecast)
-        auto = min(ways, key=ways.__getitem__, default=SWITCH.name)
-        told = ", ".join(f"{told_seconds(ways[way])} ({way})" for way in ways)
-        told = f"predicted to take {told}" if told else "not predicted over leaves and spines"
-        why += f" The transport auto is {auto}: exchanges of both directions are {told}."
+        auto, told = _quickest(ways)
+        why += told
         taken.add(auto)
     try:
         of_vertices = plan.assignment[: dataset.vertices]
@@ -230,6 +232,23 @@ def write_job(
         why_not = why_not_written(error, target)
         raise JobError(f"Cannot write the job {folder}: {why_not}.") from error
     return job
+
+
+def _cut(
+    dataset: Dataset, request: PlanRequest, machines: int, seed: int, *, alone: bool
+) -> Dataset:
+    found = dataset.cut_for(request, machines, seed)
+    if found.cut is not None and not alone:
+        raise JobError("A vertex cut has no copies of rows, and one worker on each machine.")
+    return found
+
+
+def _quickest(ways: Mapping[str, float]) -> tuple[str, str]:
+    """Return the transport with the least predicted seconds, and a sentence."""
+    auto = min(ways, key=ways.__getitem__, default=SWITCH.name)
+    told = ", ".join(f"{told_seconds(ways[way])} ({way})" for way in ways)
+    told = f"predicted to take {told}" if told else "not predicted over leaves and spines"
+    return auto, f" The transport auto is {auto}: exchanges of both directions are {told}."
 
 
 def _dataset_of(source: Any, name: str) -> Dataset:  # noqa: ANN401 - PyG has no types

@@ -67,7 +67,7 @@ def test_each_block_frame_and_byte_counts():
     fragments = sum(number / 2 * -(-each // plan.manifest.lanes) for each, number in times.items())
     later = (fragments * blocks - 4.01) * barrier
     assert found["switch"] == pytest.approx(4.01 * 8e-3 + fragments * packets * 1e-5 + later)
-    rows = boundary_edges(data.graph, plan.assignment).host_packets()
+    rows = boundary_edges(data.graph, plan.assignment).host_copies()[0].size
     payload = rows * 4 * (2.01 * 64 + 2 * 10) * 1e-8
     assert 4.01 * 16e-3 + payload < found["host"] < 4.01 * 16e-3 + 1.2 * payload
 

@@ -32,9 +32,9 @@ LIBRARIES = ("mtkahypar", "networkx", "numpy", "pymetis", "scipy", "scikit-learn
 # In place of the digest of the P4 program, which is no work of the planner's.
 PROGRAM = "00" * 32
 SLOTS = {"karate": 9, "digits": 300, "random:200:2000:1": 40, "directed": 30}
+CUTS = ["vertex-cut", "vertex-cut:2", "vertex-cut-hdrf", "vertex-cut-ebv:2:0.5"]
 PARTITIONS = [
-    *("metis", "metis-volume", "metis-boundary", "g3", "random", "chunk"),
-    *("cdfgnn:2", "cdfgnn:2:0.5"),
+    *("metis", "metis-volume", "metis-boundary", "g3", "random", "chunk", *CUTS),
     *(f"metis-leaf-spine:{leaves}" for leaves in (1, 2, 3)),
 ]
 BLOCKS = ["mlgp", "destination", "destination-cover", "hypergraph", "hypergraph-cover", "strawman"]
@@ -88,6 +88,9 @@ def plan_of(case: dict[str, str], workers: int = 4) -> Plan:
     # The strawman's blocks cannot be asked for like others: its switch is another one.
     strawman = {"blocks": options.pop("blocks")} if options.get("blocks") == STRAWMAN else {}
     request = PlanRequest(**{"preset": "paper", **options})
+    if request.partition in CUTS:
+        request = replace(request, preset="best")
+    graph = request.cut(graph, workers, 5)
     choice = replace(resolve_strategies(request, graph, context), **strawman)
     return build_resolved(graph, choice, context, program=PROGRAM, seed=5, directions=directions)
 

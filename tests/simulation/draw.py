@@ -42,6 +42,8 @@ _PAUSES = (0.001, 0.001, 0.05, 3.0)
 # With a second job; of these, those whose first job is removed while it runs, those with bundles,
 # and those with a switch that has time for all.
 _SECOND, _REMOVED, _BUNDLES, _TIMELY = 1 / 12, 0.3, 0.25, 0.5
+# With a vertex cut.
+_CUT = 1 / 10
 # Kinds of restarts of a switch, and their shares.
 _KINDS = {IncidentKind.RESTART: 0.6, IncidentKind.TEAR: 0.4}
 
@@ -59,6 +61,7 @@ class Wish:
     # whether each has fewer bits or caches, but for those with a Byzantine worker
     compression: bool = False
     second: bool = False  # whether each has a second job
+    cut: bool = False  # whether each has a vertex cut, but for those with bundles
 
 
 def scenarios(wish: Wish) -> st.SearchStrategy[Scenario]:
@@ -89,6 +92,11 @@ def draw_scenario(source: Random, wish: Wish) -> Scenario:
             event = _event(source, 5.0, 9.0 + scenario.exchanges.bit_length())
             gone = round(scenario.patience / 10 * source.random(), 3)
             incidents.append(Incident(IncidentKind.REMOVE, "controller", event, gone))
+    if scenario.rows == 1 and (wish.cut or _rarely(source, _CUT)):
+        leaves = f":{scenario.leaves}" if scenario.leaves else ""
+        kind = source.choice((f"vertex-cut{leaves}", "vertex-cut-hdrf", "vertex-cut-metis"))
+        second = scenario.second and replace(scenario.second, partition="vertex-cut")
+        scenario = replace(scenario, partition=kind, second=second)
     incidents.sort(key=lambda incident: incident.event)
     return replace(scenario, incidents=tuple(incidents))
 

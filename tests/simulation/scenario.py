@@ -115,6 +115,7 @@ class Scenario:
     slots: int = 64
     pools: int = 1
     send: str = "multicast"
+    partition: str | None = None  # a vertex cut, which replaces `send`; None: edges are cut
     directions: str = "forward"
     lanes: int = 32  # numbers of the widest frame, as a plan has them
     width: int = 32  # columns of the features

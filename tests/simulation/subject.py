@@ -16,7 +16,10 @@ from switchgnn.controller.p4runtime.rows import Rows, decode_rows
 from switchgnn.p4src import Program
 from switchgnn.planner import Direction, Graph, Plan, build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from switchgnn.planner.plan.manifest import REPLICAS
+from switchgnn.planner.presets import EVEN, PlanRequest
 from switchgnn.topologies import Target, Topology
 from tests.simulation.scenario import Scenario
 
@@ -45,18 +48,27 @@ def incidence(rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int]) -> cs
 
 
 class Oracle:
-    """Sums over crossing edges, as integers of the scale of docs/protocol.md, without blocks."""
+    """Sums over crossing edges, as integers of the scale of docs/protocol.md, without blocks.
+
+    Of a vertex cut, those over all replicas of a vertex that has several.
+    """
 
     def __init__(
         self, graph: Graph, assignment: NDArray[np.int32], directions: Sequence[Direction]
     ) -> None:
         self.vertices = len(assignment)
-        source = np.repeat(np.arange(self.vertices), np.diff(graph.indptr))
-        target = np.asarray(graph.indices)
-        crossing = assignment[source] != assignment[target]
-        ends = target[crossing], source[crossing]
         shape = self.vertices, self.vertices
         self._assignment = assignment
+        self._replicated: NDArray[np.int32] | None = None
+        if isinstance(graph, ReplicaGraph):
+            self._replicated = graph.vertex
+            alike = graph.vertex[:, np.newaxis] == graph.vertex
+            ends = np.nonzero(alike & (alike.sum(axis=1) > 1))
+        else:
+            source = np.repeat(np.arange(self.vertices), np.diff(graph.indptr))
+            target = np.asarray(graph.indices)
+            crossing = assignment[source] != assignment[target]
+            ends = target[crossing], source[crossing]
         self._neighbours = {
             each: incidence(*(ends if each is Direction.FORWARD else ends[::-1]), shape)
             for each in directions
@@ -68,6 +80,11 @@ class Oracle:
         owned = (self._assignment == worker).astype(np.int64)
         counts = sum(neighbours @ owned for neighbours in self._neighbours.values())
         return set(np.flatnonzero(counts).tolist())
+
+    def awaiting(self, vertex: int) -> set[int]:
+        """Return the workers that await the sum of a vertex; none of a vertex that there is not."""
+        here = np.arange(self.vertices) if self._replicated is None else self._replicated
+        return set(self._assignment[here == vertex].tolist())
 
     def fixed(
         self, features: NDArray[np.float32], magnitude: float | None = None, bits: int = 32
@@ -110,14 +127,16 @@ class SwitchSums:
     def __init__(self, plan: Plan) -> None:
         self.index: dict[tuple[int, int], int] = {}  # of each (block, vertex)
         rows: list[NDArray[np.int64]] = []
+        known = 0  # sums of all workers, of which several may await the same
         for part in plan.workers:
-            sums = np.arange(len(part.receive_vertex)) + len(self.index)
+            sums = np.arange(len(part.receive_vertex)) + known
             blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
             for block, vertex in zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True):
-                self.index[block, vertex] = len(self.index)
+                self.index[block, vertex] = known
+                known += 1
             rows.append(np.repeat(sums, np.diff(part.neighbour_indptr)))
         columns = np.concatenate([part.neighbour_vertex for part in plan.workers])
-        shape = len(self.index), len(plan.assignment)
+        shape = known, len(plan.assignment)
         self._sources = incidence(np.concatenate(rows), columns, shape)
 
     def of(self, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -165,7 +184,7 @@ class Subjects:
 
     def of(self, scenario: Scenario) -> PlannedSubject:
         s = scenario
-        of_plan = s.graph, s.workers, s.slots, s.lanes, s.pools, s.send, s.directions
+        of_plan = s.graph, s.workers, s.slots, s.lanes, s.pools, s.send, s.directions, s.partition
         key = (*of_plan, s.rows, s.leaves, s.spines, s.port)
         if key not in self._known:
             if len(self._known) >= self._most:
@@ -175,6 +194,8 @@ class Subjects:
 
     def _make(self, scenario: Scenario) -> PlannedSubject:
         graph = load_graph(scenario.graph)
+        graph = PlanRequest(partition=scenario.partition).cut(graph, scenario.workers, seed=0)
+        is_cut = isinstance(graph, ReplicaGraph)
         plan = build_plan(
             graph,
             workers=scenario.workers,
@@ -183,7 +204,9 @@ class Subjects:
             rows=scenario.rows,
             pools=scenario.pools,
             program=self.program.digest,
-            send=scenario.send,
+            partition=scenario.partition,
+            blocks=EVEN if is_cut else "mlgp",
+            send=REPLICAS if is_cut else scenario.send,
             directions=scenario.directions,
         )
         both = scenario.directions != "forward"

@@ -132,6 +132,9 @@ def test_another_process_of_a_worker_is_refused_unless_the_first_had_done_nothin
         pytest.param(Wish(2, 2, reduces=True), range(6), id="leaf-spine reduces", marks=whole),
         pytest.param(Wish(byzantine=True, reduces=True), range(12), id="byzantine", marks=whole),
         pytest.param(Wish(compression=True), range(8), id="compression", marks=whole),
+        pytest.param(Wish(cut=True), range(4, 6), id="vertex cut"),
+        pytest.param(Wish(cut=True), range(6, 24), id="more vertex cuts", marks=whole),
+        pytest.param(Wish(2, 2, cut=True), range(12), id="leaf-spine cut", marks=whole),
         pytest.param(Wish(second=True), range(6), id="two jobs", marks=whole),
         pytest.param(Wish(2, 1, second=True), range(3), id="two jobs on a leaf", marks=whole),
         *(
@@ -140,6 +143,7 @@ def test_another_process_of_a_worker_is_refused_unless_the_first_had_done_nothin
             for wish in (
                 *(Wish(), Wish(2, 2), Wish(2, 2, byzantine=True), Wish(2, 2, reduces=True)),
                 *(Wish(byzantine=True, second=True), Wish(2, 1, second=True)),
+                *(Wish(cut=True), Wish(2, 2, cut=True), Wish(byzantine=True, cut=True)),
             )
         ),
     ],
@@ -183,6 +187,8 @@ def test_draws_have_everything():
     drawn = [draw_scenario(Random(seed), Wish()) for seed in range(600)]
     assert {8, 32, 64, 256} <= {scenario.lanes for scenario in drawn}
     assert {each.pools for each in drawn} == {1, 2, 3, 4}
+    cuts = sum(each.partition is not None for each in drawn)
+    assert 30 <= cuts <= 90
     assert {each.kind for scenario in drawn for each in scenario.incidents} == set(IncidentKind)
     assert 20 <= sum(each.graph.startswith("random:240:1600") for each in drawn) <= 100
     sizes = {tensor.elements for scenario in drawn for tensor in scenario.reduces}

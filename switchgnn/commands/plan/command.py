@@ -15,7 +15,7 @@ from switchgnn.commands.plan import display
 from switchgnn.commands.plan.job import PlanOptions, PlanReport, make_plan, report_plan
 from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
-from switchgnn.jobs.plan_plots import draw_plan_plots
+from switchgnn.jobs.plots import draw_plan_plots
 from switchgnn.jobs.workers import import_training
 from switchgnn.planner import PlannerError, load_graph, read_manifest, write_plan
 from switchgnn.planner.check.plan import check_plan

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from switchgnn.base.machine import Amount, size_text, size_unit
 from switchgnn.commands.plan.job import PlanReport
+from switchgnn.commands.shared.console import graph_text
 from switchgnn.controller.check import Use
 from switchgnn.jobs.report import strategy_names
 from switchgnn.planner.base.direction import Direction
@@ -131,7 +132,7 @@ def facts(report: PlanReport) -> str:
     pools = f" in {manifest.pools} pools" if manifest.pools > 1 else ""
     return "\n".join(
         (
-            f"{graph.name}: {Amount(graph.vertices):vertex}, {Amount(graph.edges):directed edge}; "
+            f"{graph.name}: {graph_text(graph.vertices, graph.edges, manifest.strategy.send)}; "
             f"{Amount(manifest.workers):worker} ({manifest.partition.method})",
             f"{manifest.slots:,} slots of 32 numbers ({memory}){pools}: one fragment of up to "
             f"{manifest.lanes} numbers{rows} at",

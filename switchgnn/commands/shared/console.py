@@ -25,6 +25,7 @@ from switchgnn.base.machine import Amount
 from switchgnn.host.direct.framing import FRAGMENT
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.jobs.report import LeafSpineReport
+from switchgnn.planner.plan.manifest import REPLICAS
 
 
 def plain_console(
@@ -152,3 +153,10 @@ def leaf_spine_table(
     for name, *columns in rows:
         table.add_row(name, *("-" if value is None else f"{value:,}" for value in columns))
     return table
+
+
+def graph_text(vertices: int, edges: int, send: str | None) -> str:
+    """Say how large a graph is, or the stars of a vertex cut, by what workers send."""
+    if send == REPLICAS:
+        return f"{Amount(vertices):replica}, {Amount(edges // 2):mirror}"
+    return f"{Amount(vertices):vertex}, {Amount(edges):directed edge}"

@@ -29,8 +29,11 @@ from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import AUTO, parse_lanes, parse_rows
 from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS, IGNORE_WEIGHTS
-from switchgnn.planner.partition.for_leaves import partition_for_leaf_spine
-from switchgnn.planner.partition.leaf_spine import LeafSpine, even_leaf_spine
+from switchgnn.planner.partition.leaf_spine import (
+    LeafSpine,
+    even_leaf_spine,
+    partition_for_leaf_spine,
+)
 from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanRequest
 from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
@@ -227,7 +230,8 @@ class StrategyOptions:
     partition: str | None = _part_option(
         "partition",
         "Choose how vertices are divided",
-        " On several leaves also metis-leaf-spine and cdfgnn.",
+        " On several leaves also metis-leaf-spine. Edges are divided by vertex-cut, "
+        "vertex-cut-hdrf, vertex-cut-ebv and vertex-cut-metis.",
     )
     blocks: str | None = _part_option("blocks", "Choose how blocks form")
     send: str | None = _part_option("send", "Choose what workers send")

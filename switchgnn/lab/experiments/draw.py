@@ -13,7 +13,7 @@ from switchgnn.base.array_types import Float64s
 from switchgnn.base.files import whole_file
 from switchgnn.host.registry import HOST, SWITCH, TRANSPORTS
 from switchgnn.host.wire.header import FEATURE_FRAME_BYTES
-from switchgnn.jobs import plan_plots
+from switchgnn.jobs import plots
 from switchgnn.jobs.plots import colours_of, plots_in, save_figure
 from switchgnn.lab.experiments import table
 from switchgnn.lab.experiments.figure import (
@@ -274,7 +274,7 @@ def _partitions(shown: _Shown) -> list[study.PartitionPoint]:
 def _neighbours(axes: "Axes", shown: _Shown) -> None:
     for result in shown.of(shown.series[0][0].label)[:1]:
         counts = np.repeat(result["neighbours"], result["vertices_with_them"])
-        plan_plots.draw_skew(axes, counts[::-1])
+        plots.draw_skew(axes, counts[::-1])
 
 
 def _ratios(axes: "Axes", shown: _Shown) -> None:
@@ -337,8 +337,8 @@ KINDS: Mapping[str, Callable[["Axes", _Shown], None]] = {
     "lines": _lines,
     "time": _time,
     "ratios": _ratios,
-    "boundary": lambda axes, shown: plan_plots.draw_boundary(axes, _partitions(shown)),
-    "connected": lambda axes, shown: plan_plots.draw_connected(axes, _partitions(shown)),
+    "boundary": lambda axes, shown: plots.draw_boundary(axes, _partitions(shown)),
+    "connected": lambda axes, shown: plots.draw_connected(axes, _partitions(shown)),
     "neighbours": _neighbours,
 }
 

@@ -19,13 +19,10 @@ from switchgnn.lab.simulator.request import LEAF, SPINE, LeafSpineOptions, Simul
 from switchgnn.planner import BoundaryEdges, Direction, Plan, SwitchPart
 from switchgnn.planner.base.arrays import indptr_of, sort_by_keys
 from switchgnn.planner.base.lanes import frame_bytes, row_frame_bytes, sum_frame_bytes
+from switchgnn.planner.check.plan import check_leaves_that_complete, check_one_switch
 from switchgnn.planner.costs.flow import SlotNumbers, entries_of, receivers, results_of
 from switchgnn.planner.plan.banks import BANKS
-from switchgnn.planner.plan.leaf_spine import (
-    check_leaves_that_complete,
-    check_one_switch,
-    split_for_leaf_spine,
-)
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.sending.phases import PhaseMaker
 
 

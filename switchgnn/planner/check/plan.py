@@ -21,9 +21,10 @@ from switchgnn.planner.base.lanes import banks_of_slot
 from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID, Graph
+from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.plan.files import read_plan
-from switchgnn.planner.plan.leaf_spine import slot_key
+from switchgnn.planner.plan.leaf_spine import check_room, find_sums, slot_key
 from switchgnn.planner.plan.manifest import DirectionRecord
 from switchgnn.planner.plan.plan import Plan, SwitchPart
 from switchgnn.planner.sending.packets import are_partial
@@ -474,6 +475,22 @@ def _check_each(switch: SwitchPart, entry: Int64s, right: Bools, problem: str) -
         at = entry[np.argmin(right)]
         source, block = switch.entry_source[at], switch.entry_block[at]
         raise PlannerError(f"Source {source} of block {block} {problem}.")
+
+
+def check_leaves_that_complete(plan: Plan, leaf_spine: LeafSpine) -> None:
+    """Check that each leaf has the slots to complete the sums of its workers."""
+    sums = find_sums(plan, leaf_spine)
+    leaf_of = np.array(leaf_spine.leaf_of_worker)
+    from_leaf, own = leaf_of[sums.packet_worker], leaf_of[sums.worker]
+    for leaf in range(leaf_spine.leaves):
+        rows = np.union1d(sums.row[from_leaf == leaf], np.flatnonzero(own == leaf))
+        check_room(plan, f"leaf {leaf}", sums.block[rows])
+
+
+def check_one_switch(plan: Plan) -> None:
+    """Check that one switch has the slots for each block."""
+    if not plan.manifest.strawman:
+        check_room(plan, "one switch", plan.switch.result_block)
 
 
 Number = TypeVar("Number", np.int64, np.float64)

@@ -1,7 +1,7 @@
 """The costs of a plan beside lower bounds and other transports: numbers only."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -309,9 +309,12 @@ def report_leaf_spine_direction(
     barrier_bytes: int,
     *,
     rows: int = 1,
+    replicated: bool = False,
 ) -> LeafSpineDirection:
     """Report one direction of a plan on a leaf-spine, for fragments of these widths."""
     said, leaf_spine = predict_leaf_spine(parts, record, rows), parts.leaf_spine
+    if replicated:  # each leaf gets the sums to which it has added
+        said = replace(said, sums=said.partial_sums)
     copies = crossing_copies(boundary, leaf_spine)
     packets = {
         PLAN: (sum(map(sum, said.partial_sums)), sum(map(sum, said.sums))),

@@ -56,7 +56,7 @@ def study_boundary(boundary: BoundaryEdges, workers: int) -> PartitionPoint:
     return PartitionPoint(
         workers=workers,
         boundary_vertices=len(boundary.vertices()),
-        copies=boundary.host_packets(),
+        copies=boundary.host_copies()[0].size,
         largest_component=largest_component(boundary),
     )
 
@@ -92,7 +92,7 @@ def study_memory(
 ) -> list[MemoryPoint]:
     """Plan with slots for 1 % to 100 % of the boundary vertices; `assignment`: int32[V]."""
     boundary = boundary_edges(graph, assignment)
-    vertices, copies = len(boundary.vertices()), boundary.host_packets()
+    vertices, copies = len(boundary.vertices()), boundary.host_copies()[0].size
     sizes = sorted({max(_FEWEST_SLOTS, round(share * vertices)) for share in _SHARES})
     workers = int(assignment.max()) + 1
     points = []

@@ -69,10 +69,6 @@ class BoundaryEdges:
         source, worker = distinct_pairs(self.source, self.destination_worker)
         return holders(self.source, self.source_worker)[source].astype(np.int32), worker
 
-    def host_packets(self) -> int:
-        """Count the copies of host-based exchange, per fragment."""
-        return len(self.host_copies()[0])
-
     def _ids(self) -> int:
         return int(max(self.source.max(initial=-1), self.destination.max(initial=-1))) + 1
 

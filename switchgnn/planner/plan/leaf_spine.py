@@ -106,7 +106,7 @@ def split_for_leaf_spine(
         raise PlannerError(
             f"The plan has {plan.manifest.workers} workers, the network {leaf_spine.workers}."
         )
-    sums = _find_sums(plan, leaf_spine)
+    sums = find_sums(plan, leaf_spine)
     leaves = [_Leaf(plan, leaf_spine, sums, leaf, banks=banks) for leaf in range(leaf_spine.leaves)]
     ups = concatenate([leaf.partial_sums() for leaf in leaves])
     ids = _number_partial_sums(ups, sums, leaf_spine, len(plan.assignment))
@@ -121,7 +121,9 @@ def split_for_leaf_spine(
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
+class PlannedSums:
+    """The D sums of a plan and their C contributions."""
+
     block: Int64s  # [D], ascending
     vertex: Int64s  # [D], ascending within a block
     worker: Int64s  # [D]
@@ -135,7 +137,8 @@ class _Sums:
     count: Int64s  # [C]
 
 
-def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
+def find_sums(plan: Plan, leaf_spine: LeafSpine) -> PlannedSums:
+    """Return the sums of a plan, and which of them cross."""
     switch = plan.switch
     (entry, bank), result, packet_worker = _contributions(
         switch, np.arange(len(switch.entry_source))
@@ -146,7 +149,7 @@ def _find_sums(plan: Plan, leaf_spine: LeafSpine) -> _Sums:
     leaf = np.array(leaf_spine.leaf_of_worker)
     crosses = np.zeros(len(order), dtype=np.bool_)
     crosses[row[leaf[packet_worker] != leaf[worker[row]]]] = True
-    return _Sums(
+    return PlannedSums(
         block=switch.result_block[order].astype(np.int64),
         vertex=switch.result_vertex[order].astype(np.int64),
         worker=worker,
@@ -165,7 +168,7 @@ class _PartialSums:
     """The partial sums of the leaves: one row per (block, leaf, destination), U rows."""
 
     leaf: Int64s  # [U]
-    row: Int64s  # [U], the destination, as in _Sums; ascending within a leaf
+    row: Int64s  # [U], the destination, as in PlannedSums; ascending within a leaf
     count: Int64s  # [U]
 
 
@@ -173,7 +176,7 @@ class _Leaf:
     """A leaf whose sums have slots, before its partial sums have ids."""
 
     def __init__(
-        self, plan: Plan, leaf_spine: LeafSpine, sums: _Sums, number: int, *, banks: int
+        self, plan: Plan, leaf_spine: LeafSpine, sums: PlannedSums, number: int, *, banks: int
     ) -> None:
         self.number = number
         self._plan, self._leaf_spine, self._sums = plan, leaf_spine, sums
@@ -189,7 +192,7 @@ class _Leaf:
         block = sums.block[row].astype(np.int32)
         # The rows of a placement are sorted like those of the plan.
         self._row = np.unique(row)
-        _check_room(plan, f"leaf {number}", sums.block[self._row])
+        check_room(plan, f"leaf {number}", sums.block[self._row])
         self._count, self._packet_row = sums.count[mine], sums.packet_row[mine]
         self._placement = place_destinations(
             edges, block, plan.manifest.room, self._count, banks=banks, lanes=plan.manifest.lanes
@@ -247,7 +250,7 @@ class _Leaf:
 
 
 def _number_partial_sums(
-    ups: _PartialSums, sums: _Sums, leaf_spine: LeafSpine, vertices: int
+    ups: _PartialSums, sums: PlannedSums, leaf_spine: LeafSpine, vertices: int
 ) -> Int32s:
     """Return the planner's number of each partial sum, as workers number theirs.
 
@@ -267,7 +270,7 @@ def _number_partial_sums(
 def _spine(
     plan: Plan,
     leaf_spine: LeafSpine,
-    sums: _Sums,
+    sums: PlannedSums,
     ups: _PartialSums,
     *,
     ids: Int32s,
@@ -284,7 +287,7 @@ def _spine(
         destination_worker=leaf_of[sums.worker[row]].astype(np.uint8),
     )
     routes = np.unique(row)
-    _check_room(plan, f"spine {number}", sums.block[routes])
+    check_room(plan, f"spine {number}", sums.block[routes])
     block = sums.block[row].astype(np.int32)
     placement = place_destinations(
         edges, block, plan.manifest.room, ups.count[mine], banks=banks, lanes=plan.manifest.lanes
@@ -322,23 +325,8 @@ def _spine(
     )
 
 
-def check_leaves_that_complete(plan: Plan, leaf_spine: LeafSpine) -> None:
-    """Check that each leaf has the slots to complete the sums of its workers."""
-    sums = _find_sums(plan, leaf_spine)
-    leaf_of = np.array(leaf_spine.leaf_of_worker)
-    from_leaf, own = leaf_of[sums.packet_worker], leaf_of[sums.worker]
-    for leaf in range(leaf_spine.leaves):
-        rows = np.union1d(sums.row[from_leaf == leaf], np.flatnonzero(own == leaf))
-        _check_room(plan, f"leaf {leaf}", sums.block[rows])
-
-
-def check_one_switch(plan: Plan) -> None:
-    """Check that one switch has the slots for each block."""
-    if not plan.manifest.strawman:
-        _check_room(plan, "one switch", plan.switch.result_block)
-
-
-def _check_room(plan: Plan, switch: str, block: Integers) -> None:
+def check_room(plan: Plan, switch: str, block: Integers) -> None:
+    """Check that a switch has the slots for its sums, given the block of each."""
     fullest, room = int(np.bincount(block).max(initial=0)), plan.manifest.room
     if fullest > room:
         raise PlannerError(

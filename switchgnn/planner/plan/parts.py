@@ -50,25 +50,6 @@ class DirectionPlan:
         return int(self.block.max(initial=0))
 
 
-def edge_sets(
-    boundary: BoundaryEdges,
-    wanted: Sequence[Direction],
-    left: Mapping[Direction, Bools] | None = None,
-) -> list[DirectionPlan]:
-    """Return the edges of each wanted direction, once where both have the same."""
-    forward = boundary if left is None else boundary.into(~left[Direction.FORWARD])
-    if Direction.BACKWARD not in wanted:
-        return [DirectionPlan(tuple(wanted), forward, boundary)]
-    transposed = boundary.transposed()
-    backward = transposed if left is None else transposed.into(~left[Direction.BACKWARD])
-    if transposed.same_edges(boundary) and backward.same_edges(forward):
-        return [DirectionPlan(tuple(wanted), forward, boundary)]
-    return [
-        DirectionPlan((Direction.FORWARD,), forward, boundary),
-        DirectionPlan((Direction.BACKWARD,), backward, transposed),
-    ]
-
-
 def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
     """Return all blocks in one numbering, set by set; edges are sorted within a set only."""
     *before, blocks = np.cumsum([0, *(each.blocks for each in sets)]).tolist()
@@ -220,8 +201,7 @@ class AwaitedSums:
             mine = np.flatnonzero(self.placement.worker == worker)
             return mine, self.placement.vertex[mine]
         own = np.flatnonzero(self.boundary.source_worker[self.edges] == worker)
-        of_sum = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        return of_sum[own], self.boundary.source[self.edges[own]]
+        return np.searchsorted(self.indptr, own, "right") - 1, self.boundary.source[self.edges[own]]
 
 
 def awaited_sums(

@@ -8,7 +8,6 @@ import numpy as np
 from switchgnn.base.array_types import Int32s, Int64s
 from switchgnn.planner.base.arrays import (
     Compiled,
-    distinct_pairs,
     number_keys,
     sort_by_key,
     symmetric_rows,
@@ -46,18 +45,6 @@ def gamr(boundary: BoundaryEdges, block: Int32s, seed: int, *, by_degree: bool =
         block=np.repeat(np.arange(1, blocks + 1, dtype=np.int32), [len(s) for s in sources]),
         source=np.concatenate([np.empty(0, dtype=np.int32), *sources]),
     )
-
-
-def random_order(boundary: BoundaryEdges, block: Int32s, seed: int) -> SendOrder:
-    """Shuffle the sources of each block (section 2.3.2, the strawman)."""
-    blocks = int(block.max(initial=0))
-    numbers, sources = distinct_pairs(block, boundary.source)
-    bounds = np.searchsorted(numbers, np.arange(1, blocks + 2))
-    for number in range(1, blocks + 1):
-        # A view: shuffles the sources of one block in place.
-        own = sources[bounds[number - 1] : bounds[number]]
-        np.random.default_rng([seed, number]).shuffle(own)
-    return SendOrder(block=numbers, source=sources)
 
 
 def _order_block(

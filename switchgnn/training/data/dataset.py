@@ -19,6 +19,7 @@ from switchgnn.planner.graphs.graph import (
     why_no_features,
 )
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.training.base.errors import DatasetError
 from switchgnn.training.data.weights import exchanged_graph, factors_of
 
@@ -137,6 +138,20 @@ class Dataset:
     def factors(self) -> NDArray[np.float32] | None:
         """See `factors_of`; None: there are none, or no weights."""
         return None if self.graph.weights is None else factors_of(self.graph)
+
+    def cut_for(self, request: PlanRequest, workers: int, seed: int) -> "Dataset":
+        """Cut the vertices, if that is what the partition says.
+
+        Args:
+            request: asks for the partition.
+            workers: their number.
+            seed: of the partition.
+
+        Returns:
+            The same data set, with `cut` if one is asked for.
+        """
+        graph = request.cut(self.graph, workers, seed)
+        return replace(self, cut=graph) if isinstance(graph, ReplicaGraph) else self
 
     def exchanged(
         self, assignment: NDArray[np.integer] | None

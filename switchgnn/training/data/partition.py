@@ -65,8 +65,7 @@ class Partition(PartitionedData):
     edge_weights: NDArray[np.float32] | None = None
     # float32[n], the weights of the edges that in_degree counts, added up; or None
     in_weight: NDArray[np.float32] | None = None
-    # float32[n], of the self-loops of the input, 0 where there is none; None: all are here, and none
-    # of another replica's
+    # float32[n], of the self-loops of the input, 0 where there is none; None: `edges` has them
     loop_weight: NDArray[np.float32] | None = None
     # float32[2, n], of sources and destinations; the weight of an edge to another worker is a
     # product of both. None: there are none, or no weights.
@@ -236,7 +235,8 @@ def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
     facts: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
     facts |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
     row = np.zeros(data.vertices, dtype=np.int64)
-    for worker in range(cut.workers):
+    workers = int(cut.worker.max()) + 1
+    for worker in range(workers):
         mine, replica = owner == worker, np.flatnonzero(cut.worker == worker)
         mirror, vertices = replica >= cut.masters, cut.vertex[replica].astype(np.int64)
         row[vertices] = np.arange(len(vertices))
@@ -249,7 +249,7 @@ def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
         of_rows |= {name: of_rows[name] & ~mirror for name in _SPLITS}
         yield Partition(
             worker=worker,
-            workers=cut.workers,
+            workers=workers,
             vertices=vertices,
             edges=local[:, order],
             self_loop=has_loop[vertices],

@@ -49,7 +49,7 @@ def test_a_copy_for_several_blocks_travels_once(karate, direction):
     assert len(manifest.direction(direction).block_numbers) > 1
     boundary = boundary_edges(karate.graph, karate.plan.assignment).towards(direction)
     copies = pairs(made(karate, one_path(manifest, Path.HOST)), direction)
-    assert copies.sum() == boundary.host_packets()
+    assert copies.sum() == boundary.host_copies()[0].size
     fewest = pairs(made(karate, one_path(manifest, Path.HOST_PARTIAL)), direction)
     right = partial_schedules(karate.graph, karate.plan.assignment, WORKERS)
     assert np.array_equal(fewest, rows_per_pair(right))

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from switchgnn.host.base.heartbeat import HeartbeatBit, SignsOfLife
 from switchgnn.host.base.pace import CongestionRule, Pace, RoundTrip
+from switchgnn.host.base.silence import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork.barrier import Barrier, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError

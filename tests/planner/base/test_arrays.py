@@ -25,9 +25,7 @@ from switchgnn.planner.base.arrays import (
     thin,
 )
 from switchgnn.planner.costs.report import simulate_pool
-from switchgnn.planner.partition.for_leaves import stream_vertices
 from switchgnn.planner.partition.g3 import g3
-from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from tests.planner.helpers import boundary_of, given, graphs, plan_of, random_graph, tuples
 
 KEYS = st.lists(st.integers(0, 6), max_size=40)
@@ -174,11 +172,6 @@ def pool():
     return found.down.tolist()
 
 
-def stream():
-    found = stream_vertices(GRAPH, even_leaf_spine(5, 2, 1), 1, 0.1)
-    return found.assignment.tolist(), found.score.tolist()
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     "make",
@@ -187,11 +180,10 @@ def stream():
         digest_of(blocks="destination", order="bfs"),
         digest_of(blocks="destination-cover", send="cover", weight=0.2, order="random"),
         pool,
-        stream,
         lambda: g3(GRAPH, 6, 1).tolist(),
         lambda: list(thin(GRAPH.indptr, GRAPH.indices, 0.25)[1]),
     ],
-    ids=["gamr", "bfs", "weight", "pool", "cdfgnn", "g3", "thin"],
+    ids=["gamr", "bfs", "weight", "pool", "g3", "thin"],
 )
 def test_compiled_and_interpreted_code_agree(monkeypatch, make):
     monkeypatch.setattr(compiled, "_FEW", 1 << 60)

@@ -31,13 +31,13 @@ from switchgnn.planner.blocks.refine import (
     refine_within,
     side_by_side,
 )
-from switchgnn.planner.check.plan import check_plan
-from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.leaf_spine import (
+from switchgnn.planner.check.plan import (
     check_leaves_that_complete,
     check_one_switch,
-    split_for_leaf_spine,
+    check_plan,
 )
+from switchgnn.planner.partition.leaf_spine import even_leaf_spine
+from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext, preset_strategies
 from switchgnn.planner.sending.cover import cover_edges, packets_up
 from switchgnn.planner.strategies import BLOCK_STRATEGIES

@@ -131,9 +131,10 @@ def test_the_report_counts_the_plan():
     assert traffic.up.packets_mean == sum(said.packets_up) / 4
     assert traffic.up.imbalance == pytest.approx(4 * max(said.packets_up) / sum(said.packets_up))
     assert traffic.down.bytes_max == max(said.packets_down) * 190 * 3
-    ours, theirs = traffic.up.packets + traffic.down.packets, 2 * boundary.host_packets()
+    copies = boundary.host_copies()[0].size
+    ours, theirs = traffic.up.packets + traffic.down.packets, 2 * copies
     assert traffic.traffic_fraction == pytest.approx(ours / theirs)
-    assert found.copies_per_vertex == boundary.host_packets() / len(np.unique(boundary.source))
+    assert found.copies_per_vertex == copies / len(np.unique(boundary.source))
     assert found.blocks == record.last_block - record.first_block + 1
     rows = [len(np.unique(boundary.destination))]
     assert found.ways["once"].down.packets == rows[0]

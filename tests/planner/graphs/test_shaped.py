@@ -51,7 +51,7 @@ def test_the_boundary_is_most_of_the_graph_and_connected(reddit):
     for workers in (8, 32, 128):
         boundary = boundary_of(reddit, partition_workers(reddit, workers, 0))
         sizes.append(len(boundary.vertices()))
-        copies.append(boundary.host_packets() / sizes[-1])
+        copies.append(boundary.host_copies()[0].size / sizes[-1])
         assert largest_component(boundary) >= 0.99 * sizes[-1]
     assert sizes[-1] < 1.3 * sizes[0]
     assert copies[2] > 1.5 * copies[1] > 2 * copies[0]

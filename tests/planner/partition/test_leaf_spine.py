@@ -1,6 +1,5 @@
 """Partitions and reports that know the leaves, against counts one by one and all scores."""
 
-import math
 from functools import partial
 
 import numpy as np
@@ -9,17 +8,15 @@ from hypothesis import strategies as st
 
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.planner import Direction, load_graph, partition_workers
-from switchgnn.planner.base.arrays import symmetric_rows
 from switchgnn.planner.costs.report import report_leaf_spine_direction
-from switchgnn.planner.partition import for_leaves
-from switchgnn.planner.partition.for_leaves import (
-    by_degree_sum,
-    cdfgnn,
+from switchgnn.planner.partition import leaf_spine as of_leaves
+from switchgnn.planner.partition.leaf_spine import (
+    crossing_copies,
+    crossing_sums,
+    even_leaf_spine,
     metis_leaf_spine,
     partition_for_leaf_spine,
-    stream_vertices,
 )
-from switchgnn.planner.partition.leaf_spine import crossing_copies, crossing_sums, even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from tests.planner import helpers
 from tests.planner.switch_model import check_routes, replay_leaf_spine
@@ -102,7 +99,7 @@ def test_never_more_crossings_than_metis(name, workers, leaves):
 def test_what_belongs_together_is_behind_one_leaf(monkeypatch, compared):
     """Communities 0, 2, 4, 6 know each other and not the odd ones."""
     if not compared:
-        monkeypatch.setattr(for_leaves, "MOST_COMPARED_EDGES", 0)
+        monkeypatch.setattr(of_leaves, "MOST_COMPARED_EDGES", 0)
     together = [(a, b, 25) for a in range(8) for b in range(a) if a % 2 == b % 2]
     graph = communities([40] * 8, 400, together)
     assignment = metis_leaf_spine(graph, 8, 0, leaves=2)
@@ -116,7 +113,7 @@ def test_every_worker_gets_a_vertex(graph, workers, leaves, seed, compared):
     leaves = min(leaves, workers, graph.vertices)
     with pytest.MonkeyPatch.context() as patch:
         if not compared:
-            patch.setattr(for_leaves, "MOST_COMPARED_EDGES", -1)
+            patch.setattr(of_leaves, "MOST_COMPARED_EDGES", -1)
         make = partial(metis_leaf_spine, leaves=leaves)
         helpers.check_everybody_has_a_vertex(make, graph, workers, seed)
 
@@ -191,103 +188,24 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines, rows):
     assert [found.leaf_slots, found.spine_slots] == slots_needed(plan, leaf_spine, direction)
 
 
-GAMMAS = st.sampled_from([0.0, 0.1, 0.5, 1.0])
-
-
-def most_of(vertices, workers):
-    """What no worker may exceed: 1.05 of the mean."""
-    return math.ceil(1.05 * vertices / workers)
-
-
-def check_steps(graph, leaf_spine, gamma, stream):
-    """The oracle: each vertex is at a worker of the least score, with all copies counted again."""
-    vertices, workers = graph.vertices, leaf_spine.workers
-    assert sorted(stream.order.tolist()) == list(range(vertices))
-    source, destination = graph.edges()
-    leads = np.zeros((vertices, vertices), dtype=np.int64)
-    leads[source, destination] = 1
-    beside = (leads + leads.T > 0).astype(np.int64)
-    near = beside + np.eye(vertices, dtype=np.int64)
-    behind = np.zeros((workers, leaf_spine.leaves), dtype=np.int64)
-    behind[np.arange(workers), leaf_spine.leaf_of_worker] = 1
-    assigned = np.zeros((vertices, workers), dtype=np.int64)
-
-    def copies(holds):
-        return np.count_nonzero(near @ holds)
-
-    for v in stream.order.tolist():
-        held, work = assigned.sum(axis=0), leads.sum(axis=0) @ assigned
-        scores = np.full(workers, np.inf)
-        for worker in np.flatnonzero(held < most_of(vertices, workers)).tolist():
-            then = assigned.copy()
-            then[v, worker] = 1
-            between_workers = copies(then) - copies(assigned)
-            crossing = copies(then @ behind) - copies(assigned @ behind)
-            share = work[worker] / (max(1, len(source)) / workers)
-            share += held[worker] / (vertices / workers)
-            scores[worker] = (1 - gamma) * between_workers + gamma * crossing
-            scores[worker] += max(1, beside[v].sum()) * share
-        chosen = stream.assignment[v]
-        assert scores[chosen] == pytest.approx(stream.score[v], abs=1e-9)
-        assert scores[chosen] <= scores.min() + 1e-9
-        assigned[v, chosen] = 1
-
-
-@helpers.given(helpers.graphs(), st.integers(1, 7), st.integers(1, 4), st.integers(0, 3), GAMMAS)
-def test_every_step_takes_the_least_score(graph, workers, leaves, seed, gamma):
-    leaf_spine = even_leaf_spine(workers, min(leaves, workers), 1)
-    check_steps(graph, leaf_spine, gamma, stream_vertices(graph, leaf_spine, seed, gamma))
-
-
-@helpers.given(helpers.graphs(), st.integers(0, 3))
-def test_edges_of_small_degrees_come_first(graph, seed):
-    indptr, indices = symmetric_rows(*graph.edges(), graph.vertices)
-    order = by_degree_sum(indptr, indices, seed).tolist()
-    assert sorted(order) == list(range(graph.vertices))
-    near = [indices[slice(*indptr[v : v + 2])].tolist() for v in range(graph.vertices)]
-    sums = [min((len(near[v]) + len(near[u]) for u in near[v]), default=math.inf) for v in order]
-    assert sums == sorted(sums)
-
-
-@helpers.given(helpers.graphs(), st.integers(1, 9), st.integers(1, 4), st.integers(0, 3), GAMMAS)
-def test_no_worker_gets_too_many_vertices(graph, workers, leaves, seed, gamma):
-    workers = min(workers, graph.vertices)
-    make = partial(cdfgnn, leaves=min(leaves, workers), gamma=gamma)
-    helpers.check_everybody_has_a_vertex(make, graph, workers, seed)
-    shares = np.bincount(make(graph, workers, seed))
-    assert shares.max() <= most_of(graph.vertices, workers)
-
-
-@pytest.mark.parametrize(
-    ("kind", "endings", "remedy"),
-    [
-        ("metis-leaf-spine", ("", ":", ":0", ":x"), "metis-leaf-spine:2"),
-        (
-            "cdfgnn",
-            ("", ":", ":0", ":x", ":2:", ":2:1.01", ":2:-0.1", ":2:2", ":2:x", ":2:0.1:3"),
-            "cdfgnn:2 or cdfgnn:2:0.5",
-        ),
-    ],
-)
-def test_other_names_are_refused(kind, endings, remedy):
-    for ending in endings:
-        with helpers.reports(f"write it as {remedy}"):
-            helpers.plan_of(KARATE, partition=f"{kind}{ending}")
+@pytest.mark.parametrize("ending", ["", ":", ":0", ":x"])
+def test_other_names_are_refused(ending):
+    with helpers.reports("write it as metis-leaf-spine:2"):
+        helpers.plan_of(KARATE, partition=f"metis-leaf-spine{ending}")
 
 
 def test_the_topology_says_how_many_leaves():
     leaf_spine = even_leaf_spine(6, 3, 1)
-    for kind in ("metis-leaf-spine", "cdfgnn"):
+    for kind in ("metis-leaf-spine", "vertex-cut", "vertex-cut-ebv"):
         assert partition_for_leaf_spine(kind, leaf_spine) == f"{kind}:3"
         assert partition_for_leaf_spine(f"{kind}:3", leaf_spine) == f"{kind}:3"
         assert partition_for_leaf_spine(f"{kind}:2", None) == f"{kind}:2"
-    assert partition_for_leaf_spine("cdfgnn:3:0.5", leaf_spine) == "cdfgnn:3:0.5"
+    assert partition_for_leaf_spine("vertex-cut-ebv:3:0.5", leaf_spine) == "vertex-cut-ebv:3:0.5"
     assert partition_for_leaf_spine("metis", leaf_spine) == "metis"
     assert partition_for_leaf_spine(None, leaf_spine) is None
-    for wrong in ("metis-leaf-spine:2", "cdfgnn:2", "cdfgnn:2:0.5"):
+    for wrong in ("metis-leaf-spine:2", "vertex-cut:2", "vertex-cut-ebv:2:0.5"):
         fitting = wrong.replace(":2", ":3")
         with helpers.reports(f"not for 3 leaves: write it as {fitting}"):
             partition_for_leaf_spine(wrong, leaf_spine)
-    for make in (metis_leaf_spine, cdfgnn):
-        with helpers.reports("5 leaves are too many for 4 workers"):
-            make(KARATE, 4, 0, leaves=5)
+    with helpers.reports("5 leaves are too many for 4 workers"):
+        metis_leaf_spine(KARATE, 4, 0, leaves=5)

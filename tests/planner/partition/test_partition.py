@@ -167,7 +167,7 @@ def test_boundary_edges():
     assert boundary.destination_worker.tolist() == [1, 1, 1, 2, 0]
     assert boundary.vertices().tolist() == [0, 1, 2, 3, 4]
     assert boundary.max_fan_in() == 2
-    assert boundary.host_packets() == 4
+    assert boundary.host_copies()[0].size == 4
     assert len(helpers.boundary_of(graph, [0] * 5)) == 0
     assert helpers.boundary_of(graph, [0] * 5).max_fan_in() == 1
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from switchgnn.host.innetwork.fixed_point import largest_magnitude
 from switchgnn.host.wire.header import OPENING_BLOCK, Kind, in_pool
-from tests.simulation.checks.check import CheckedUnit, PacketCheck, planned_units
+from tests.simulation.checks.check import CheckedUnit, PacketCheck, acknowledged, planned_units
 from tests.simulation.checks.scales import ScaledCheck, told_magnitude
 
 _BEFORE_ALL = CheckedUnit(0, 0, OPENING_BLOCK, 0)
@@ -127,7 +127,7 @@ class DoneIsDone(ScaledCheck):
 
     name = "done is done"
     takes = frozenset({Kind.DONE})
-    gives = frozenset({Kind.ACK, Kind.ADVANCE})
+    gives = frozenset({Kind.ACK, Kind.SUM, Kind.ADVANCE})
 
     def begin(self, scene):
         super().begin(scene)
@@ -144,9 +144,9 @@ class DoneIsDone(ScaledCheck):
         self._known = Counter()
 
     def gave(self, switch, worker, packet):
-        if not self.heeded(packet):
+        if not self.heeded(packet) and (count := acknowledged(packet)) is not None:
             groups = self._acknowledged[worker, packet.unit]
-            groups[packet.feature_group] = max(packet.count, groups[packet.feature_group])
+            groups[packet.feature_group] = max(count, groups[packet.feature_group])
 
     def took(self, switch, worker, packet):
         scaled = self._scales.of(packet.unit.round)

@@ -154,6 +154,14 @@ def kind_in(frame):
     return frame[KIND_AT] & KIND_MASK if len(frame) >= BODY_AT else 0
 
 
+def acknowledged(packet):
+    """Return how many features of its group a packet acknowledges; None if it is no answer."""
+    if packet.kind == Kind.SUM:
+        # Of a vertex cut.
+        return packet.src_id if packet.is_ack else None
+    return packet.count
+
+
 class PacketReader(SwitchCheck):
     """Reads each packet once, and hands it to the checks of its kind."""
 

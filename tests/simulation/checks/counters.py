@@ -35,8 +35,9 @@ class MemoryBounded(Check):
         exchange, last = self.scene.workers[worker].exchange, min(rounds, _LAST)
         if rounds < _ROUNDS or exchange is None or not self.scene.honest(worker):
             return
-        # Those of a round are kept until the next: an array and its number each.
-        fetched = exchange.counters.features_fetched
+        # Those of a round are kept until the next, an array and its number each, but not those of
+        # one sum.
+        fetched = 0 if exchange._endpoint.per_sum else exchange.counters.features_fetched
         of_round, self._fetched[worker] = fetched - self._fetched[worker], fetched
         if done.round not in (_FIRST, last):
             return

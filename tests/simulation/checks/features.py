@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from switchgnn.host.wire.header import PROTOCOL, SESSION_MASK, Kind, is_plain
-from tests.simulation.checks.check import Packet, PacketCheck, SwitchCheck, kind_in
+from tests.simulation.checks.check import Packet, PacketCheck, SwitchCheck, acknowledged, kind_in
 
 
 class AcknowledgedArrived(PacketCheck):
@@ -11,7 +11,7 @@ class AcknowledgedArrived(PacketCheck):
 
     name = "acknowledged arrived"
     takes = frozenset({Kind.FEATURE})
-    gives = frozenset({Kind.ACK})
+    gives = frozenset({Kind.ACK, Kind.SUM})
 
     def session_begins(self):
         self._arrived = {each.number: defaultdict(set) for each in self.scene.switches}
@@ -27,10 +27,10 @@ class AcknowledgedArrived(PacketCheck):
 
     def gave(self, switch, worker, packet):
         group = worker, packet.unit, packet.feature_group
-        arrived = len(self._arrived[switch.number][group])
-        if packet.count > arrived and self.scene.honest(worker):
+        arrived, count = len(self._arrived[switch.number][group]), acknowledged(packet)
+        if count is not None and count > arrived and self.scene.honest(worker):
             self.tell(
-                f"{switch.name} acknowledges {packet.count} features of group "
+                f"{switch.name} acknowledges {count} features of group "
                 f"{packet.feature_group} of worker {worker} in {packet.unit}: {arrived} arrived"
             )
 

@@ -216,7 +216,7 @@ class PlannedFrames:
         return self.index.get((block, vertex, destination), alone)
 
     def _sums(self, part):
-        """Yield the vertex and the frames of each sum of a worker."""
+        """Yield a worker's own vertex and the frames of each of its sums."""
         blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
         for row, (block, vertex) in enumerate(
             zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True)
@@ -225,7 +225,8 @@ class PlannedFrames:
             parts = {
                 self.of(block, each, vertex) for each in part.neighbour_vertex[of_row].tolist()
             }
-            yield vertex, sorted(each for each in parts if each is not None)
+            own = part.vertices[part.receive_row[row]]
+            yield own, sorted(each for each in parts if each is not None)
 
 
 def _frames(part):

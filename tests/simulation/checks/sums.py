@@ -1,10 +1,13 @@
 """Sums and features on their way to workers are right, and so are the results of workers."""
 
+from collections import defaultdict
+
 import numpy as np
 
 from switchgnn.host.wire.header import Kind
 from tests.simulation.checks.check import Check, Fragments, PacketCheck
 from tests.simulation.checks.scales import ExpectedScales, ScaledCheck, sent_in_session
+from tests.simulation.scenario import IncidentKind
 
 
 class SumsExact(Check):
@@ -108,16 +111,15 @@ class ResentRight(_RowsLeave):
         if self.heeded(packet) or not packet.resend:
             return
         scene, source = self.scene, packet.src_id
-        assignment = scene.subject.plan.assignment
-        owner = assignment[packet.dst_id] if packet.dst_id < len(assignment) else None
+        awaited = worker in scene.subject.oracle.awaiting(packet.dst_id)
         # A Byzantine worker lies about its features; where it moves a barrier on, the scale of the
         # others is unknown.
         believed = source in self._owner and not scene.honest(self._owner[source])
         right = believed or scene.lawless or self._is_right(packet)
-        if owner != worker or not right:
+        if not awaited or not right:
             self.tell(
                 f"the feature of vertex {source} in {packet.unit} that leaves for worker "
-                f"{worker} is {'wrong' if owner == worker else 'for another worker'}"
+                f"{worker} is {'wrong' if awaited else 'for another worker'}"
             )
 
     def _is_right(self, packet):
@@ -152,15 +154,29 @@ class SumsLeaveOnce(PacketCheck):
             blocks = np.repeat(np.arange(1, len(part.receive_indptr)), np.diff(part.receive_indptr))
             sums = (blocks, part.receive_vertex, part.receive_count)
             for block, vertex, count in zip(*(each.tolist() for each in sums), strict=True):
-                self._expected[block, vertex] = part.worker, count
+                self._expected[block, vertex, part.worker] = count
         # A leaf passes on frames from above as often as the cable brings them.
         self._once = not scene.scenario.leaves
         # Where each packet is finished at once, packets leave in the order of their causes.
         self._orderly = self._once and not (scene.scenario.turns or scene.scenario.queue_rate)
+        # The copies of a sum leave together, if the switch keeps its entries and drops nothing.
+        self._together = self._once and not scene.scenario.queue_rate
+        for each in scene.scenario.incidents:
+            harmless = each.where.startswith("w") and each.kind is not IncidentKind.BYZANTINE
+            self._together &= harmless
         self.session_begins()
 
     def session_begins(self):
         self._left, self._asked, self._fetched = set(), set(), set()
+
+    def session_ends(self):
+        left = defaultdict(set)
+        for worker, which in self._left if self._together else ():
+            left[which].add(worker)
+        for (unit, vertex), workers in left.items():
+            if missing := self.scene.subject.oracle.awaiting(vertex) - workers:
+                what = f"the sum of vertex {vertex} in {unit} does not leave for {missing}"
+                self.scene.violated("sums leave once", what)
 
     def ends(self, switch):
         self.session_begins()
@@ -176,8 +192,8 @@ class SumsLeaveOnce(PacketCheck):
             # What the switch refuses, as one that was restarted may, it does not pass on.
             self._fetched |= self._asked & {which}
             return
-        owner, count = self._expected.get((packet.block_id, packet.dst_id), (None, 0))
-        if owner != worker:
+        count = self._expected.get((packet.block_id, packet.dst_id, worker))
+        if count is None:
             self._tell("sums leave once", packet, f"for worker {worker}")
         elif packet.count != count:
             self._tell("sums leave once", packet, f"with {packet.count} of {count} contributions")
@@ -186,9 +202,9 @@ class SumsLeaveOnce(PacketCheck):
             if which in self._fetched:
                 self._tell("fetched sums stay", packet, "after it was fetched")
             # A Byzantine worker may recall its sums such that the answers do not look like some.
-            if self._once and which in self._left and self.scene.honest(worker):
+            if self._once and (worker, which) in self._left and self.scene.honest(worker):
                 self._tell("sums leave once", packet, "again unasked")
-            self._left.add(which)
+            self._left.add((worker, which))
 
     def _tell(self, name, packet, how):
         self.scene.violated(

@@ -14,6 +14,7 @@ from tests.simulation.soak import Soak
 STAR, LEAF_SPINE = Wish(), Wish(2, 1)
 # Each scenario has a Byzantine worker; all-reduces; fewer bits or caches.
 BYZANTINE, REDUCES, COMPRESSED = Wish(byzantine=True), Wish(reduces=True), Wish(compression=True)
+CUT = Wish(cut=True)
 REDUCES_OF_LEAVES = replace(LEAF_SPINE, reduces=True)
 # After changes of the product, another scenario than that of the seed may find a mistake.
 _OTHERS = range(100)
@@ -134,6 +135,8 @@ MISTAKES = (
         1,
         COMPRESSED,
     ),
+    known("sums_for_masters", "of the replicas of a vertex only the master gets their sum", 4, CUT),
+    known("masters_left_out", "the sum of the replicas of a vertex leaves out the master", 4, CUT),
     known_program("carry_between_lanes", 0),
     known_program("forget_sources", 1),
     known_program("overwrite_by_stale", 6),
