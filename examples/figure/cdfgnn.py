@@ -49,7 +49,7 @@ def switchgnn(*words: object) -> dict[str, Any]:
 
 def train(*words: object) -> dict[str, Any]:
     """Return the report of a training that evaluates often."""
-    every = ("--epochs", EPOCHS, "--evaluate-every", 2)
+    every = ("--epochs", EPOCHS, "--evaluate-every", 2, "--reduce", "gloo")
     return switchgnn("train", "--data", "digits", *every, *words)
 
 
@@ -132,9 +132,7 @@ def main(folder: Path) -> None:
     """Write a CSV and an SVG of each figure."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = {
-        (label, saving): train(
-            "--workers", 4, "--transport", name, "--reduce", "gloo", *CUT, *words
-        )
+        (label, saving): train("--workers", 4, "--transport", name, *CUT, *words)
         for label, name in TRANSPORTS.items()
         for saving, words in SAVINGS.items()
     }
