@@ -42,8 +42,9 @@ def over(*transports):
     return [word for name in transports for word in ("--transport", name)]
 
 
-def plainly(data="karate", model="gcn", epochs=EPOCHS):
-    return train_plainly(load_dataset(data), model=model, layers=2, hidden=8, epochs=epochs, seed=0)
+def plainly(data="karate", model="gcn", epochs=EPOCHS, seed=0):
+    shape = {"model": model, "layers": 2, "hidden": 8, "epochs": epochs}
+    return train_plainly(load_dataset(data, seed=seed), seed=seed, **shape)
 
 
 def test_auto_trains_over_what_it_predicts_to_be_the_fastest():
@@ -79,11 +80,13 @@ def test_a_parameter_server_trains_like_one_process(more):
     assert report["losses"] == pytest.approx(losses, abs=TOLERANCE)
 
 
+@pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=full) for each in (1, 2))])
 @pytest.mark.parametrize("model", ["gcn", pytest.param("sage", marks=full)])
 @pytest.mark.parametrize("combination", BOTH_ENDS)
-def test_replicas_of_a_vertex_cut_train_like_one_process(combination, model):
-    losses, _, accuracies = plainly(model=model)
-    named = ("--data", "karate", "--workers", 4, "--model", model, "--partition", "vertex-cut")
+def test_replicas_of_a_vertex_cut_train_like_one_process(combination, model, seed):
+    losses, _, accuracies = plainly(model=model, seed=seed)
+    named = ("--data", "karate", "--workers", 4, "--model", model, "--seed", seed)
+    named = (*named, "--partition", "vertex-cut")
     reports = finished(train(combination, *named, *over("switch", "host", "host-partial")))
     for report in reports:
         assert report["losses"] == pytest.approx(losses, abs=3e-6), report["transport"]
