@@ -54,7 +54,7 @@ class Worker:
         self._sums = GradientSums(
             joined.first, remote.attending, None, joined.machine, remote.steps
         )
-        self._vertices = VertexSums(self._sums.add)
+        self._vertices = VertexSums(self._sums.add, joined.partition)
         self._rows = VertexRows(joined.partition, over_gloo(remote.attending, remote.steps))
         self._cache: CacheControl | None = None
 
@@ -168,7 +168,7 @@ class Worker:
             TrainingError: the job has no labels, and there is neither `count` nor `dim`.
         """
         if dim is not None:
-            number, rows, _ = self._vertices.moments(total)
+            number, rows, _ = self._vertices.moments(self._vertices.of_own(total))
             return (rows / number).to(total.dtype)
         if count is None:
             if not self.job.train:
@@ -207,7 +207,8 @@ class Worker:
         Returns:
             [...] of the same type.
         """
-        _, sums, _ = self._vertices.moments(values[None] if dim is None else values)
+        own = values[None] if dim is None else self._vertices.of_own(values)
+        _, sums, _ = self._vertices.moments(own)
         return sums.to(values.dtype)
 
     def rows(self, h: Tensor, ids: Tensor) -> Tensor:

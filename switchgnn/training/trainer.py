@@ -332,7 +332,7 @@ def train_as_worker(
                 *(model, partition, remote),
                 seed=training.options.seed,
                 precompute=training.options.precompute,
-                vertex_sums=VertexSums(sums.add),
+                vertex_sums=VertexSums(sums.add, partition),
             )
             sums.spread_model(model)
             trainer = Trainer(

@@ -145,8 +145,7 @@ def distribute(
     vertices = torch.from_numpy(partition.vertices)
     add = None
     if others is not None:
-        whole = vertex_sums or VertexSums(GradientSums(attending=remote.attending).add)
-        whole.own = None if partition.replicas is None else partition.own
+        whole = vertex_sums or VertexSums(GradientSums(attending=remote.attending).add, partition)
         normalise_over_all(model, whole)
         add = whole.add
     drop_by_vertex(model, vertices, seed)

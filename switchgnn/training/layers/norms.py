@@ -8,6 +8,7 @@ import torch_geometric.nn as pyg
 from torch import Tensor, nn
 
 from switchgnn.training.base.errors import UnsupportedLayerError
+from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.sums import with_adjoint
 from switchgnn.training.layers.forward import Replaced
 from switchgnn.training.layers.halo import Halo
@@ -17,9 +18,10 @@ from switchgnn.training.layers.summed import called_by
 class VertexSums:
     """Sums over the vertices of all workers, which make the same calls in the same order."""
 
-    def __init__(self, add: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, add: Callable[[Tensor], Tensor], partition: Partition | None = None) -> None:
         self.add = add  # replaces a tensor by its sum over all workers, and returns it
-        self.own: int | None = None  # the first rows, which count; None: all
+        cut = partition is not None and partition.replicas is not None
+        self._own = partition.own if partition is not None and cut else None
 
     def moments(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the number of rows of all workers, their sums, and the sums of their squares.
@@ -27,7 +29,7 @@ class VertexSums:
         Gradients are those of one process. `rows`: [n, ...], those of this worker. The results are
         float64[], [...] and [...], as the mean and the variance of float32 need more digits.
         """
-        exact = (rows[: self.own] if rows.dim() > 1 else rows).double()
+        exact = rows.double()
         both = torch.stack([exact.sum(0), exact.square().sum(0)])
         flat = torch.cat([both.flatten(), both.new_full((1,), len(exact))])
         # The adjoint of a sum over all workers is such a sum.
@@ -35,12 +37,22 @@ class VertexSums:
         sums, squares = total[:-1].view_as(both).unbind()
         return total[-1].detach(), sums, squares
 
+    def of_own(self, rows: Tensor) -> Tensor:
+        """Return those of [n, ...] that count: no mirrors of a vertex cut."""
+        return rows[: self._own]
+
     def _added(self, values: Tensor) -> Tensor:
         return self.add(values.clone())
 
-    def mean_and_variance(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the number of rows, their mean, and their biased variance, as `moments` does."""
-        count, sums, squares = self.moments(rows)
+    def mean_and_variance(
+        self, rows: Tensor, *, flat: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the number of rows, their mean, and their biased variance, as `moments` does.
+
+        `flat`: those of all numbers.
+        """
+        own = self.of_own(rows)
+        count, sums, squares = self.moments(own.flatten() if flat else own)
         mean = sums / count
         return count, mean, (squares / count - mean.square()).clamp(min=0)
 
@@ -64,7 +76,7 @@ def _batch(norm: Any, sums: VertexSums, x: Tensor) -> _Parts:  # noqa: ANN401
 
 
 def _layer(norm: pyg.LayerNorm, sums: VertexSums, x: Tensor) -> _Parts:
-    _, mean, variance = sums.mean_and_variance(x[: sums.own].flatten())
+    _, mean, variance = sums.mean_and_variance(x, flat=True)
     # As of `std`, the gradient of the root is 0 where all numbers are equal.
     return mean, variance.where(variance > 0, 1.0).sqrt() * (variance > 0) + norm.eps
 
@@ -89,7 +101,7 @@ def _mean_subtraction(_: pyg.MeanSubtractionNorm, sums: VertexSums, x: Tensor) -
 
 
 def _graph_size(_: pyg.GraphSizeNorm, sums: VertexSums, x: Tensor) -> _Parts:
-    count = sums.moments(x[:, :0])[0]
+    count = sums.moments(sums.of_own(x)[:, :0])[0]
     return torch.zeros_like(count), count.sqrt()
 
 

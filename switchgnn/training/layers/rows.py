@@ -52,6 +52,7 @@ class VertexRows:
         self.exchange = exchange
         self._own, self._incoming = torch.from_numpy(partition.vertices), partition.incoming
         self._total, self._workers = partition.total_vertices, partition.workers
+        self._masters = partition.own
         # Known from the first call on: int32[V], where each vertex comes if they are sorted by
         # rank, then by row; int32[workers + 1], where the vertices of each rank begin and end.
         self._places: tuple[Tensor, Tensor] | None = None
@@ -99,9 +100,10 @@ class VertexRows:
 
     def _find_places(self) -> tuple[Tensor, Tensor]:
         workers, once = self._workers, [1] * self._workers
-        counts = [len(self._own)] * workers
+        counts = [self._masters] * workers
         sizes = self.exchange(torch.tensor(counts), once, once)
-        vertices = self.exchange(self._own.repeat(workers), counts, sizes.tolist())
+        own = self._own[: self._masters].repeat(workers)
+        vertices = self.exchange(own, counts, sizes.tolist())
         place = torch.empty(self._total, dtype=torch.int32)
         place[vertices] = torch.arange(self._total, dtype=torch.int32)
         return place, functional.pad(sizes.cumsum(0), (1, 0)).int()

@@ -102,7 +102,7 @@ def test_several_workers_train_as_one_process(name, cut):
     def work(worker):
         model, part, sums = copy.deepcopy(start), parts[worker], ThreadSums(shared)
         with RemoteSum(gathering.transports[worker]) as remote:
-            distribute(model, part, remote, vertex_sums=VertexSums(sums.add))
+            distribute(model, part, remote, vertex_sums=VertexSums(sums.add, part))
             own = torch.from_numpy(part.features)
             outputs = train(
                 *(model, own, torch.from_numpy(part.edges), targets[part.vertices]),
