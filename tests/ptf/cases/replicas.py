@@ -50,7 +50,7 @@ class ReplicaTest(RecoveryTest):
 
     def add_way(self, vertex: int, group: int, expected: int, slot: dict[str, int]) -> None:
         self.entries.add("result", "set_replicas", block_id=1, **slot, vertex=vertex, group=group)
-        entry = {"dst_id": vertex, "group": group, "expected": expected, **slot}
+        entry = {"dst_id": vertex, "group": group, "expected": expected, "above": 0, **slot}
         self.entries.add("destination", "set_replicas", block_id=1, **entry)
 
     def members(self, holders: Iterable[int]) -> list[int]:
