@@ -18,6 +18,7 @@ from switchgnn.base.network_file import Target, network_text, read_network
 from switchgnn.controller.base.errors import PlanRefusedError, SwitchUnreachableError
 from switchgnn.controller.target import client_of, served_jobs
 from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.training import load_dataset
 from switchgnn.training.joining import open_session
 from tests.network.usual import described_leaf_spine, described_star
@@ -161,6 +162,11 @@ for job in sys.argv[1:]:
         sys.stdout.write(f"losses {job} {trained(worker)}\n")
         if over == "host":
             sys.stdout.write(f"copies {trained(worker, GAT)}\n")
+        if job == "cut":
+            ids = torch.arange(34)
+            right = worker.rows(worker.data.n_id.short(), ids).tolist() == ids.tolist()
+            mean = worker.mean(worker.data.n_id.float(), dim=0)
+            sys.stdout.write(f"own {right} {float(mean)}\n")
 
 with sg.join("forward", network="network.toml") as worker:
     sys.stdout.write(f"copies {trained(worker, GAT)}\n")
@@ -193,6 +199,7 @@ for network in ("network.toml", "network.toml", "far.toml"):
 """
 KINDS = ("nothing", "some", "forward", "backward", "everything")
 OVER = [f"nothing:{each}" for each in ("host", "host-partial", "g3", "auto")]
+OVER += ["cut:switch", "cut:host-partial"]
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +221,8 @@ def output(tmp_path_factory, karate):
         copies, over = name == "forward", ["host", "host-partial", "g3", "auto"]
         over = {"copies": copies, "transports": over if chosen is None else ()}
         sg.write_job(karate, 2, folder / name, slots=16, left=chosen, **over)
+    cut = {"request": PlanRequest(partition="vertex-cut"), "transports": ["host-partial"]}
+    sg.write_job(karate, 2, folder / "cut", slots=16, **cut)
     (folder / "script.py").write_text(SCRIPT)
     with one_machine(2, folder) as machine:
         text = (folder / "network.toml").read_text()
@@ -224,11 +233,18 @@ def output(tmp_path_factory, karate):
 @pytest.mark.whole
 def test_what_a_plan_leaves_to_hosts_changes_no_loss(output):
     found = re.findall(r"losses (\w+) (\[.+\])\n", output)
-    assert sorted(name for name, _ in found) == sorted(2 * KINDS + 2 * len(OVER) * ("nothing",))
+    assert sorted(name for name, _ in found) == sorted(
+        [*KINDS, *(each.partition(":")[0] for each in OVER)] * 2
+    )
     expected = next(json.loads(losses) for name, losses in found if name == "nothing")
     assert len(expected) == 4
     for name, losses in found:
         assert json.loads(losses) == pytest.approx(expected, abs=1e-4), name
+
+
+@pytest.mark.whole
+def test_rows_and_means_of_a_script_count_each_vertex_once(output):
+    assert re.findall(r"own (\w+) (\S+)\n", output) == 4 * [("True", "16.5")]
 
 
 @pytest.mark.whole
