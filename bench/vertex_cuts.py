@@ -1,9 +1,11 @@
 """Bytes on the busiest link, of edge cuts and vertex cuts, over the switch and between hosts.
 
-Counted from plans, for exchanges of rows of 64 numbers: `python -m bench.vertex_cuts GRAPH ...`.
+Counted from plans, for exchanges of rows of 64 numbers, with room for all sums at once and for a
+twelfth of them: `python -m bench.vertex_cuts GRAPH ...`.
 """
 
 import sys
+from itertools import product
 
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import frame_bytes
@@ -16,14 +18,14 @@ from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.vertex_cut import VERTEX_CUTS, ReplicaGraph
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 
-WIDTH, SLOTS = 64, 1 << 20
+WIDTH, BANKS_OF_SUM = 64, 2
 
 
-def busiest(graph: Graph, workers: int, partition: str) -> tuple[dict[str, int], str]:
+def busiest(graph: Graph, workers: int, partition: str, sums: int) -> tuple[dict[str, int], str]:
     """Return the bytes of the busiest link by transport, and what there is to say of the cut."""
     request = PlanRequest(partition=partition)
     cut = request.cut(graph, workers, 0)
-    context = PlanContext(workers, SLOTS, lanes=WIDTH)
+    context = PlanContext(workers, BANKS_OF_SUM * sums, lanes=WIDTH)
     choice = resolve_strategies(request, cut, context)
     plan = build_resolved(cut, choice, context, program="00", seed=0)
     forecast = StarForecast(NetworkModel(), {Direction.FORWARD: {WIDTH: 1.0}})
@@ -39,13 +41,14 @@ def main(names: list[str]) -> None:
     """Print a row for each graph, number of workers and cut."""
     for name in names:
         graph = load_graph(name)
-        for workers in (8, 32):
-            edge = busiest(graph, workers, "metis")[0]
+        for workers, share in product((8, 32), (1, 12)):
+            sums = graph.vertices // share
+            edge = busiest(graph, workers, "metis", sums)[0]
             best = min(edge["switch"], edge["host-partial"])
             told = ", ".join(f"{way} {size / 1e3:,.0f} kB" for way, size in edge.items())
-            print(f"{name}, {workers} workers, edge cut: {told}")
+            print(f"{name}, {workers} workers, room for {sums:,} sums, edge cut: {told}")
             for cut in VERTEX_CUTS:
-                found, said = busiest(graph, workers, cut)
+                found, said = busiest(graph, workers, cut, sums)
                 ratio, alone = found["switch"] / best, found["switch"] / found["host"]
                 print(
                     f"  {cut}: switch {found['switch'] / 1e3:,.0f} kB, {ratio:.2f} of the better; "
