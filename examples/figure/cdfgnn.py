@@ -105,7 +105,7 @@ def lines(axes: Axes, table: Table, group: str, x: str, y: str) -> None:
         points = [(row[x], row[y]) for row in table if row[group] == name]
         axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name)
     axes.set(xlabel=x, ylim=(0, None))
-    axes.legend()
+    axes.legend(fontsize="small")
 
 
 def bars(axes: Axes, table: Table, y: str) -> None:
@@ -115,7 +115,7 @@ def bars(axes: Axes, table: Table, y: str) -> None:
         places = [index + 0.4 * at - 0.2 for index in range(len(heights))]
         axes.bar(places, heights, 0.38, label=transport)
     axes.set_xticks(range(len(SAVINGS)), list(SAVINGS), rotation=20)
-    axes.legend()
+    axes.legend(fontsize="small")
 
 
 DRAWN: Mapping[str, tuple[Any, ...]] = {

@@ -103,7 +103,8 @@ def test_hosts_gather_and_then_scatter():
         assert rows.sum() == graph.vertices - graph.masters
         runs.append(run_simulation(host_setup(rows, 128, NETWORK.pace, PACKED), NETWORK))
     told = as_json(*DIGITS, "--system", "cdfgnn")
-    assert told["exchange_seconds"] == told["backward_seconds"] == sum(it.seconds for it in runs)
+    assert told["exchange_seconds"] == told["backward_seconds"]
+    assert told["exchange_seconds"] == pytest.approx(sum(it.seconds for it in runs))
     assert told["bytes"] == sum(sum(it.bytes_up) + sum(it.bytes_down) for it in runs)
     joined = one_after_another(*runs)
     assert joined.max_queue_bytes == max(it.max_queue_bytes for it in runs)
