@@ -82,8 +82,9 @@ control Source(in headers_t hdr, inout metadata_t meta) {
 }
 
 // A partial sum goes into the slot of the destination that it names. The destination must
-// expect partial sums of the sender; so of a vertex cut's sums only contributors ask. A count above the expected one would complete or release
-// the slot for all. The switch does not know how many rows were added up.
+// expect partial sums of the sender; so only contributors ask for the sums of a vertex cut. A count
+// above the expected one would complete or release the slot for all. The switch does not know how
+// many rows were added up.
 control Partial(in headers_t hdr, inout metadata_t meta) {
     // One bit per worker; on a spine, for each worker below a leaf that sends a part.
     action set_senders(worker_set_t senders) {

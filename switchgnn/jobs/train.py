@@ -271,10 +271,11 @@ def predict_transport(
     found, saving = _predicted(job, data, progress, measured), job.task.training.compression
     shares = job.task.sampling < 1 or job.per_machine > 1 or saving.active
     few = len(data.graph.indices) <= MOST_EDGES
+    seed, made = job.task.training.options.seed, None
     if cuts and few and not shares and job.request.may_cut:
-        seed = job.task.training.options.seed
-        request, graph = job.request.with_cut(data.graph, job.workers, seed)
-        job, data = replace(job, request=request), replace(data, cut=graph)
+        made = job.request.with_cut(data.graph, job.workers, seed)
+    if made is not None:
+        job, data = replace(job, request=made[0]), replace(data, cut=made[1])
         cut = _predicted(job, data, progress, measured)
         found = min(found, cut, key=lambda it: min(it.seconds.values()))
     return found

@@ -14,7 +14,7 @@ from switchgnn.planner.base.lanes import BANK_LANES, banks_of_slot
 from switchgnn.planner.blocks.destination import find_blocks_over
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
-from switchgnn.planner.partition.vertex_cut import ReplicaGraph
+from switchgnn.planner.partition.vertex_cut import MOST_SETS, ReplicaGraph
 from switchgnn.planner.plan.banks import BANKS, BANKS_OF_SWITCHES, MOST_POOLS
 from switchgnn.planner.plan.manifest import REPLICAS, STRAWMAN
 from switchgnn.planner.plan.parts import DirectionPlan
@@ -133,6 +133,11 @@ def edge_sets(
 
     In a vertex cut, these are the contributions of replicas, in both directions.
     """
+    if cut is not None and cut.sets > MOST_SETS:
+        raise PlannerError(
+            f"{cut.sets:,} sets of workers share vertices, and a switch has {MOST_SETS:,} groups "
+            "for them: cut edges, or plan for fewer workers."
+        )
     if cut is not None:
         return [DirectionPlan(tuple(wanted), contributions(cut), boundary)]
     forward = boundary if left is None else boundary.into(~left[Direction.FORWARD])

@@ -19,6 +19,7 @@ from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.partition.vertex_cut import (
+    MOST_SETS,
     ReplicaGraph,
     cut_graph,
     find_vertex_cut,
@@ -105,7 +106,9 @@ class PlanRequest:
         asked = self.partition or self.assignment or self.send or self.blocks
         return self.preset == AUTO and not asked and (self.rows or 1) == 1
 
-    def with_cut(self, graph: Graph, workers: int, seed: int) -> tuple["PlanRequest", ReplicaGraph]:
+    def with_cut(
+        self, graph: Graph, workers: int, seed: int
+    ) -> tuple["PlanRequest", ReplicaGraph] | None:
         """Choose the cut whose busiest worker shares the fewest vertices.
 
         Args:
@@ -114,14 +117,14 @@ class PlanRequest:
             seed: of the partition.
 
         Returns:
-            A request for it, and the replicas.
+            A request for it, and the replicas; None: no switch has the groups for it.
         """
         made = [
             (name, cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed)))
             for name in _TRIED_CUTS
         ]
         name, cut = min(made, key=lambda each: int(each[1].shared().max()))
-        return replace(self, partition=name), cut
+        return (replace(self, partition=name), cut) if cut.sets <= MOST_SETS else None
 
     def load_assignment(self) -> Int64s | None:
         """Return the assignment in the file, or None without one."""

@@ -84,9 +84,11 @@ class PlanSearch:
             return found
         if found.auto.chosen != SWITCH:
             found = self._evened_out(found, found.auto.seconds[HOST_PARTIAL])
+        seed, made = self.settings["seed"], None
         if asked.may_cut:
-            request, graph = asked.with_cut(self.graph, context.workers, self.settings["seed"])
-            cut = replace(self, request=request, graph=graph)._on_partition(context)
+            made = asked.with_cut(self.graph, context.workers, seed)
+        if made is not None:
+            cut = replace(self, request=made[0], graph=made[1])._on_partition(context)
             found = min(found, cut, key=_predicted)
         return found
 

@@ -24,6 +24,8 @@ VertexCut: TypeAlias = Callable[[Graph, int, int], UInt8s]
 _Rows: TypeAlias = tuple[Int64s, Int32s, Int32s]
 # HDRF's weight of balance; NE's sweeps, and most edges of a move; the part of unassigned edges.
 LAMBDA, _SWEEPS, _MOST_MOVED, _NONE = 1.1, 5, 64, 255
+# The multicast groups of a switch have numbers of 16 bits; other ones take up to 2,112.
+MOST_SETS = 65_536 - 2_112
 # Of CDFGNN's equation 24: the weight of replicas on other hosts, and those of the shares, as
 # https://github.com/lcj2021/split-merge-partitioner has them.
 GAMMA, ALPHA, BETA = 0.1, 1.0, 1.0
@@ -59,6 +61,13 @@ class ReplicaGraph(Graph):
         mirrors = np.arange(self.vertices - self.masters + 1)
         indptr = np.append(np.zeros(self.masters, dtype=np.int64), mirrors)
         return Graph(indptr, self.vertex[self.masters :], self.name)
+
+    @property
+    def sets(self) -> int:
+        """The different sets of workers that share a vertex: each is a group of the switch."""
+        has = np.zeros((self.masters, int(self.worker.max()) + 1), dtype=np.bool_)
+        has[self.vertex, self.worker] = True
+        return len(np.unique(np.packbits(has[has.sum(axis=1) > 1], axis=1), axis=0))
 
     def shared(self) -> Int64s:
         """Return how many replicas of each worker have others of their vertex, int64[W]."""

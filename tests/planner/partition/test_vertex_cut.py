@@ -56,10 +56,11 @@ def test_replicas_are_stars_of_one_master_each(graph, workers, seed):
     needed = replica_sets(graph, edge_worker)
     assert len(set(at)) == len(at)
     assert needed <= set(at)
-    # A worker without edges, and a vertex without any, need a master.
-    idle = set(range(workers)) - {worker for _, worker in needed}
+    # A vertex without edges needs a master, and so does a worker that has no other.
+    masters = [worker for _, worker in at[: graph.vertices]]
+    only = {(v, w) for v, w in enumerate(masters) if masters.count(w) == 1}
     lonely = set(range(graph.vertices)) - {vertex for vertex, _ in needed}
-    assert all(vertex in lonely or worker in idle for vertex, worker in set(at) - needed)
+    assert all(vertex in lonely or (vertex, w) in only for vertex, w in set(at) - needed)
     assert cut.masters == graph.vertices
     assert cut.vertex[: cut.masters].tolist() == list(range(graph.vertices))
     assert at[cut.masters :] == sorted(at[cut.masters :])
@@ -71,6 +72,8 @@ def test_replicas_are_stars_of_one_master_each(graph, workers, seed):
     shared = [sum(w == worker and held[v] > 1 for v, w in at) for worker in range(workers)]
     assert cut.shared().tolist() == shared
     assert cut.replication_factor == len(at) / graph.vertices
+    together = [frozenset(w for v, w in at if v == vertex) for vertex in range(graph.vertices)]
+    assert cut.sets == len({each for each in together if len(each) > 1})
 
 
 def test_masters_share_their_mirrors_evenly():
