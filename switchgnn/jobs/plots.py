@@ -174,6 +174,8 @@ def draw_plan_plots(
 ) -> list[Path]:
     """Draw all figures; return their files."""
     require_matplotlib()
+    if plan.manifest.replicated:
+        raise PlotError("The figures compare edge cuts: leave out --plots, or cut edges.")
     paths = []
     with plots_in(folder):
         for name, title, draw in _figures(plan, graph, tell):

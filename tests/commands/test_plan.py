@@ -98,6 +98,15 @@ def test_a_vertex_cut_is_reported_with_its_replicas(tmp_path):
     assert forward["ways"]["plan"]["traffic_fraction"] < 1
     assert "paper" not in forward["ways"]
     assert set(told["seconds"]) == {"switch", "host-partial", "host"}
+    words, folder = ("karate", "--workers", 4, "--partition", "vertex-cut"), tmp_path / "plan"
+    plan(*words, "--out", folder)
+    assert "is right" in plan("--check", folder)
+    assert "compare edge cuts" in refused(*words, "--plots", tmp_path)
+    # No part of a name is an emoji.
+    words = (sys.executable, "-m", "switchgnn", "plan", "karate", "--workers", "4")
+    wrong = (*words, "--partition", "vertex-cut:0")
+    result = subprocess.run(wrong, capture_output=True, text=True, check=False)
+    assert "vertex-cut-ebv:LEAVES:GAMMA" in result.stderr
 
 
 def test_a_plan_is_checked(tmp_path):

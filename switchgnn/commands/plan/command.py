@@ -21,6 +21,7 @@ from switchgnn.planner import PlannerError, load_graph, read_manifest, write_pla
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.plan.files import check_target
+from switchgnn.planner.presets import PlanRequest
 from switchgnn.profiles import find_profile
 
 if TYPE_CHECKING:
@@ -197,6 +198,10 @@ def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
                 f"{error} Name the graph of the plan: switchgnn plan GRAPH --check {folder}."
             ) from error
         steps.tell(f"check {folder}")
+        made = read_manifest(folder)
+        if made.replicated:
+            cut = PlanRequest(partition=made.partition.method)
+            loaded = cut.cut(loaded, made.workers, made.partition.seed)
         found = check_plan(folder, loaded)
     if asked.as_json:
         typer.echo(json.dumps({"right": True, **vars(found)}))

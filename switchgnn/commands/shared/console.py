@@ -32,7 +32,9 @@ def plain_console(
     *, stderr: bool = False, highlight: bool = True, soft_wrap: bool = False
 ) -> Console:
     """Make a console without markup; colours are `rich.text.Text`."""
-    console = Console(stderr=stderr, highlight=highlight, soft_wrap=soft_wrap, markup=False)
+    console = Console(
+        stderr=stderr, highlight=highlight, soft_wrap=soft_wrap, markup=False, emoji=False
+    )
     if not (console.is_terminal or os.environ.get("COLUMNS")):
         console.width = 100_000  # Nothing is cut in a pipe.
     return console
