@@ -93,7 +93,8 @@ class ScapyHost(exchange.InNetworkExchange):
         self._unit, self._sums, self._slots = unit, {}, {}
         if unit.block > len(self._schedules):
             return  # no worker has a boundary vertex
-        features = [*range(*self._part.send_indptr[unit.block - 1 : unit.block + 1])]  # by priority
+        first, end = self._part.send_indptr[unit.block - 1 : unit.block + 1].tolist()
+        features = list(range(first, end))  # by priority
         size = self._endpoint.pace.group_size
         for self._group in range(-(-len(features) // size)):
             self._send_group(features[self._group * size : (self._group + 1) * size])
@@ -175,14 +176,13 @@ class ScapyHost(exchange.InNetworkExchange):
 
     def _take_ack(self, packet: Layers) -> bool:
         before = self._accepted
-        if packet.Feature_group == self._group:
-            self._accepted = max(before, packet.Count)
+        if packet.Is_ACK and packet.Feature_group == self._group:
+            self._accepted = max(before, packet.Src_id if packet.Kind == Kind.SUM else packet.Count)
         return self._accepted > before
 
     def _take_sum(self, packet: Layers) -> bool:
         plan, vertex = self._schedules[self._unit.block - 1], packet.Dst_id
-        if packet.Is_ACK and packet.Feature_group == self._group:  # of a vertex cut
-            self._accepted = max(self._accepted, packet.Src_id)
+        self._take_ack(packet)  # of a vertex cut
         index = plan.receive_index.get(vertex)
         if index is None or packet.Count != plan.receive_count[index] or vertex in self._sums:
             self.counters.repeated += 1
