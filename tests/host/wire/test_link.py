@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import threading
+from contextlib import contextmanager
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -161,23 +163,24 @@ TOGETHER, LONGEST = 16, 1e-3
 SILENCE = 2e-3
 
 
-class Time:
-    """Stands for the module ``time``; it passes only in ``sleep`` and between frames."""
+class SleepClock:
+    """Stands for the module ``time``; it passes only while somebody sleeps, and each is late."""
 
-    def __init__(self):
-        self.now, self.slept = 50.0, []
+    def __init__(self, late=0.0):
+        self.now, self.late, self.slept = 50.0, late, []
 
     def monotonic(self):
         return self.now
 
     def sleep(self, seconds):
+        assert seconds > 0
         self.slept.append(seconds)
-        self.now += seconds
+        self.now += seconds + self.late
 
 
 @pytest.fixture
 def time(monkeypatch):
-    found = Time()
+    found = SleepClock()
     monkeypatch.setattr(batches, "time", found)
     return found
 
@@ -250,27 +253,13 @@ def test_neither_a_single_frame_nor_a_look_is_delayed(trickling):
 RATE, BURST = 1000.0, 300
 
 
-class SleepClock:
-    """Time passes only while somebody sleeps; each sleep is late."""
-
-    def __init__(self, late=0.0):
-        self.now, self.late = 50.0, late
-
-    def __call__(self):
-        return self.now
-
-    def sleep(self, seconds):
-        assert seconds > 0
-        self.now += seconds + self.late
-
-
 @given(
     st.lists(st.tuples(st.integers(1, 900), st.floats(0, 2)), min_size=1, max_size=40),
     st.floats(0, 0.01),
 )
 def test_no_interval_has_more_than_the_rate_and_a_burst(sends, late):
     clock = SleepClock(late)
-    bucket, left = TokenBucket(RATE, BURST, clock, clock.sleep), []
+    bucket, left = TokenBucket(RATE, BURST, clock.monotonic, clock.sleep), []
     for size, pause in sends:
         clock.now += pause
         bucket.take(size)
@@ -285,7 +274,7 @@ def test_no_interval_has_more_than_the_rate_and_a_burst(sends, late):
 @pytest.mark.parametrize("late", [0.0, 0.05])
 def test_a_busy_sender_gets_the_whole_rate_even_if_sleeps_are_late(late):
     clock = SleepClock(late)
-    bucket = TokenBucket(RATE, BURST, clock, clock.sleep)
+    bucket = TokenBucket(RATE, BURST, clock.monotonic, clock.sleep)
     begin = clock.now
     for _ in range(1000):
         bucket.take(100)
@@ -357,13 +346,20 @@ def description(switch, *bandwidth):
     return ":".join(map(str, fields))
 
 
+@contextmanager
+def slow_link(switch):
+    """A link of 100 bytes in a millisecond, and its clock."""
+    clock = SleepClock()
+    with open_link(description(switch, 0.8)) as link:
+        link._bucket = TokenBucket(100_000.0, 2000, clock.monotonic, clock.sleep)
+        yield link, clock
+
+
 def test_rows_leave_at_the_rate_and_in_order(switch):
     frames = np.arange(60, dtype=np.uint8).repeat(1000).reshape(60, 1000)
     sizes = np.full(60, 1000, dtype=np.uint32)
     sizes[::7] = 400
-    clock = SleepClock()
-    with open_link(description(switch, 0.8)) as link:  # 100 bytes in a millisecond
-        link._bucket = TokenBucket(100_000.0, 2000, clock, clock.sleep)
+    with slow_link(switch) as (link, clock):
         begin = clock.now
         link.send_rows(FrameRows(frames, sizes), 0, 50)
         link.send(bytes(frames[50]))
@@ -375,19 +371,13 @@ def test_rows_leave_at_the_rate_and_in_order(switch):
     assert [len(frame) for frame in came[:50]] == sizes[:50].tolist()
 
 
-def without_numbers(size):
-    """Return a frame of this size, marked by its DSCP as one without numbers."""
-    return bytes(15) + bytes([48 << 2]) + bytes(size - 16)
-
-
 def test_frames_without_numbers_do_not_wait_but_take_their_time_from_others(switch):
-    clock = SleepClock()
-    with open_link(description(switch, 0.8)) as link:
-        link._bucket = TokenBucket(100_000.0, 2000, clock, clock.sleep)
+    with slow_link(switch) as (link, clock):
         link.send(bytes(2000))
         begin = clock.now
         for _ in range(10):
-            link.send(without_numbers(100))
+            # Of 100 bytes, marked by its DSCP as one without numbers.
+            link.send(bytes(15) + bytes([48 << 2]) + bytes(84))
         assert clock.now == begin
         link.send(bytes(1000))
     assert clock.now - begin == pytest.approx(2000 / 100_000)
@@ -422,17 +412,6 @@ def frame(number, dscp=0, protocol=PROTOCOL):
     return bytes(data)
 
 
-class Waits:
-    """Counts how often a link has waited until it could send."""
-
-    def __init__(self):
-        self.number = 0
-
-    def __call__(self, *arguments):
-        self.number += 1
-        wait_for_room(*arguments)
-
-
 @whole
 @needs_root
 @needs("tc", "iproute2")
@@ -465,11 +444,11 @@ def test_all_frames_arrive_in_order(cable, monkeypatch):
     words = ["tc", "qdisc", "add", "dev", HERE, "root", *SHAPE]
     subprocess.run(words, check=True, capture_output=True)
     link._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-    waits = Waits()
+    waits = Mock(wraps=wait_for_room)
     monkeypatch.setattr("switchgnn.host.wire.link._wait_for_room", waits)
     for number in range(FRAMES):
         link.send(frame(number))
-    assert waits.number > FRAMES // 20
+    assert waits.call_count > FRAMES // 20
     for number in range(FRAMES):
         came = other.receive(seconds_here(5))
         assert came is not None, number
