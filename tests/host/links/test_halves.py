@@ -5,6 +5,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from switchgnn.host.wire.batches import FrameRows, new_batch
 from switchgnn.host.wire.link import LARGEST_FRAME, Link, Traffic, open_link
 from switchgnn.topologies.rpc_address import free_udp_addresses
 from tests.support.speed import seconds_here
+from tests.support.waiting import wait_until
 
 # Offsets in a frame: IPv4 protocol; flags and kind; where the tests put a number.
 PROTOCOL_AT, KIND_AT, NUMBER_AT = 23, 46, 50
@@ -36,12 +38,7 @@ def frame(kind, number=0, *, protocol=PROTOCOL, size=60, flags=0):
     return bytes(data)
 
 
-def first(number=0, **options):
-    return frame(2, number, **options)
-
-
-def second(number=0, **options):
-    return frame(12, number, **options)
+first, second = partial(frame, 2), partial(frame, 12)
 
 
 class ScriptedLink(Link):
@@ -56,10 +53,7 @@ class ScriptedLink(Link):
         self.waits, self._one_reader = [], threading.Lock()
 
     name = "scripted"
-
-    @property
-    def traffic(self):
-        return Traffic(0, 0, 0, 0)
+    traffic = Traffic(0, 0, 0, 0)
 
     def arrive(self, *frames):
         with self._changed:
@@ -130,8 +124,12 @@ def elsewhere():
         yield pool.submit
 
 
+def views_of(batch):
+    return [] if batch is None else [batch.frame(i) for i in range(batch.first, batch.count)]
+
+
 def frames_of(batch):
-    return [] if batch is None else [bytes(batch.frame(i)) for i in range(batch.first, batch.count)]
+    return list(map(bytes, views_of(batch)))
 
 
 def batch_of(half, seconds=0.0):
@@ -147,13 +145,6 @@ def both_receiving(link, one, other, seconds=SECONDS):
         waiting = run(lambda: batch_of(other, SECONDS))
         wait_until(lambda: other._waits)
         yield run, reading, waiting
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + seconds_here(10.0)
-    while not condition():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.0005)
 
 
 def test_frames_of_the_second_half():
@@ -198,10 +189,9 @@ def test_a_follower_takes_over_in_the_same_wait(scripted, ending):
             assert reading.result(SECONDS) == [first(1)]
         elif ending == "error":
             link.fail()
-            with pytest.raises(LinkError, match=r"The link is down\."):
-                reading.result(SECONDS)
-            with pytest.raises(LinkError, match=r"The link is down\."):
-                waiting.result(SECONDS)
+            for each in (reading, waiting):
+                with pytest.raises(LinkError, match=r"The link is down\."):
+                    each.result(SECONDS)
             waiting = run(lambda: batch_of(other, SECONDS))
         else:
             if ending == "close":
@@ -368,10 +358,7 @@ def test_any_order_of_arrivals_and_reads(steps, keeps):
 
     def read(which, batches):
         if batches:
-            batch = halves[which].receive_batch(0.0)
-            views = (
-                [] if batch is None else [batch.frame(i) for i in range(batch.first, batch.count)]
-            )
+            views = views_of(halves[which].receive_batch(0.0))
         else:
             view = halves[which].receive(0.0)
             views = [] if view is None else [view]
@@ -405,9 +392,8 @@ def received(half, window):
     """Receive all frames as numbers; those that are held stay while the other thread receives."""
     numbers = []
     while len(numbers) < FRAMES:
-        batch = half.receive_batch(SECONDS)
-        assert batch is not None
-        views = [batch.frame(index) for index in range(batch.first, batch.count)]
+        views = views_of(half.receive_batch(SECONDS))
+        assert views
         copies = list(map(bytes, views))
         window.release(len(copies))
         if len(numbers) % 7 == 0:
