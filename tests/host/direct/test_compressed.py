@@ -95,8 +95,7 @@ def test_without_a_threshold_sums_are_those_of_plain_rows(method):
     calls = [*interleaved(graph, 6, 3, epsilons=(0,))]
     plain = exchange_all(on_hub(schedules), parts, calls)
     transports = on_hub(schedules, compression=Compression(cache=True))
-    cached = exchange_all(transports, parts, calls)
-    assert np.array_equal(bits_of(cached), bits_of(plain))
+    assert np.array_equal(bits_of(exchange_all(transports, parts, calls)), bits_of(plain))
     assert all(each.savings.skipped for each in transports)
 
 
@@ -158,8 +157,7 @@ def test_both_ends_hold_the_same_rows(method, bits, number):
         for a in range(WORKERS):
             for b in range(WORKERS):
                 sent = kept[a][turn][0][slice(*sides[a].out_indptr[b : b + 2])]
-                held = kept[b][turn][1][slice(*sides[b].in_indptr[a : a + 2])]
-                assert np.array_equal(sent, held)
+                assert np.array_equal(sent, kept[b][turn][1][slice(*sides[b].in_indptr[a : a + 2])])
     assert sum(each.counters.data_resent for each in transports) > 0
     assert sum(each.savings.skipped for each in transports) == rule.skipped > 0
 
@@ -188,8 +186,7 @@ def test_feedback_makes_up_for_rounding(feedback):
         error = np.abs(np.sum(same, axis=0, dtype=np.float64) - rounds * exact)
         # A row of one neighbour spans at most 2·|z|, one of several as many times more.
         step = 2 * np.abs(features[direction]).max() / (2**bits - 1)
-        in_steps = float((error / (step * np.maximum(1, neighbours))).max())
-        assert (in_steps < 0.55) is feedback
+        assert (float((error / (step * np.maximum(1, neighbours))).max()) < 0.55) is feedback
 
 
 @pytest.mark.parametrize("compression", [Compression(8), Compression(16, stochastic=True, seed=3)])
@@ -197,8 +194,7 @@ def test_each_row_is_rounded_by_itself(compression):
     """Sums are off by a rounding of each neighbour; rows of equal numbers and zeros by none."""
     graph, assignment = random_case(60, 300, WORKERS, 5, directed=False)
     schedules, parts = copy_schedules(graph, assignment, WORKERS), parts_of(assignment, WORKERS)
-    hub = Hub(WORKERS)
-    transports = on_hub(schedules, hub=hub, compression=compression)
+    transports = on_hub(schedules, hub=Hub(WORKERS), compression=compression)
     constant = np.repeat(features_for(graph, 1), 33, axis=1)
     calls = [Call(features_for(graph, 33)), Call(constant), Call(np.zeros_like(constant))]
     got = exchange_all(transports, parts, calls)
@@ -225,8 +221,7 @@ def test_zero_rows_and_numbers_that_are_none():
     broken[:, 1] = np.nan
     calls = [Call(each, epsilon=0.5) for each in (zeros, zeros, broken, broken, rows, rows)]
     sums = exchange_all(transports, parts, calls)
-    plain = exchange_all(on_hub(schedules), parts, calls)
-    assert np.array_equal(bits_of(sums), bits_of(plain))
+    assert np.array_equal(bits_of(sums), bits_of(exchange_all(on_hub(schedules), parts, calls)))
     due = sum(schedule.out_indptr[-1] for schedule in schedules)
     assert sum(each.savings.skipped for each in transports) == 2 * due
 

@@ -149,8 +149,7 @@ def test_the_fast_path_changes_nothing(framing, batches):
 def test_what_is_plainly_right_is_taken(framing):
     """Of each group but one frame, which is to be acknowledged."""
     end = End(framing, fast_path=True)
-    frames = [frame for kind in PLAIN for frame in FRAMES[framing, kind]]
-    news, left = end.take(frames)
+    news, left = end.take([frame for kind in PLAIN for frame in FRAMES[framing, kind]])
     groups = sum(-(-len(FRAMES[framing, kind]) // GROUP) for kind in PLAIN)
     assert (news, left, len(end.link.frames)) == (True, groups, groups)
     assert all(incoming.done for incoming in end.incoming)

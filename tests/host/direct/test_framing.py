@@ -135,18 +135,16 @@ def test_workers_that_differ_do_not_add_up(name, values):
 
 
 def test_a_frame_that_ends_early_or_late_is_dropped():
-    body = bytes(100)
     frame = Envelopes(0, stations(2)).data(1, 100) + Header(
         kind=Kind.FEATURE, block_id=1, level=1, count=25
-    ).pack(body)
+    ).pack(bytes(100))
     assert len(unpack(memoryview(frame), 1).body) == 100
     # Bytes behind the packet are Ethernet's.
     assert len(unpack(memoryview(frame + b"behind"), 1).body) == 100
     for other in (frame[:-1], frame[:-4], frame[:60]):
         assert unpack(memoryview(other), 1) is None
     for told in (0, 46, 47, 145, 150, 65535):
-        lying = frame[:16] + told.to_bytes(2, "big") + frame[18:]
-        assert unpack(memoryview(lying), 1) is None
+        assert unpack(memoryview(frame[:16] + told.to_bytes(2, "big") + frame[18:]), 1) is None
 
 
 @pytest.mark.parametrize("text", ["", "1500 ", "-1", "0", "49", "9203", "1e3", "٣٠٠", "9" * 5000])
