@@ -2,6 +2,7 @@
 
 import re
 import threading
+from unittest.mock import Mock
 
 import pytest
 
@@ -74,26 +75,16 @@ def test_who_was_not_asked_serves_nothing(monkeypatch):
         pass
 
 
-class Events:
-    """What is told, in order."""
-
-    def __init__(self):
-        self.told = []
-
-    def write(self, event, **values):
-        self.told.append((event, values))
-
-
 def test_the_parent_is_told_the_same_values():
-    exchange, events = Exchange(), Events()
+    exchange, events = Exchange(), Mock()
     view = view_of(exchange)
     with telling_metrics(events, 0.001, view):
-        wait_until(lambda: len(events.told) > 3, "some events")
+        wait_until(lambda: events.write.call_count > 3, "some events")
         exchange.status.counters.recalls = 9
         exchange.now(2, 6, 12.5, True, 1.25)
-    assert {event for event, _ in events.told} == {METRICS_EVENT}
-    assert events.told[0][1]["values"]["recalls_total"] == 0
-    last = events.told[-1][1]["values"]
+    assert {each.args for each in events.write.call_args_list} == {(METRICS_EVENT,)}
+    first, *_, last = (each.kwargs["values"] for each in events.write.call_args_list)
+    assert first["recalls_total"] == 0
     assert last == view.values()
     assert last["recalls_total"] == 9
     assert (last["exchanging"], last["barrier_seconds_total"]) == (1.0, 1.25)
