@@ -2,6 +2,7 @@
 
 import queue
 from collections import Counter
+from contextlib import nullcontext
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -34,8 +35,7 @@ class Hub:
         self.sent.append(frame)
         frame = self.touch(frame)
         if frame is not None:
-            macs = [mac_bytes(each) for each in self.stations]
-            self.inboxes[macs.index(frame[:6])].put(frame)
+            self.inboxes[[mac_bytes(each) for each in self.stations].index(frame[:6])].put(frame)
 
     def kinds(self):
         return Counter((frame[KIND_AT] & 0xF, len(frame)) for frame in self.sent)
@@ -131,8 +131,7 @@ def random_case(vertices, edges, workers, seed, *, directed):
         directed=directed,
     )
     weights = rng.random(workers) + 0.05
-    assignment = rng.choice(workers, vertices, p=weights / weights.sum()).astype(np.int32)
-    return graph, assignment
+    return graph, rng.choice(workers, vertices, p=weights / weights.sum()).astype(np.int32)
 
 
 def remote_edges(graph, assignment, direction):
@@ -181,21 +180,14 @@ def stream_all(transports, parts, calls, cut, *, background=True):
     """
 
     def work(worker):
-        sums = _in_bins(transports[worker], parts[worker], calls, lambda turn: cut(worker, turn))
-        transports[worker].finish()
+        transport = transports[worker]
+        with transport.in_background() if background else nullcontext():
+            sums = _in_bins(transport, parts[worker], calls, lambda turn: cut(worker, turn))
+            transport.finish()
+        transport.close()
         return sums
 
-    def run(worker):
-        if not background:
-            sums = work(worker)
-        else:
-            with transports[worker].in_background():
-                sums = work(worker)
-        transports[worker].close()
-        return sums
-
-    per_worker = together(run, len(transports))
-    return whole_sums([features for features, _ in calls], parts, per_worker)
+    return whole_sums([features for features, _ in calls], parts, together(work, len(transports)))
 
 
 def _in_bins(transport, part, calls, cut):

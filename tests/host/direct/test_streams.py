@@ -48,17 +48,9 @@ def random_cut(parts, seed, bins):
     def cut(worker, turn):
         rng = np.random.default_rng([seed, worker, turn])
         rows = len(parts[worker])
-        ends = np.sort(rng.integers(0, rows + 1, bins - 1))
-        return np.split(rng.permutation(rows), ends)
+        return np.split(rng.permutation(rows), np.sort(rng.integers(0, rows + 1, bins - 1)))
 
     return cut
-
-
-def count_wrong(graph, assignment, calls, sums):
-    return sum(
-        wrong(graph, assignment, features, got, direction)
-        for (features, direction), got in zip(calls, sums, strict=True)
-    )
 
 
 @settings(
@@ -97,7 +89,8 @@ def test_any_bits_give_the_sums_of_the_whole_graph(
     )
     cut = random_cut(parts, seed, bins)
     sums = stream_all(transports, parts, calls, cut, background=background)
-    assert count_wrong(graph, assignment, calls, sums) == 0
+    for (features, direction), got in zip(calls, sums, strict=True):
+        assert wrong(graph, assignment, features, got, direction) == 0
 
 
 @pytest.mark.parametrize("make", [copy_schedules, partial_schedules], ids=["host", "host-partial"])
@@ -126,8 +119,7 @@ def test_data_frames_are_those_of_host(bins, framing):
     hub = Hub(3)
     transports = binned_on_hub(schedules, hub=hub, framing=framing)
     stream_all(transports, parts, calls, random_cut(parts, 1, bins))
-    kinds = hub.kinds()
-    sizes = {size: count for (kind, size), count in kinds.items() if kind == Kind.FEATURE}
+    sizes = {size: count for (kind, size), count in hub.kinds().items() if kind == Kind.FEATURE}
     expected = Counter()
     for pair in rows.ravel().tolist():
         expected.update(len(calls) * sizes_of_frames(pair, 40, framing.mtu))
@@ -141,8 +133,7 @@ def order_of(graph, assignment, worker):
     mine = (assignment[source] == worker) & (assignment[destination] == worker)
     crosses = assignment[source] != assignment[destination]
     remote = np.isin(own, np.concatenate([source[crosses], destination[crosses]]))
-    edges = np.searchsorted(own, np.stack([source[mine], destination[mine]]))
-    return visit_order(edges, remote)
+    return visit_order(np.searchsorted(own, np.stack([source[mine], destination[mine]])), remote)
 
 
 @pytest.mark.parametrize("direction", BOTH)
@@ -175,8 +166,7 @@ def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(dir
 @pytest.fixture
 def alone():
     graph, assignment = random_case(40, 200, 2, 9, directed=False)
-    pace = Pace(timeout=0.25)
-    transport = binned_on_hub(binned_schedules(graph, assignment, 2), pace=pace)[0]
+    transport = binned_on_hub(binned_schedules(graph, assignment, 2), pace=Pace(timeout=0.25))[0]
     return transport, np.arange(parts_of(assignment, 2)[0].size)
 
 
