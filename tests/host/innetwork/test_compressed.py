@@ -59,8 +59,7 @@ def sizes(features, assignment):
     """Return float64[V, F], by which changes are measured: the same in all columns of a row."""
     largest = np.abs(features.astype(np.float64)).max(axis=1)
     usual = np.array([largest[assignment == each].mean() for each in range(assignment.max() + 1)])
-    rows = np.maximum(largest, usual[assignment])[:, np.newaxis]
-    return np.broadcast_to(rows, features.shape)
+    return np.broadcast_to(np.maximum(largest, usual[assignment])[:, np.newaxis], features.shape)
 
 
 def walk(generator, features):
@@ -166,10 +165,8 @@ def assert_exact(graph, team, result, features, direction):
 def sent_rows(part, exchange):
     """The vertices of each frame of the forward rounds, and what was sent of them last."""
     for block, rows in exchange._caches[0, ExchangeKind(FORWARD, 8)].sent.items():
-        first = part.send_indptr[block - 1]
-        for frame, row in enumerate(rows, first):
-            local = part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]
-            yield part.vertices[local], row
+        for frame, row in enumerate(rows, part.send_indptr[block - 1]):
+            yield part.vertices[part.send_row[slice(*part.send_row_indptr[frame : frame + 2])]], row
 
 
 @pytest.mark.parametrize("compression", [CACHED, Compression(bits=8, feedback=True)])
