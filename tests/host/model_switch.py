@@ -157,10 +157,9 @@ class ModelSwitch:
         if unit.order > last.order:
             self.seen[key] = unit
             self.accepted[group] = self.accepted.get(group, 0) + 1
-            carried = wire.lanes_of(header.fragment)
             size = wire.payload_bytes(header.fragment, header.bits)
             body = np.frombuffer(frame, np.uint8, count=size, offset=wire.BODY_AT).reshape(1, size)
-            lanes = unpack_lanes(body, carried, header.bits)[0]
+            lanes = unpack_lanes(body, wire.lanes_of(header.fragment), header.bits)[0]
             for vertex, owner, expected in self.fanout[header.block_id, header.src_id]:
                 if (header.src_id, vertex) not in self.lose_inside:
                     self._add(unit, header, vertex, owner, expected, lanes)
@@ -242,8 +241,7 @@ class ModelSwitch:
             chain.barrier_unit, chain.barrier_done = unit, set()
         new = worker not in chain.barrier_done
         chain.barrier_done.add(worker)
-        complete = len(chain.barrier_done) == self.workers
-        if complete:
+        if len(chain.barrier_done) == self.workers:
             early, block, fragment = next_unit
             chain.early = wire.Unit(unit.round + (early or block == 0), block, fragment)
             opening = chain.early._replace(block=0, fragment=opening.fragment)

@@ -116,8 +116,7 @@ class Team:
 
 
 def expected(plan, graph, features, result, direction=Direction.FORWARD):
-    scale = result.fixed_point.scale
-    fixed = np.rint(features.astype(np.float64) * scale).astype(np.int64)
+    fixed = np.rint(features.astype(np.float64) * result.fixed_point.scale).astype(np.int64)
     return reference_sums(graph, plan.assignment, fixed, direction)
 
 
@@ -355,13 +354,11 @@ def test_who_was_told_to_go_on_says_done_again(graph):
 
 
 def test_an_owner_that_does_not_answer_is_named(graph):
-    plan = plan_of(graph, 2, slots=64)
-
     def deaf(direction, worker, frame):
         return [] if direction == "down" and unpack_header(frame).kind is Kind.FETCH else [frame]
 
     # Long enough for the standstill after which features are fetched.
-    team = Team(plan, disturb=deaf, pace=replace(QUICK, timeout=0.7))
+    team = Team(plan_of(graph, 2, slots=64), disturb=deaf, pace=replace(QUICK, timeout=0.7))
     (_, source), targets = next(iter(team.switch.fanout.items()))
     team.switch.lose_inside = {(source, vertex) for vertex, _, _ in targets}
     owner = team.switch.owner[source]
@@ -438,30 +435,22 @@ def test_a_plan_that_is_just_being_installed_is_waited_for(graph):
     check_rounds(team, graph, 4)
 
 
-def islands():
-    ends = np.array([[0, 1, 2, 0, 4, 5, 6, 4], [1, 2, 3, 3, 5, 6, 7, 7]])
-    return graph_from_edges(*ends, name="islands", vertices=8, directed=False)
-
-
 @pytest.mark.parametrize("kind", [Kind.ADVANCE, Kind.DONE])
 def test_a_lost_barrier_packet_of_a_plan_without_blocks(kind):
     """Who has been told to go on must not take the others' round away from them."""
-    graph = islands()
-    plan = plan_of(graph, 2)
+    ends = np.array([[0, 1, 2, 0, 4, 5, 6, 4], [1, 2, 3, 3, 5, 6, 7, 7]])
+    graph = graph_from_edges(*ends, name="islands", vertices=8, directed=False)
+    plan, features = plan_of(graph, 2), random_features(graph, 3)
     assert not plan.manifest.direction(Direction.FORWARD).block_numbers
     direction = "down" if kind is Kind.ADVANCE else "up"
-    check_free_rounds(Team(plan, disturb=drop_first(kind, direction, 3)), graph, 6)
-
-
-def check_free_rounds(team, graph, rounds):
-    """Each worker begins its next round without waiting for the others."""
-    features = random_features(graph, 3)
+    team = Team(plan, disturb=drop_first(kind, direction, 3))
 
     def work(worker):
-        rows = team.plan.workers[worker].vertices
-        return [team.exchanges[worker].aggregate(features[rows]).any() for _ in range(rounds)]
+        """Begin each next round without waiting for the others."""
+        rows = plan.workers[worker].vertices
+        return [team.exchanges[worker].aggregate(features[rows]).any() for _ in range(6)]
 
-    assert team.run(work) == {worker: [False] * rounds for worker in range(2)}
+    assert team.run(work) == {worker: [False] * 6 for worker in range(2)}
     assert not team.errors, team.errors
 
 
