@@ -95,13 +95,11 @@ class Half:
         return self.units._take_batch(batch, 2.0)
 
     def state(self):
-        counted = {name: n for name, n in asdict(self.counters).items() if name not in ASKED}
         here = self.receiver.awaited == 0
-        payloads = self.receiver.payloads.reshape(len(here), -1)[here]
         return (
-            counted,
+            {name: n for name, n in asdict(self.counters).items() if name not in ASKED},
             here.tolist(),
-            payloads.tobytes(),
+            self.receiver.payloads.reshape(len(here), -1)[here].tobytes(),
             self.receiver.done,
             self.receiver.share,
             self.receiver.missing_vertices,
@@ -168,14 +166,7 @@ def bundles(schedule):
         header = header_of(Kind.SUM, SUM_BUNDLES, count=len(places))._replace(**change)
         return header, named + pack_lanes(numbers.reshape(1, -1), bits).tobytes()
 
-    changes = [
-        *({},) * 8,
-        {"is_fetch": True},
-        {"ecn": True},
-        {"bits": 16},
-        {"bits": 8},
-        {"bits": 0},
-    ]
+    changes = [*({},) * 8, {"is_fetch": True}, {"ecn": True}, *({"bits": n} for n in (16, 8, 0))]
     places = st.one_of(
         st.lists(right, min_size=1, max_size=rows, unique=True),
         st.lists(right, min_size=1, max_size=rows, unique=True),
@@ -221,9 +212,8 @@ def test_the_fast_path_changes_nothing(rows, data):
         st.sampled_from(["not", "not", "not", "not", "flipped", "cut"]), st.integers(0, 4000)
     )
     one = st.tuples(st.one_of(some, some, sums(schedule), answers(schedule)), damage)
-    batches = data.draw(st.lists(st.lists(one, min_size=1, max_size=40), max_size=4))
     quick, careful = Half(schedule, fast_path_of(schedule)), Half(schedule, None)
-    for batch in batches:
+    for batch in data.draw(st.lists(st.lists(one, min_size=1, max_size=40), max_size=4)):
         frames = [damaged(ADDRESSES.frame(header.pack(body)), how) for (header, body), how in batch]
         assert quick.take(frames) == careful.take(frames)
         assert quick.state() == careful.state()
