@@ -13,7 +13,7 @@ from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox
-from switchgnn.host.innetwork.schedule import FeatureFrames, block_schedules
+from switchgnn.host.innetwork.schedule import FeatureFrames
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.innetwork.units import UnitExchange
 from switchgnn.host.wire.header import (
@@ -25,8 +25,8 @@ from switchgnn.host.wire.header import (
     Unit,
     fragment_words,
 )
-from switchgnn.planner import build_plan, load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
+from tests.host.innetwork.test_fast_path import schedule_of
 from tests.support.hand_clock import HandClock
 
 UNIT = Unit(1, 1, 0)
@@ -34,17 +34,10 @@ TIMEOUT, PATIENCE = RoundTrip().timeout, Pace().timeout
 STEP = 0.001
 
 
-@pytest.fixture(scope="module")
-def schedule():
-    plan = build_plan(load_graph("karate"), workers=2, slots=64, program="ab" * 32)
-    return block_schedules(plan.workers[0], ADDRESSES, 4, SESSION)[0]
-
-
 @pytest.fixture
-def receiver(schedule):
-    return SumReceiver(
-        Endpoint(0, SESSION, Recorder(), ADDRESSES, Pace()), schedule, unit=UNIT, began=1.0
-    )
+def receiver():
+    endpoint = Endpoint(0, SESSION, Recorder(), ADDRESSES, Pace())
+    return SumReceiver(endpoint, schedule_of(1), unit=UNIT, began=1.0)
 
 
 def moments(receiver, seconds, *, start=1.0, answer=None):
@@ -96,11 +89,10 @@ def test_a_slow_block_is_asked_about_in_shares_of_its_time(receiver):
     """The longer it has taken, the longer the silence before a question: up to a second."""
     asked = np.array(moments(receiver, 12, answer=missing))
     gaps, ages = np.diff(asked), asked[1:] - 1.0
-    expected = np.clip(ages / 4, 0, 1.0)
     late = ages > 4 * 8 * TIMEOUT
     assert late.any()
     # The age is that of the moment of asking, so a gap g after age a is (a + g) / 4.
-    assert gaps[late] == pytest.approx(expected[late], abs=3 * STEP)
+    assert gaps[late] == pytest.approx(np.clip(ages / 4, 0, 1.0)[late], abs=3 * STEP)
 
 
 def test_a_lost_sum_is_noticed_at_once_in_an_old_block(receiver):
@@ -211,9 +203,8 @@ def test_while_sums_grow_nothing_is_fetched(receiver):
     missing(receiver, 20.0, 1, still)
     assert not fetches(receiver)
     count = receiver._schedule.receive_count[receiver._schedule.receive_index[comes]]
-    body = bytes(FRAGMENT_BYTES)
     header = Header(kind=Kind.SUM, dst_id=comes, count=count)
-    receiver.take_sum(header, memoryview(ADDRESSES.frame(header.pack(body))), 27.0)
+    receiver.take_sum(header, memoryview(ADDRESSES.frame(header.pack(bytes(FRAGMENT_BYTES)))), 27.0)
     missing(receiver, 30.0, 1, still)
     assert not fetches(receiver)
     missing(receiver, 45.0, 1, still)
@@ -247,12 +238,8 @@ class Talk:
         assert self.counters.probes == 1
 
 
-@pytest.fixture
-def talk():
-    return Talk()
-
-
-def test_two_answers_tell_how_long_the_first_one_took(talk):
+def test_two_answers_tell_how_long_the_first_one_took():
+    talk = Talk()
     before = talk.round_trip.timeout
     assert talk.sender.take_ack(0, GROUP, talk.asked + 0.06)
     assert talk.round_trip.timeout == before  # it may be the answer to the repetition
