@@ -15,7 +15,7 @@ from switchgnn.host.paths.edges import host_edges
 from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.planner import Direction, boundary_edges
 from switchgnn.topologies import Target
-from tests.host.direct.crew import BOTH, together
+from tests.host.direct.crew import BOTH, remote_edges, together
 from tests.host.hybrid.crew import crew, whole_numbers
 from tests.support.fabrics import bed
 from tests.virtual.test_paths import random_paths
@@ -58,8 +58,7 @@ def test_a_copy_for_several_blocks_travels_once(karate, direction):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_both_ends_of_a_pair_agree_on_rows(karate, seed):
-    paths = random_paths(karate.plan.manifest, seed)
-    schedules = made(karate, paths)
+    schedules = made(karate, random_paths(karate.plan.manifest, seed))
     assert all(pairs(schedules, each).sum() <= 34 * WORKERS for each in Direction)
     both = {(each.forward.digest.tobytes(), each.backward.digest.tobytes()) for each in schedules}
     assert len(both) == 1
@@ -111,10 +110,7 @@ def test_rows_of_hosts_agree_though_a_worker_has_left_out_epochs_and_paths(karat
 
     with crew(karate) as transports:
         found = together(work, WORKERS)
-    source, target = karate.graph.edges()
-    crossing = karate.plan.assignment[source] != karate.plan.assignment[target]
-    sums = np.zeros_like(features)
-    np.add.at(sums, target[crossing], features[source[crossing]])
+    sums = remote_edges(karate.graph, karate.plan.assignment, Direction.FORWARD) @ features
     for part, own in zip(karate.plan.workers, found, strict=True):
         assert np.array_equal(own, sums[part.vertices])
 
