@@ -71,12 +71,11 @@ def test_sums_and_frames(method, workers, width, mtu, directed, phases):
     sizes = Counter()
     for rows in rows_per_pair(schedules).ravel().tolist():
         sizes.update(len(calls) * sizes_of_frames(rows, width, mtu))
-    predicted = sizes.total()
     kinds = hub.kinds()
     assert {size: count for (kind, size), count in kinds.items() if kind == Kind.FEATURE} == sizes
     assert all(size == 60 for kind, size in kinds if kind != Kind.FEATURE)
     assert sum(each.counters.data_resent for each in transports) == 0
-    assert sum(each.counters.data_sent for each in transports) == predicted
+    assert sum(each.counters.data_sent for each in transports) == sizes.total()
     assert sum(each.traffic.frames_up for each in transports) == len(hub.sent)
     for each in transports:
         expected = [each.expected_traffic(width, direction) for _, direction, _ in calls]
@@ -91,8 +90,7 @@ def test_an_empty_worker_and_no_boundary_at_all():
     graph, assignment = random_case(30, 100, 2, seed=6, directed=False)
     features = features_for(graph, 5)
     for owner in (np.zeros_like(assignment), assignment):
-        transports = on_hub(copy_schedules(graph, owner, 3))
-        check_round(transports, graph, owner, features)
+        check_round(on_hub(copy_schedules(graph, owner, 3)), graph, owner, features)
 
 
 def test_local_is_for_one_worker():
@@ -122,10 +120,9 @@ def test_the_bytes_of_each_worker_are_those_that_its_transport_expects(mtu, dire
     found = host_traffic(boundary_edges(graph, assignment), HOSTS, EXCHANGES, framing)
     assert found.keys() == MAKE.keys()
     for name, make in MAKE.items():
-        transports = on_hub(make(graph, assignment, HOSTS), pace=WIDE, framing=framing)
         expected = [
             [(one.times, each.expected_traffic(one.width, one.direction)) for one in EXCHANGES]
-            for each in transports
+            for each in on_hub(make(graph, assignment, HOSTS), pace=WIDE, framing=framing)
         ]
         up = [sum(times * one.bytes_up for times, one in each) for each in expected]
         down = [sum(times * one.bytes_down for times, one in each) for each in expected]
@@ -147,8 +144,7 @@ SAMPLERS, EPOCHS = 3, 100
 @pytest.fixture(scope="module")
 def case():
     graph, assignment = random_case(45, 200, SAMPLERS, 11, directed=True)
-    features = np.random.default_rng(1).standard_normal((45, 4), dtype=np.float32)
-    return graph, assignment, features
+    return graph, assignment, np.random.default_rng(1).standard_normal((45, 4), dtype=np.float32)
 
 
 def sampled(case, calls, hub=None, **options):
@@ -189,8 +185,7 @@ def test_within_an_epoch_backward_is_the_transpose_of_forward(case):
 def test_fewer_frames_travel(case):
     graph, assignment, features = case
     hub = Hub(SAMPLERS)
-    one_by_one = Framing(None)
-    _, transports = sampled(case, [(features, FORWARD, False)], hub=hub, framing=one_by_one)
+    _, transports = sampled(case, [(features, FORWARD, False)], hub=hub, framing=Framing(None))
     pairs = [
         max(1, round(0.4 * rows))
         for schedule in copy_schedules(graph, assignment, SAMPLERS)
@@ -236,8 +231,7 @@ def test_sums_and_frames_through_a_switch(made, method, mtu):
         assert sum(each.data_resent for each in counters) == 0
         assert sum(each.data_sent for each in counters) == len(sizes)
         control = [each.acks_sent + each.questions + each.farewells for each in counters]
-        sent = sum(sizes) + 60 * sum(control)
-        assert sum(each.traffic.bytes_up for each in transports) == sent
+        assert sum(each.traffic.bytes_up for each in transports) == sum(sizes) + 60 * sum(control)
 
 
 @pytest.mark.whole
