@@ -21,8 +21,7 @@ def test_the_nearest_description_wins():
         "loss=0.1,up.loss=0.2,cables.loss=0.3,cables.down.loss=0.4,l1s0.loss=0.5,"
         "l1s0.up.loss=0.6,w1.corrupt=0.7,workers.corrupt=0.8,seed=3"
     )
-    found = {(link, way): faults.of(link, way) for link in LINKS for way in ("up", "down")}
-    assert found == {
+    assert {(link, way): faults.of(link, way) for link in LINKS for way in ("up", "down")} == {
         ("w0", "up"): FaultRates(loss=0.2, corrupt=0.8),
         ("w0", "down"): FaultRates(loss=0.1, corrupt=0.8),
         ("w1", "up"): FaultRates(loss=0.2, corrupt=0.7),
