@@ -37,12 +37,10 @@ def test_each_number_is_where_the_page_says(lanes, bits):
     values = drawn(lanes, bits, rows=1)
     body = pack_lanes(values, bits)[0].tobytes()
     parts = 32 // bits
-    padded = [*values[0].tolist(), *[0] * (-lanes % (8 * parts))]
-    for lane, value in enumerate(padded):
+    for lane, value in enumerate([*values[0].tolist(), *[0] * (-lanes % (8 * parts))]):
         group, place = divmod(lane, 8)
         at = group // parts * 32 + place * 4 + group % parts * bits // 8
-        sent = int.from_bytes(body[at : at + bits // 8], "big")
-        assert sent == value + (1 << (bits - 1))
+        assert int.from_bytes(body[at : at + bits // 8], "big") == value + (1 << (bits - 1))
 
 
 @pytest.mark.parametrize(
