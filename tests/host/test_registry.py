@@ -146,9 +146,8 @@ def test_nothing_is_added_where_nothing_is_left(end, graph, tmp_path, monkeypatc
 
 
 def test_edges_of_another_plan_or_worker_are_refused(end, graph, plan, tmp_path, monkeypatch):
-    other = plan_of(graph, np.arange(graph.vertices) % 3 == 0)
     paths = [tmp_path / f"{worker}.safetensors" for worker in range(WORKERS)]
-    write_edges(graph, other, paths)
+    write_edges(graph, plan_of(graph, np.arange(graph.vertices) % 3 == 0), paths)
     with pytest.raises(ScheduleError, match="not those of worker 0"), open_switch(end):
         pass
     own = host_edges(graph, plan)[0]
@@ -163,8 +162,7 @@ def test_edges_of_another_plan_or_worker_are_refused(end, graph, plan, tmp_path,
 def test_a_link_must_take_the_longest_frames_of_both(end, monkeypatch, mtu, longest):
     asked = []
     monkeypatch.setattr(transport, "check_packets_fit", lambda *what: asked.append(what))
-    nobody = replace(end, link="eth:nobody", mtu=mtu)
-    with pytest.raises(LinkError), open_switch(nobody):
+    with pytest.raises(LinkError), open_switch(replace(end, link="eth:nobody", mtu=mtu)):
         pass
     assert asked[0][0] == "eth:nobody"
     assert longest - 4 < asked[0][1] <= longest
