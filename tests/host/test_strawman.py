@@ -10,16 +10,13 @@ from switchgnn.host.innetwork.errors import PlanMismatchError
 from switchgnn.host.innetwork.schedule import block_schedules
 from switchgnn.host.strawman import PartReceiver, StrawmanExchange
 from switchgnn.host.wire.header import BODY_AT, Header, Kind, Unit
-from switchgnn.planner.build import build_plan
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.host.innetwork.test_exchange import STEADY, Team, plan_of
 from tests.support.speed import pace_here
 
 
-def strawman_plan(graph, workers=3, slots=8):
-    return build_plan(
-        graph, workers=workers, slots=slots, program="ab" * 32, blocks="strawman", order="random"
-    )
+def strawman_plan(graph, workers=3):
+    return plan_of(graph, workers, blocks="strawman", order="random")
 
 
 class StrawmanTeam(Team):
@@ -50,9 +47,8 @@ class Alone:
         """Let a packet come whose lanes all have one value; tell whether it is news."""
         to = self.vertex if vertex is None else vertex
         header = Header(kind=kind, src_id=source, dst_id=to, count=count, round=1, block_id=1)
-        frame = memoryview(bytes(BODY_AT) + np.full(32, value, ">i4").tobytes())
         take = {Kind.SUM: self.receiver.take_sum, Kind.FEATURE: self.receiver.take_feature}[kind]
-        return take(header, frame, 1.0)
+        return take(header, memoryview(bytes(BODY_AT) + np.full(32, value, ">i4").tobytes()), 1.0)
 
     @property
     def sum(self):
