@@ -48,8 +48,7 @@ def threads():
 
 @pytest.fixture
 def streams(threads):
-    pace = Pace(timeout=PATIENCE, shortest_timeout=0.2)
-    return started_streams(threads.link, WORKERS, pace=pace)
+    return started_streams(threads.link, WORKERS, pace=Pace(timeout=PATIENCE, shortest_timeout=0.2))
 
 
 @pytest.fixture
@@ -110,10 +109,8 @@ def test_many_threads_may_submit(reducers):
 def test_close_finishes_what_was_submitted(streams):
     values = tensors(3000)
     with Reducer(streams[0]) as first, Reducer(streams[1]) as second, Reducer(streams[2]) as third:
-        futures = [
-            reducer.submit(each)
-            for reducer, each in zip((first, second, third), values, strict=True)
-        ]
+        made = (first, second, third)
+        futures = [reducer.submit(each) for reducer, each in zip(made, values, strict=True)]
     assert all(future.done() for future in futures)
     assert np.array_equal(futures[0].result(), sum(values))
     with pytest.raises(ReducerClosedError):
@@ -138,8 +135,7 @@ def test_a_future_cannot_be_cancelled(reducers):
 @pytest.mark.whole
 def test_an_error_reaches_what_is_pending_and_what_comes_later(reducers):
     reducers[2].close()
-    futures = [reducers[0].submit(np.zeros(4, dtype=np.float32)) for _ in range(2)]
-    for future in futures:
+    for future in [reducers[0].submit(np.zeros(4, dtype=np.float32)) for _ in range(2)]:
         with pytest.raises(ExchangeTimeoutError) as caught:
             future.result(LONG)
         # Worker 1 has not submitted, but lives.
