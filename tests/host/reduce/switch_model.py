@@ -190,20 +190,14 @@ class Network:
         self.deliver()
 
 
+def stream_of(link, worker, workers, plan_id=PLAN, **options):
+    numbers = {"worker": worker, "workers": workers, "session": SESSION, "plan_id": plan_id}
+    return ReduceStream(link, addresses_of(worker), **numbers, **options)
+
+
 def started_streams(link_of, workers, **options):
     """Streams of workers that have agreed on the first number."""
-    streams = [
-        ReduceStream(
-            link_of(worker),
-            addresses_of(worker),
-            worker=worker,
-            workers=workers,
-            session=SESSION,
-            plan_id=PLAN,
-            **options,
-        )
-        for worker in range(workers)
-    ]
+    streams = [stream_of(link_of(worker), worker, workers, **options) for worker in range(workers)]
     first = max(stream.query().first for stream in streams)
     for stream in streams:
         stream.start(first)

@@ -15,7 +15,7 @@ from switchgnn.host.innetwork.errors import (
 )
 from switchgnn.host.reduce import frames
 from switchgnn.host.reduce.reduction import Call, frames_of_floats
-from switchgnn.host.reduce.stream import ReduceStream, StreamStart
+from switchgnn.host.reduce.stream import StreamStart
 from switchgnn.host.wire.header import Header, Kind
 from tests.host.addresses import addresses_of
 from tests.host.reduce.switch_model import (
@@ -27,6 +27,7 @@ from tests.host.reduce.switch_model import (
     largest_error,
     scaled_alike,
     started_streams,
+    stream_of,
 )
 
 SLOTS = 8
@@ -58,10 +59,7 @@ class Bench:
             self.step(streams)
 
     def submit(self, tensors, *call):
-        return [
-            stream.submit(tensor, *call)
-            for stream, tensor in zip(self.streams, tensors, strict=True)
-        ]
+        return [one.submit(each, *call) for one, each in zip(self.streams, tensors, strict=True)]
 
     def submit_integers(self, size, *call):
         values = tensors(np.random.default_rng(1), len(self.streams), size, integers)
@@ -436,9 +434,7 @@ def test_a_worker_that_ends_is_named_within_the_patience():
 def test_a_worker_that_only_gives_signs_of_life_is_waited_for():
     table = bench(3)
     values = tensors(np.random.default_rng(1), 3, 2 * GROUP, integers)
-    reductions = [
-        stream.submit(each) for stream, each in zip(table.streams[:2], values[:2], strict=True)
-    ]
+    reductions = [table.streams[worker].submit(values[worker]) for worker in (0, 1)]
     end = table.clock.seconds + 3 * PACE.timeout
     while table.clock.seconds < end:
         table.step()
@@ -517,16 +513,7 @@ def test_a_switch_without_an_answer_is_an_error_of_the_query():
 
 
 def one_stream(network, plan_id=PLAN):
-    return ReduceStream(
-        network.link(0),
-        addresses_of(0),
-        worker=0,
-        workers=1,
-        session=SESSION,
-        plan_id=plan_id,
-        pace=PACE,
-        clock=network.clock,
-    )
+    return stream_of(network.link(0), 0, 1, plan_id, pace=PACE, clock=network.clock)
 
 
 def test_another_plan_is_refused():
@@ -558,5 +545,4 @@ def test_sums_that_do_not_fit_are_ignored(field):
     reductions = table.submit(values)
     table.run()
     assert_float_sums(reductions, values)
-    name = {"session": "foreign", "block_id": "late"}.get(field, "wrong")
-    assert table.total(name) > 0
+    assert table.total({"session": "foreign", "block_id": "late"}.get(field, "wrong")) > 0
