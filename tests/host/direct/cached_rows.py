@@ -34,8 +34,7 @@ def exchange_all(transports, parts, calls, after=lambda worker, call: None):
         transport.close()
         return sums
 
-    per_worker = together(work, len(transports))
-    return whole_sums([call.features for call in calls], parts, per_worker)
+    return whole_sums([call.features for call in calls], parts, together(work, len(transports)))
 
 
 class Rule:
@@ -49,9 +48,8 @@ class Rule:
         self._assignment, self._workers = assignment, int(assignment.max()) + 1
         self._rows = defaultdict(lambda: (set(), set()))
         boundary = boundary_edges(graph, assignment)
-        copied_rows = choose(boundary).tolist()
         ends = boundary.source.tolist(), boundary.destination.tolist()
-        for source, destination, copied in zip(*ends, copied_rows, strict=True):
+        for source, destination, copied in zip(*ends, choose(boundary).tolist(), strict=True):
             pair = int(assignment[source]), int(assignment[destination])
             row = self._rows[(*pair, copied, source if copied else destination)]
             row[0].add(source)

@@ -180,9 +180,7 @@ def test_feedback_makes_up_for_rounding(feedback):
     for direction in BOTH:
         exact, _ = exact_sums(graph, assignment, features[direction], direction)
         neighbours, _ = exact_sums(graph, assignment, np.ones_like(exact, np.float32), direction)
-        same = [got for call, got in zip(calls, sums, strict=True) if call.direction is direction][
-            ::2
-        ]
+        same = [got for call, got in zip(calls, sums, strict=True) if call[1:3] == (direction, 1)]
         error = np.abs(np.sum(same, axis=0, dtype=np.float64) - rounds * exact)
         # A row of one neighbour spans at most 2·|z|, one of several as many times more.
         step = 2 * np.abs(features[direction]).max() / (2**bits - 1)
