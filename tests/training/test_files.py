@@ -6,6 +6,7 @@ import pytest
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.training import load_files
 from tests.planner.helpers import one_sentence
+from tests.training.helpers import refusal
 
 ROWS = [[0.5, 1, 0], [2, 0, 0], [0, 0, 0], [0, 4, 1]]
 TABLE = "id,a,b,c\n3,0,4,1\n0,0.5,1,0\n1,2,0,0\n2,0,0,0\n"
@@ -289,9 +290,8 @@ NAN = np.array(ROWS)
 NAN[1, 1] = np.nan
 
 
-@pytest.mark.parametrize(
-    ("features", "part"),
-    [
+BAD = {
+    "features": [
         (("f.npy", np.ones((5, 2))), "l.txt has 4 rows, but graph e has 5 vertices"),
         (("f.npy", np.ones((3, 2))), "3 rows, but graph e has 4 vertices, 0 to 3; give one"),
         (("f.npy", np.ones(4)), "not a 2-D array of floats"),
@@ -317,14 +317,7 @@ NAN[1, 1] = np.nan
         (("f.json", {"0": [1]}), "lacks vertex 1 and 2 others"),
         (("f.xlsx", "x"), ".npy, .csv or .json"),
     ],
-)
-def test_bad_features(refused, features, part):
-    assert part in refused(features=features)
-
-
-@pytest.mark.parametrize(
-    ("labels", "part"),
-    [
+    "labels": [
         (("l.txt", "0\n1\n1\n"), "3 rows, but graph e has 4 vertices"),
         (("l.txt", "\n\n\n"), "0 rows"),
         (("l.txt", "\n-1\n-1\n-1\n"), "no labels"),
@@ -350,20 +343,7 @@ def test_bad_features(refused, features, part):
         ),
         (("l.json", {"0": [0, 1], "1": [1, 0]}), "for each vertex of the graph"),
     ],
-)
-def test_bad_labels(refused, labels, part):
-    assert part in refused(labels=labels)
-
-
-def test_no_such_column(refused):
-    assert "the columns page, kind" in refused(labels=("l.csv", NAMES), label_column="colour")
-    assert "no header" in refused(labels=("l.csv", "0,1\n"), label_column="colour")
-    assert "only a .csv" in refused(label_column="colour")
-
-
-@pytest.mark.parametrize(
-    ("split", "part"),
-    [
+    "split": [
         (("s.txt", "train\n"), "1 rows"),
         (("s.txt", "train\ntest\nx\n\nnone\n"), "5 rows"),
         (("s.txt", "train\ntest\nx\nnone\n"), "'x'"),
@@ -374,17 +354,27 @@ def test_no_such_column(refused):
         (("s.json", {"tr": 3}), '{"tr": [id, ...]'),
         (("s.json", {"tr": [[0]]}), "s.json: '[0]' is not the id"),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "part"), [(kind, *case) for kind, cases in BAD.items() for case in cases]
 )
-def test_bad_split(refused, split, part):
-    assert part in refused(split=split)
+def test_a_bad_file(refused, kind, content, part):
+    assert part in refused(**{kind: content})
 
 
-def test_missing_and_unreadable_files(refused, tmp_path, write):
+def test_no_such_column(refused):
+    assert "the columns page, kind" in refused(labels=("l.csv", NAMES), label_column="colour")
+    assert "no header" in refused(labels=("l.csv", "0,1\n"), label_column="colour")
+    assert "only a .csv" in refused(label_column="colour")
+
+
+def test_missing_and_unreadable_files(tmp_path, write):
     edges = write("e.txt", "0 1\n")
     for features in (tmp_path / "no.npy", tmp_path / "no.csv", tmp_path / "no.json"):
-        with pytest.raises(SwitchGNNError) as error:
+        with refusal(f"Cannot read {features}"):
             load_files(edges, features, tmp_path / "no.txt")
-        assert f"Cannot read {features}" in one_sentence(error)
 
 
 def test_features_that_no_memory_holds(refused):

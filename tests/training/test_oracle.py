@@ -36,7 +36,7 @@ from switchgnn.training.layers.bins import (
 )
 from switchgnn.training.layers.models import ModelOptions, build_model
 from tests.host.direct.crew import Hub, binned_on_hub, together
-from tests.training.layers.test_layers import LAYERS, make_data, on_one
+from tests.training.layers.test_layers import LAYERS, half, make_data, on_one
 from tests.training.threads import (
     EPOCHS,
     TOLERANCE,
@@ -231,10 +231,8 @@ class Doubled(pyg.models.GCN):
     ],
 )
 def test_what_cannot_be_done_in_bins_is_refused(make, words):
-    data = make_data(0, directed=False)
-    part = next(partition_dataset(data, np.arange(data.vertices) % 2))
     with pytest.raises(UnsupportedLayerError, match=words):
-        distribute_in_bins(make(), part, BinnedSum.__new__(BinnedSum))
+        distribute_in_bins(make(), half(), BinnedSum.__new__(BinnedSum))
 
 
 STEADY = settings(deadline=None, derandomize=True, max_examples=80)

@@ -27,7 +27,7 @@ from switchgnn.training.job import write_job
 from switchgnn.training.layers.models import distribute
 from switchgnn.training.trainer import Trainer
 from tests.training.helpers import STEADY
-from tests.training.layers.test_layers import WIDE, make_data
+from tests.training.layers.test_layers import WIDE, half, make_data
 
 
 def weighted(ends, weights, vertices):
@@ -112,7 +112,7 @@ def test_weights_of_a_part_are_written_and_read(tmp_path, weights):
     ],
 )
 def test_other_weights_than_those_of_the_part_are_refused(weights, call, words):
-    part = next(partition_dataset(make_data(0, directed=False, weights=weights), np.arange(40) % 2))
+    part = half(weights=weights)
     layer = distribute(GCNConv(WIDE, 2), part, RemoteSum(SimpleNamespace(copied_edges=None)))
     own = None if part.edge_weights is None else torch.from_numpy(part.edge_weights)
     with pytest.raises(UnsupportedLayerError, match=words):
@@ -120,14 +120,13 @@ def test_other_weights_than_those_of_the_part_are_refused(weights, call, words):
 
 
 def test_copies_do_not_go_with_partial_sums():
-    part = next(partition_dataset(make_data(0, directed=False, weights="any"), np.arange(40) % 2))
     copying = SimpleNamespace(copied_edges=np.zeros((2, 0), dtype=np.int64))
     with pytest.raises(UnsupportedLayerError, match="no products of factors"):
-        distribute(GATConv(WIDE, 2), part, RemoteSum(copying))
+        distribute(GATConv(WIDE, 2), half(weights="any"), RemoteSum(copying))
 
 
 def test_rows_are_not_skipped_where_partial_sums_are_sent():
-    part = next(partition_dataset(make_data(0, directed=False, weights="any"), np.arange(40) % 2))
+    part = half(weights="any")
     remote = SimpleNamespace(
         columns=None, transport=SimpleNamespace(skip=None), attending=nullcontext
     )

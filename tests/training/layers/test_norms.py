@@ -18,7 +18,7 @@ from switchgnn.training.layers.models import distribute
 from switchgnn.training.layers.norms import VertexSums
 from tests.support.speed import seconds_here
 from tests.training.gathering import Gathering, in_threads
-from tests.training.layers.test_layers import NARROW, WIDE, make_data, whole_edges
+from tests.training.layers.test_layers import NARROW, WIDE, half, make_data, whole_edges
 from tests.training.threads import ThreadSums
 
 WORKERS, STEPS, HIDDEN = 3, 4, 6
@@ -93,10 +93,8 @@ def test_several_workers_train_as_one_process(name, cut):
     expected = train(alone, features, whole_edges(data), targets)
 
     assignment = assigned(data.vertices)
-    gathering, parts = (
-        Gathering(*data.exchanged(assignment)),
-        list(partition_dataset(data, assignment)),
-    )
+    gathering = Gathering(*data.exchanged(assignment))
+    parts = list(partition_dataset(data, assignment))
     shared = (threading.Barrier(WORKERS, timeout=seconds_here(60)), [])
 
     def work(worker):
@@ -122,10 +120,8 @@ def test_several_workers_train_as_one_process(name, cut):
 
 def distributed(norm):
     """Return a norm on one of two workers, whose numbers are those of both."""
-    data = make_data(0, directed=False)
-    part = next(partition_dataset(data, np.arange(data.vertices) % 2))
     sums = VertexSums(lambda values: 2 * values)
-    return distribute(norm, part, RemoteSum(None), vertex_sums=sums)
+    return distribute(norm, half(), RemoteSum(None), vertex_sums=sums)
 
 
 def test_several_graphs_are_refused():

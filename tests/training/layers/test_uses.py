@@ -2,8 +2,6 @@
 
 import copy
 import io
-import warnings
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,7 +25,10 @@ from tests.training.layers.test_norms import WORKERS, assigned
 from tests.training.test_wrap import workers_run
 
 HIDDEN = 6
-MODELS = Path(__file__).parents[3] / "docs" / "models.md"
+DATA = make_data(5, directed=False)
+# All of it, as the part of the only worker.
+(PART,) = partition_dataset(DATA, np.zeros(DATA.vertices, int))
+X, EDGES = torch.from_numpy(PART.features), torch.from_numpy(PART.edges)
 
 
 class Net(nn.Module):
@@ -128,8 +129,8 @@ def hooked(layers):
         def use(model, *given):
             for name in layers:
                 change(model.get_submodule(name))
-            twice = [step(model, *given) for _ in range(2)]
-            return twice[1]
+            step(model, *given)
+            return step(model, *given)
 
         return use
 
@@ -206,9 +207,7 @@ def together(make, use, data, targets, *, state=None, epoch=None, rows_of=None):
         part = worker.data
         return use(model, part.x, part.edge_index, targets[part.n_id]), part.n_id
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of the older weight norm
-        found = workers_run(data, work, ends)
+    found = workers_run(data, work, ends)
     ids = torch.cat([ids for _, ids in found])
     rows = zip(*(rows for (rows, _), _ in found), strict=True)
     shares = zip(*(shares for (_, shares), _ in found), strict=True)
@@ -223,6 +222,7 @@ def off(expected, found):
     return max(float((a - b).abs().max() / a.abs().max().clamp(min=least)) for a, b in pairs)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of the older weight norm
 @pytest.mark.parametrize("name", SAME)
 def test_the_result_is_that_of_one_process(name):
     make, use = SAME[name]
@@ -230,9 +230,7 @@ def test_the_result_is_that_of_one_process(name):
     torch.manual_seed(4)
     targets, alone = torch.randn(data.vertices, NARROW), make()
     state = copy.deepcopy(alone.state_dict())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        expected = use(alone, torch.from_numpy(data.features), whole_edges(data), targets)
+    expected = use(alone, torch.from_numpy(data.features), whole_edges(data), targets)
     assert off(expected, together(make, use, data, targets, state=state)) < COARSE.get(name, 2e-5)
 
 
@@ -267,33 +265,28 @@ DROPOUTS = {
 
 @pytest.mark.parametrize("name", DROPOUTS)
 def test_dropout_is_the_same_on_any_number_of_workers(name):
-    make, data = DROPOUTS[name], make_data(5, directed=False)
-    targets, alone = torch.randn(data.vertices, HIDDEN), make()
+    make = DROPOUTS[name]
+    alone = make()
     state = copy.deepcopy(alone.state_dict())
-    (part,) = partition_dataset(data, np.zeros(data.vertices, int))
+    targets = torch.randn(DATA.vertices, HIDDEN if name == "edge weights" else NARROW)
     with RemoteSum(SimpleNamespace()) as remote:
-        distribute(alone, part, remote)
+        distribute(alone, PART, remote)
         begin_epoch(alone, seed=0, epoch=3, worker=0)
-        dropping = targets if name == "edge weights" else targets[:, :NARROW]
-        given = torch.from_numpy(part.features), torch.from_numpy(part.edges), dropping
-        expected = step(alone, *given)
-    assert off(expected, together(make, step, data, dropping, state=state, epoch=3)) < 2e-5
-    assert off(expected, together(make, step, data, dropping, state=state, epoch=4)) > 1e-2
+        expected = step(alone, X, EDGES, targets)
+    assert off(expected, together(make, step, DATA, targets, state=state, epoch=3)) < 2e-5
+    assert off(expected, together(make, step, DATA, targets, state=state, epoch=4)) > 1e-2
 
 
 @pytest.mark.parametrize("kind", [Again, AgainFromInputs])
 def test_recomputation_draws_the_same_units(kind):
-    data = make_data(5, directed=False)
-    (part,) = partition_dataset(data, np.zeros(data.vertices, int))
-    x = torch.from_numpy(part.features).requires_grad_()
-    given = x, torch.from_numpy(part.edges), torch.randn(data.vertices, NARROW)
+    targets = torch.randn(DATA.vertices, NARROW)
     state, found = Net().state_dict(), []
     for each in (Net, kind):
         model = each(between=nn.Dropout(0.5))
         model.load_state_dict(state)
         with RemoteSum(SimpleNamespace()) as remote:
-            distribute(model, part, remote)
-            found += [step(model, *given), step(model, *given)]
+            distribute(model, PART, remote)
+            found += [step(model, X.clone().requires_grad_(), EDGES, targets) for _ in range(2)]
     assert off(found[0], found[2]) < 2e-5
     assert off(found[1], found[3]) < 2e-5
     assert off(found[0], found[1]) > 1e-2
@@ -301,7 +294,6 @@ def test_recomputation_draws_the_same_units(kind):
 
 def test_dropout_stays_a_dropout():
     """For Monte-Carlo dropout and schedules of p, as in one process."""
-    data = make_data(5, directed=False)
 
     def use(model, x, edges, _targets):
         model.eval()
@@ -312,7 +304,7 @@ def test_dropout_stays_a_dropout():
         model.between.p = 0.0
         return [*outputs, model(x, edges)], []
 
-    made = together(lambda: Net(between=Own(0.5)), use, data, torch.zeros(data.vertices))[0]
+    made, _ = together(lambda: Net(between=Own(0.5)), use, DATA, torch.zeros(DATA.vertices))
     off_, first, second, none = made
     assert torch.equal(off_, none)
     assert not torch.equal(first, second)
@@ -325,28 +317,24 @@ class Own(nn.Dropout):
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_a_compiled_model_calls_the_layers(backend):
-    data = make_data(5, directed=False)
-    (part,) = partition_dataset(data, np.zeros(data.vertices, int))
-    x, edges = torch.from_numpy(part.features), torch.from_numpy(part.edges)
     model = Net(pyg.GATConv, between=nn.Dropout(0.0))
-    expected = model(x, edges)
+    expected = model(X, EDGES)
     torch.compiler.reset()
     with RemoteSum(SimpleNamespace()) as remote:
-        after = torch.compile(distribute(copy.deepcopy(model), part, remote), backend=backend)
-        assert torch.allclose(after(x, edges), expected, atol=1e-5)
-        before = distribute(torch.compile(model, backend=backend), part, remote)
-        assert torch.allclose(before(x, edges), expected, atol=1e-5)
+        after = torch.compile(distribute(copy.deepcopy(model), PART, remote), backend=backend)
+        assert torch.allclose(after(X, EDGES), expected, atol=1e-5)
+        before = distribute(torch.compile(model, backend=backend), PART, remote)
+        assert torch.allclose(before(X, EDGES), expected, atol=1e-5)
     torch.compiler.reset()
 
 
 def test_functional_dropout_is_as_likely():
-    data = make_data(5, directed=False)
     make = lambda: Net(between=lambda h: nn.functional.dropout(h, 0.3))  # noqa: E731
 
     def use(model, x, edges, _targets):
         return [model.between(model.first(x, edges))], []
 
-    (rows,), _ = together(make, use, data, torch.zeros(data.vertices))
+    (rows,), _ = together(make, use, DATA, torch.zeros(DATA.vertices))
     assert 0.15 < float((rows == 0).float().mean()) < 0.45
 
 
@@ -360,9 +348,8 @@ class Table(Net):
 
 
 def test_a_table_of_learnt_rows_is_looked_up_by_id():
-    data = make_data(5, directed=False)
-    targets, alone = torch.randn(data.vertices, NARROW), Table()
-    expected = step(alone, torch.arange(data.vertices), whole_edges(data), targets)
+    targets, alone = torch.randn(DATA.vertices, NARROW), Table()
+    expected = step(alone, torch.arange(DATA.vertices), whole_edges(DATA), targets)
 
     def work(worker):
         model, part = Table(), worker.data
@@ -370,7 +357,7 @@ def test_a_table_of_learnt_rows_is_looked_up_by_id():
         worker.wrap(model, unchecked=True)
         return step(model, part.n_id, part.edge_index, targets[part.n_id])[1]
 
-    gradients = [sum(each) for each in zip(*workers_run(data, work), strict=True)]
+    gradients = [sum(each) for each in zip(*workers_run(DATA, work), strict=True)]
     assert off((gradients, []), (expected[1], [])) < 2e-5
 
 
@@ -398,4 +385,4 @@ def test_what_cannot_be_wrapped_or_reduced_is_refused(words):
             REFUSED[words](worker, worker.data)
         return True
 
-    assert workers_run(make_data(5, directed=False), work) == [True] * WORKERS
+    assert workers_run(DATA, work) == [True] * WORKERS
