@@ -198,11 +198,8 @@ class RecallsAndFetchesGoUp(LeafTest):
             # The source is of another leaf: here it is not known.
             (packets.fetch(555, 901, port=3), packets.relayed_fetch),
         ):
-            with self.counted(Outcome.PASSED_ON, **QUIET):
-                self.send(3, asked)
-                self.expect(ABOVE, up(asked, to=ABOVE))
-            with self.counted(Outcome.WRONG_PORT):
-                self.send(1, asked)
+            self.exchange(Outcome.PASSED_ON, 3, asked, {ABOVE: up(asked, to=ABOVE)}, **QUIET)
+            self.check_unanswered(Outcome.WRONG_PORT, 1, asked)
         with self.counted(Outcome.RESENT, **QUIET):
             sent, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=902)
             self.expect(ABOVE, packets.relayed(sent, to=ABOVE))
@@ -229,11 +226,8 @@ class WhatComesDown(LeafTest):
             (fetched, 2, packets.relayed_fetch, Outcome.PASSED_ON),
             (coming, 2, packets.relayed, Outcome.RESENT),
         ):
-            with self.counted(outcome, **QUIET):
-                self.send(ABOVE, packet)
-                self.expect(port, expected(packet, to=port))
-        with self.counted(Outcome.UNKNOWN_VERTEX):
-            self.send(ABOVE, sum_from_above(902))
+            self.exchange(outcome, ABOVE, packet, {port: expected(packet, to=port)}, **QUIET)
+        self.check_unanswered(Outcome.UNKNOWN_VERTEX, ABOVE, sum_from_above(902))
         with self.counted(Outcome.UNKNOWN_KIND, 3):
             self.send(1, sum_from_above(901))
             self.send(ABOVE, packets.feature(101, packets.random_lanes(1), port=ABOVE))

@@ -45,10 +45,8 @@ class ForeignBitIsRefused(BarrierTest):
         with self.counted(Outcome.WRONG_PORT, 3):
             for src_id in (1, 2, 0x10000):
                 self.send(1, packets.done(src_id, block=1, port=1))
-        with self.counted(Outcome.NO_JOB):
-            foreign = packets.done(2, block=1, port=packets.STRANGER_PORT)
-            self.send(packets.STRANGER_PORT, foreign)
-            self.expect(packets.STRANGER_PORT, packets.no_job(foreign))
+        foreign = packets.done(2, block=1, port=packets.STRANGER_PORT)
+        self.exchange(Outcome.NO_JOB, packets.STRANGER_PORT, foreign, packets.no_job(foreign))
         self.ask(0, Kind.WAITING, workers=0b001, block=1)
 
 
@@ -307,13 +305,11 @@ class LeafReportsTheHeartbeatsOfItsWorkers(LeafTest):
     def runTest(self) -> None:
         self.report_all(block=0)
         for worker in (0, 1):
-            with self.counted(Outcome.DONE_COLLECTED):
-                asked = packets.done(worker, block=1, heartbeat=1 << worker)
-                self.send(packets.port_of(worker), asked)
+            asked = packets.done(worker, block=1, heartbeat=1 << worker)
+            self.check_unanswered(Outcome.DONE_COLLECTED, packets.port_of(worker), asked)
         known = {"workers": 0b011 | ELSEWHERE, "heartbeats": 0b011}
-        with self.counted(Outcome.DONE_REPEATED):
-            self.send(2, asked)
-            self.expect(2, packets.barrier_answer(Kind.WAITING, asked, to=2, **known))
+        answer = packets.barrier_answer(Kind.WAITING, asked, to=2, **known)
+        self.exchange(Outcome.DONE_REPEATED, 2, asked, answer)
         for worker, heartbeat, heartbeats in (
             (2, 0b100, 0b111),
             (2, 0, 0b011),
@@ -321,11 +317,10 @@ class LeafReportsTheHeartbeatsOfItsWorkers(LeafTest):
             (1, 0, 0),
         ):
             busy = packets.done(worker, block=0, heartbeat=heartbeat)
-            with self.counted(Outcome.DONE_REPEATED):
-                self.send(packets.port_of(worker), busy)
-                reported = packets.resigned(busy, Src_id=LEAF, Dst_id=0)
-                reported["Barrier"].workers = heartbeats
-                self.expect(ABOVE, packets.relayed(reported, to=ABOVE))
+            reported = packets.resigned(busy, Src_id=LEAF, Dst_id=0)
+            reported["Barrier"].workers = heartbeats
+            answers = {ABOVE: packets.relayed(reported, to=ABOVE)}
+            self.exchange(Outcome.DONE_REPEATED, packets.port_of(worker), busy, answers)
 
 
 class SpineKnowsTheHeartbeatsOfWorkers(LeavesTest):
@@ -333,14 +328,11 @@ class SpineKnowsTheHeartbeatsOfWorkers(LeavesTest):
 
     def runTest(self) -> None:
         waits = packets.done(0, block=1)
-        with self.counted(Outcome.DONE_COLLECTED):
-            self.send(1, waits)
+        self.check_unanswered(Outcome.DONE_COLLECTED, 1, waits)
         for said, heartbeats in ((0b1000, 0b1000), (ALL, 0b1100), (0b0100, 0b0100), (0, 0)):
             busy = packets.done(1, block=0, heartbeat=said)
-            with self.counted(Outcome.DONE_REPEATED):
-                self.send(2, busy)
-                self.expect(2, packets.barrier_answer(Kind.ADVANCE, busy, to=2, workers=0b1111))
-            with self.counted(Outcome.DONE_REPEATED):
-                self.send(1, waits)
-                known = {"workers": 0b0011, "heartbeats": heartbeats}
-                self.expect(1, packets.barrier_answer(Kind.WAITING, waits, to=1, **known))
+            answer = packets.barrier_answer(Kind.ADVANCE, busy, to=2, workers=0b1111)
+            self.exchange(Outcome.DONE_REPEATED, 2, busy, answer)
+            known = {"workers": 0b0011, "heartbeats": heartbeats}
+            answer = packets.barrier_answer(Kind.WAITING, waits, to=1, **known)
+            self.exchange(Outcome.DONE_REPEATED, 1, waits, answer)

@@ -228,9 +228,8 @@ class AnyMarkStaysInTheSlot(LeafTest):
                 self.expect(ABOVE, resigned(self.part(sent, last), ECN=mark))
                 self.expect(3, sum_to(3, 901, total, count=2, completed_by=last, ECN=mark))
             asked = recall(901, port=3, round_=round_)
-            with self.counted(Outcome.RECALLED, completed={1: 1}):
-                self.send(3, asked)
-                self.expect(3, sum_to(3, 901, total, count=2, completed_by=asked, ECN=mark))
+            answer = sum_to(3, 901, total, count=2, completed_by=asked, ECN=mark)
+            self.exchange(Outcome.RECALLED, 3, asked, answer, completed={1: 1})
 
 
 def _broadcast(**ip: object) -> Packet:

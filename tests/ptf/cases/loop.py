@@ -127,15 +127,11 @@ class MissingBringsThePartAgain(LeafTest):
             sent = self.send_features(PAIR)
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
         word = from_above(Kind.MISSING, 900, Count=17)
-        with self.counted(Outcome.PASSED_ON, **QUIET):
-            self.send(ABOVE, word)
-            self.expect(3, packets.relayed(word, to=3))
+        self.exchange(Outcome.PASSED_ON, ABOVE, word, {3: packets.relayed(word, to=3)}, **QUIET)
         word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
         for _ in range(3):
-            with self.counted(Outcome.PASSED_ON, passes={}, completed={0: 1}):
-                self.send(ABOVE, word)
-                self.expect(ABOVE, self.part(sent, word))
-                self.expect(3, packets.relayed(word, to=3))
+            answers = {ABOVE: self.part(sent, word), 3: packets.relayed(word, to=3)}
+            self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={}, completed={0: 1})
 
 
 class RecallFromAboveBringsThePart(LeafTest):
@@ -146,14 +142,12 @@ class RecallFromAboveBringsThePart(LeafTest):
         asked = from_above(Kind.RECALL, 900)
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.send_feature(101, worker=0)]
-        with self.counted(Outcome.RECALLED, **QUIET):
-            self.send(ABOVE, asked)
+        self.check_unanswered(Outcome.RECALLED, ABOVE, asked, **QUIET)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent.append(self.send_feature(102, worker=1))
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
-        with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
-            self.send(ABOVE, asked)
-            self.expect(ABOVE, self.part(sent, asked))
+        answer = self.part(sent, asked)
+        self.exchange(Outcome.RECALLED, ABOVE, asked, answer, passes={}, completed={0: 1})
 
 
 class RecallOfTheIncomplete(SpineTest, RecoveryTest):
@@ -166,9 +160,7 @@ class RecallOfTheIncomplete(SpineTest, RecoveryTest):
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.send_feature(packets.PARTIAL, worker=0, Dst_id=900)]
         asked = packets.recall(900, port=3)
-        with self.counted(Outcome.RECALLED, **QUIET):
-            self.send(3, asked)
-            self.expect(3, packets.missing(asked, count=1))
+        self.exchange(Outcome.RECALLED, 3, asked, packets.missing(asked, count=1), **QUIET)
         asked = packets.recall(900, port=3, Resend=1)
         with self.counted(Outcome.RECALLED, **QUIET):
             self.send(3, asked)

@@ -249,10 +249,8 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTest):
 
     def hear(self, word: Packet) -> None:
         """Let an answer of the spine pass to all workers."""
-        with self.counted(Outcome.PASSED_ON):
-            self.send(ABOVE, word)
-            for worker in (0, 1, 2):
-                self.expect(port_of(worker), relayed(word, to=port_of(worker)))
+        answers = {port_of(worker): relayed(word, to=port_of(worker)) for worker in (0, 1, 2)}
+        self.exchange(Outcome.PASSED_ON, ABOVE, word, answers)
 
     def runTest(self) -> None:
         self.add_part(SOURCES)

@@ -114,11 +114,8 @@ class RecoveryTest(SwitchTest):
         port, total = packets.port_of(worker), packets.combined(sent)
         packet = packets.recall(vertex, port=port, **fields)
         number = len(sent) if count is None else count
-        with self.counted(Outcome.RECALLED, passes={}, completed={bank: 1}):
-            self.send(port, packet)
-            self.expect(
-                port, packets.sum_to(port, vertex, total, count=number, completed_by=packet)
-            )
+        answer = packets.sum_to(port, vertex, total, count=number, completed_by=packet)
+        self.exchange(Outcome.RECALLED, port, packet, answer, passes={}, completed={bank: 1})
 
     def check_missing(
         self, vertex: int, *, count: int, worker: int = 2, events: Any = None, **fields: int
@@ -137,9 +134,8 @@ class RecoveryTest(SwitchTest):
         port, to = packets.port_of(2), packets.port_of(owner)
         packet = packets.fetch(source, vertex, port=port, **fields)
         happens = {"released": {0: 1}} if events is None else events
-        with self.counted(Outcome.FETCHED, passes={}, completed={}, **happens):
-            self.send(port, packet)
-            self.expect(to, packets.relayed_fetch(packet, to=to))
+        answers = {to: packets.relayed_fetch(packet, to=to)}
+        self.exchange(Outcome.FETCHED, port, packet, answers, passes={}, completed={}, **happens)
 
     def check_resent(self, vertex: int, *, owner: int, **fields: Any) -> None:
         """Resend the feature of 101: the destination's worker alone gets it; no slot changes."""
