@@ -198,7 +198,7 @@ class LeafTest(SwitchTest):
         """Let sources of 900 meet in a slot whose sum goes up; ``worker`` None: another leaf's."""
         for source, owner in sources.items():
             self.add_source(source, worker=owner)
-            self.entries.add_fanout(block=1, source=source, slots={0: (7, len(sources))})
+            self.entries.add_fanout(source=source, slots={0: (7, len(sources))})
         self.add_partial(900, slot=7, source=packets.PARTIAL)
         port = ABOVE if worker is None else packets.port_of(worker)
         entry = {"slot": 7, "expected": len(sources)}
@@ -254,11 +254,12 @@ def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
 
 
 def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
-    packet = packets.barrier_answer(kind, asked, to=ABOVE, **body)
-    packet["Ether"].src, packet["Ether"].dst = (
-        packets.station(ABOVE).mac,
-        packets.NETWORK.switch.mac,
-    )
+    return _to_the_switch(packets.barrier_answer(kind, asked, to=ABOVE, **body))
+
+
+def _to_the_switch(packet: Packet) -> Packet:
+    ends = packets.station(ABOVE).mac, packets.NETWORK.switch.mac
+    packet["Ether"].src, packet["Ether"].dst = ends
     return packet
 
 
@@ -268,14 +269,9 @@ def from_above(kind: Kind, vertex: int, **fields: Any) -> Packet:
 
 def sum_from_above(vertex: int, **fields: int) -> Packet:
     asked = packets.recall(vertex, port=ABOVE, Is_Fetch=0)
-    packet = packets.sum_to(
-        ABOVE, vertex, packets.random_lanes(vertex), count=9, completed_by=asked, **fields
-    )
-    packet["Ether"].src, packet["Ether"].dst = (
-        packets.station(ABOVE).mac,
-        packets.NETWORK.switch.mac,
-    )
-    return packet
+    lanes = packets.random_lanes(vertex)
+    packet = packets.sum_to(ABOVE, vertex, lanes, count=9, completed_by=asked, **fields)
+    return _to_the_switch(packet)
 
 
 # Destination vertex to the workers of its sources, in the order of the sources' ids.
