@@ -28,8 +28,8 @@ class RepeatedDoneIsCountedOnce(BarrierTest):
     def runTest(self) -> None:
         self.open()
         self.collect(0, block=1)
-        self.ask(0, Kind.WAITING, workers=0b001, block=1)
-        self.ask(0, Kind.WAITING, workers=0b001, block=1)
+        for _ in range(2):
+            self.ask(0, Kind.WAITING, workers=0b001, block=1)
         self.collect(2, block=1)
         self.ask(0, Kind.WAITING, workers=0b101, block=1)
         self.ask(2, Kind.WAITING, workers=0b101, block=1)
@@ -98,12 +98,8 @@ class AnotherProcessIsRefused(IncarnationTest):
 
     def runTest(self) -> None:
         for block, incarnation in ((0, 6), (1, 6), (0, 0)):
-            self.check_refusal(
-                Refusal.INCARNATION,
-                {"block": block, "incarnation": incarnation},
-                largest=0,
-                round_=0,
-            )
+            said = {"block": block, "incarnation": incarnation}
+            self.check_refusal(Refusal.INCARNATION, said, largest=0, round_=0)
         last = {"block": 1, "incarnation": 5, "following": packets.NEXT_ROUND}
         self.collect(1, 0, **last)
         self.complete(2, **last)
@@ -121,9 +117,8 @@ class WhoMaySendEarlyHasBeenInTheRound(IncarnationTest):
         last = {"block": 1, "incarnation": 5, "following": (1, 0), "early": True}
         self.collect(1, 0, **last)
         self.complete(2, **last)
-        self.check_refusal(
-            Refusal.INCARNATION, {"block": 0, "round_": 2, "incarnation": 6}, largest=0, round_=0
-        )
+        said = {"block": 0, "round_": 2, "incarnation": 6}
+        self.check_refusal(Refusal.INCARNATION, said, largest=0, round_=0)
         self.collect(1, block=0, round_=2, incarnation=5)
 
 
@@ -181,9 +176,8 @@ class LaterBlocksKeepTheMagnitude(BarrierTest):
         self.open(magnitude=4)
         self.collect(0, block=1, magnitude=4)
         for magnitude in (3, 5, 99):
-            self.check_refusal(
-                Refusal.MAGNITUDE, {"block": 1, "magnitude": magnitude}, magnitude=4, largest=1
-            )
+            said = {"block": 1, "magnitude": magnitude}
+            self.check_refusal(Refusal.MAGNITUDE, said, magnitude=4, largest=1)
         self.collect(1, block=1, magnitude=4)
         self.complete(2, block=1, magnitude=4)
 
@@ -194,9 +188,8 @@ class MagnitudeHasALimit(BarrierTest):
     def runTest(self) -> None:
         self.serve(magnitude_limit=100)
         self.collect(0, block=0, magnitude=100)
-        self.check_refusal(
-            Refusal.MAGNITUDE, {"block": 0, "magnitude": 101}, magnitude=100, largest=1
-        )
+        said = {"block": 0, "magnitude": 101}
+        self.check_refusal(Refusal.MAGNITUDE, said, magnitude=100, largest=1)
         self.collect(1, block=0, magnitude=99)
         self.complete(2, block=0, magnitude=100)
 
@@ -293,9 +286,8 @@ class WhatIsRefusedIsNoSign(HeartbeatTest):
             self.expect(2, packets.barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0))
         said = {"block": 0, "incarnation": 7, "heartbeat": 0b010}
         self.check_refusal(Refusal.INCARNATION, said, largest=0, round_=0)
-        self.check_refusal(
-            Refusal.MAGNITUDE, {"block": 1, "magnitude": 9, "heartbeat": 0b010}, largest=1
-        )
+        said = {"block": 1, "magnitude": 9, "heartbeat": 0b010}
+        self.check_refusal(Refusal.MAGNITUDE, said, largest=1)
         self.expect_heartbeats(0)
 
 
@@ -310,12 +302,8 @@ class LeafReportsTheHeartbeatsOfItsWorkers(LeafTest):
         known = {"workers": 0b011 | ELSEWHERE, "heartbeats": 0b011}
         answer = packets.barrier_answer(Kind.WAITING, asked, to=2, **known)
         self.exchange(Outcome.DONE_REPEATED, 2, asked, answer)
-        for worker, heartbeat, heartbeats in (
-            (2, 0b100, 0b111),
-            (2, 0, 0b011),
-            (0, 0, 0b010),
-            (1, 0, 0),
-        ):
+        changes = ((2, 0b100, 0b111), (2, 0, 0b011), (0, 0, 0b010), (1, 0, 0))
+        for worker, heartbeat, heartbeats in changes:
             busy = packets.done(worker, block=0, heartbeat=heartbeat)
             reported = packets.resigned(busy, Src_id=LEAF, Dst_id=0)
             reported["Barrier"].workers = heartbeats

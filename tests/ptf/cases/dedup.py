@@ -218,7 +218,7 @@ class CountIsThatOfTheFirstPass(AcceptedTest):
         self.add_source(103, worker=0)
         for hop in range(3):
             slots = {0: (hop, 1), 5: (hop, 1)}
-            self.entries.add_fanout(block=1, source=103, hop=hop, slots=slots, last_hop=hop == 2)
+            self.entries.add_fanout(source=103, hop=hop, slots=slots, last_hop=hop == 2)
             for bank in slots:
                 # To the sender itself, so that the order of sums and ACK shows.
                 self.add_destination(900 + 10 * hop + bank, worker=0, slot=hop, bank=bank)

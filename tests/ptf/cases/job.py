@@ -1,6 +1,7 @@
 """job.p4: two jobs of two workers each, whose packets and entries have the same numbers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from scapy.layers.inet import UDP
@@ -41,19 +42,8 @@ LAST_BLOCK = 3
 # In each bank, for both pools.
 SLOTS = 8
 FIRST = Place(1, "first", 0, (1, 2), slots=SLOTS, last_block=LAST_BLOCK, sources=2, workers=2)
-SECOND = Place(
-    2,
-    "second",
-    ports=(3, 4),
-    first_slot=SLOTS,
-    slots=SLOTS,
-    first_block=LAST_BLOCK,
-    last_block=LAST_BLOCK,
-    first_source=2,
-    sources=2,
-    first_worker=2,
-    workers=2,
-)
+_BEHIND = {"first_slot": SLOTS, "first_block": LAST_BLOCK, "first_source": 2, "first_worker": 2}
+SECOND = replace(FIRST, job=2, name="second", ports=(3, 4), **_BEHIND)
 JOBS = (FIRST, SECOND)
 BOTH = 0b11  # the members of each job
 PAIR = {101: 0, 102: 1}
@@ -197,7 +187,7 @@ class BundlesAreSeparate(JobTest):
             for place, source in enumerate(sources):
                 self.add_source(source, worker=0)
                 row = {"slots": {place: (5, 1)}, "rows": {place: 1}}
-                self.entries.add_fanout(block=1, source=source, **row)
+                self.entries.add_fanout(source=source, **row)
                 slot = {"slot": 5, "bank": place, "place": place, "sums": len(sources)}
                 self.add_destination(900 + place, worker=1, **slot)
 
