@@ -37,9 +37,15 @@ def switch(backend):
 
 
 @pytest.fixture
-def tables(switch):
+def controller(switch):
+    """The primary controller of a switch without a program."""
+    with Controller(switch.grpc_address, "tables") as primary:
+        assert primary.arbitrate() == 0
+        yield primary
+
+
+@pytest.fixture
+def tables(controller):
     """The primary controller of a switch that runs the tables program."""
-    with Controller(switch.grpc_address, "tables") as controller:
-        assert controller.arbitrate() == 0
-        controller.set_config(cookie=42)
-        yield controller
+    controller.set_config(cookie=42)
+    return controller

@@ -124,10 +124,9 @@ def test_default_entries(tables):
     assert tables.failed_write(insert(entry), modify(default)) == [DENIED, DENIED]
 
     def read():
-        entry = p4r.TableEntry(
-            table_id=tables.ident("tables", "plain_default"), is_default_action=True
-        )
-        return tables.read(table_entry=entry)[0].table_entry.action.action.params[0].value
+        ident = tables.ident("tables", "plain_default")
+        (found,) = tables.read(table_entry=p4r.TableEntry(table_id=ident, is_default_action=True))
+        return found.table_entry.action.action.params[0].value
 
     assert read() == b"\x07"
     default = tables.table_entry("plain_default", [], "answer", [b"\x63"], is_default_action=True)
@@ -194,16 +193,18 @@ def test_counters(switch, tables):
     assert len(read()) == 16
 
 
+COPIES = [p4r.Replica(egress_port=4, instance=1), p4r.Replica(port=b"\x05", instance=2)]
+GROUP = p4r.MulticastGroupEntry(multicast_group_id=1, replicas=COPIES)
+
+
 def test_groups_and_sessions(tables):
-    copies = [p4r.Replica(egress_port=4, instance=1), p4r.Replica(port=b"\x05", instance=2)]
-    group = p4r.MulticastGroupEntry(multicast_group_id=1, replicas=copies)
-    session = p4r.CloneSessionEntry(session_id=5, replicas=copies[:1], packet_length_bytes=64)
-    twice = p4r.MulticastGroupEntry(multicast_group_id=2, replicas=copies[:1] * 2)
-    zero = p4r.MulticastGroupEntry(multicast_group_id=0, replicas=copies)
+    session = p4r.CloneSessionEntry(session_id=5, replicas=COPIES[:1], packet_length_bytes=64)
+    twice = p4r.MulticastGroupEntry(multicast_group_id=2, replicas=COPIES[:1] * 2)
+    zero = p4r.MulticastGroupEntry(multicast_group_id=0, replicas=COPIES)
     beyond = p4r.CloneSessionEntry(session_id=6, replicas=[p4r.Replica(egress_port=511)])
     codes = tables.failed_write(
-        replication("INSERT", multicast_group_entry=group),
-        replication("INSERT", multicast_group_entry=group),
+        replication("INSERT", multicast_group_entry=GROUP),
+        replication("INSERT", multicast_group_entry=GROUP),
         replication("INSERT", multicast_group_entry=twice),
         replication("INSERT", multicast_group_entry=zero),
         replication("MODIFY", multicast_group_entry=twice),
@@ -214,25 +215,23 @@ def test_groups_and_sessions(tables):
     assert codes == [OK, EXISTS, INVALID, INVALID, NOT_FOUND, OK, INVALID, NOT_FOUND]
     everything = tables.read(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry())
     entries = [e.packet_replication_engine_entry for e in everything]
-    assert [e.multicast_group_entry for e in entries[:1]] == [group]
+    assert [e.multicast_group_entry for e in entries[:1]] == [GROUP]
     assert [e.clone_session_entry for e in entries[1:]] == [session]
     tables.write(
-        replication("DELETE", multicast_group_entry=group),
+        replication("DELETE", multicast_group_entry=GROUP),
         replication("DELETE", clone_session_entry=session),
     )
     assert tables.read(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry()) == []
 
 
 def test_packets_are_copied_until_the_group_or_session_is_deleted(switch):
-    copies = [p4r.Replica(egress_port=4, instance=1), p4r.Replica(port=b"\x05", instance=2)]
-    group = p4r.MulticastGroupEntry(multicast_group_id=1, replicas=copies)
     session = p4r.CloneSessionEntry(session_id=5, replicas=[p4r.Replica(egress_port=6)])
     with Controller(switch.grpc_address, "fates") as controller:
         controller.arbitrate()
         controller.set_config()
         for kind in ("INSERT", "DELETE"):
             controller.write(
-                replication(kind, multicast_group_entry=group),
+                replication(kind, multicast_group_entry=GROUP),
                 replication(kind, clone_session_entry=session),
             )
             switch.inject(1, order(MULTICAST))
@@ -248,38 +247,34 @@ def get_config(controller, kind="ALL"):
     return controller.stub.GetForwardingPipelineConfig(request).config
 
 
-def test_nothing_is_installed_at_first_nor_by_refused_programs(switch):
-    with Controller(switch.grpc_address, "tables") as controller:
-        assert controller.arbitrate() == OK
-        failed, invalid = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INVALID_ARGUMENT
-        assert code_of(get_config, controller) == failed
-        assert code_of(controller.write) == failed
-        assert code_of(controller.read, table_entry=p4r.TableEntry()) == failed
-        unimplemented = grpc.StatusCode.UNIMPLEMENTED
-        assert code_of(controller.set_config, "COMMIT", with_config=False) == unimplemented
-        assert code_of(controller.set_config, config=b"{}") == invalid
-        meter = b'"meter_arrays":[{"name":"m"}]'
-        meters = config_bytes("tables").replace(b'"meter_arrays":[]', meter)
-        assert code_of(controller.set_config, config=meters) == unimplemented
-        for table in controller.p4info.tables:
-            table.preamble.name += "_of_another"
+def test_nothing_is_installed_at_first_nor_by_refused_programs(controller):
+    failed, invalid = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INVALID_ARGUMENT
+    assert code_of(get_config, controller) == failed
+    assert code_of(controller.write) == failed
+    assert code_of(controller.read, table_entry=p4r.TableEntry()) == failed
+    unimplemented = grpc.StatusCode.UNIMPLEMENTED
+    assert code_of(controller.set_config, "COMMIT", with_config=False) == unimplemented
+    assert code_of(controller.set_config, config=b"{}") == invalid
+    meter = b'"meter_arrays":[{"name":"m"}]'
+    meters = config_bytes("tables").replace(b'"meter_arrays":[]', meter)
+    assert code_of(controller.set_config, config=meters) == unimplemented
+    for table in controller.p4info.tables:
+        table.preamble.name += "_of_another"
+    assert code_of(controller.set_config) == invalid
+    for nothing in (p4i.P4Info(), None):
+        controller.p4info = nothing
         assert code_of(controller.set_config) == invalid
-        for nothing in (p4i.P4Info(), None):
-            controller.p4info = nothing
-            assert code_of(controller.set_config) == invalid
-        assert code_of(get_config, controller) == failed
+    assert code_of(get_config, controller) == failed
 
 
-def test_a_program_in_the_message_of_older_clients(switch):
+def test_a_program_in_the_message_of_older_clients(controller):
     """P4DeviceConfig of https://github.com/p4lang/PI, with `reassign` and `device_data`."""
     program = config_bytes("tables")
     size = bytes([len(program) & 0x7F | 0x80, len(program) >> 7 & 0x7F | 0x80, len(program) >> 14])
     wrapped = b"\x08\x01\x1a" + size + program
-    with Controller(switch.grpc_address, "tables") as controller:
-        assert controller.arbitrate() == OK
-        controller.set_config(config=wrapped)
-        controller.write(insert(hit_entry(controller, 1)))
-        assert get_config(controller).p4_device_config == wrapped
+    controller.set_config(config=wrapped)
+    controller.write(insert(hit_entry(controller, 1)))
+    assert get_config(controller).p4_device_config == wrapped
 
 
 def test_every_response_type(tables):
@@ -455,27 +450,21 @@ def test_a_controller_can_tell_the_embedded_switch(switch):
         assert client.embedded
 
 
-def test_a_p4info_may_name_what_the_compiler_has_removed(switch):
-    with Controller(switch.grpc_address, "tables") as controller:
-        info = controller.p4info
-        removed = {
-            "table": info.tables.add(),
-            "register": info.registers.add(),
-            "counter": info.counters.add(),
-        }
-        for number, (kind, item) in enumerate(removed.items()):
-            item.preamble.id, item.preamble.name = 0x7000 + number, f"MyIngress.no_{kind}"
-        info.direct_counters.add(direct_table_id=0x7000).preamble.id = 0x7100
-        assert controller.arbitrate() == OK
-        controller.set_config()
-        entry = hit_entry(controller, 5)
-        controller.write(insert(entry))
-        assert len(controller.read(table_entry=p4r.TableEntry())) >= 1
-        controller.read(direct_counter_entry=p4r.DirectCounterEntry())
-        entry.table_id = 0x7000
-        assert controller.failed_write(insert(entry)) == [NOT_FOUND]
-        missing = grpc.StatusCode.NOT_FOUND
-        wanted = p4r.CounterEntry(counter_id=0x7002)
-        assert code_of(controller.read, counter_entry=wanted) == missing
-        cell = p4r.RegisterEntry(register_id=0x7001)
-        assert code_of(controller.read, register_entry=cell) == missing
+def test_a_p4info_may_name_what_the_compiler_has_removed(controller):
+    info = controller.p4info
+    for number, kind in enumerate(("table", "register", "counter")):
+        item = getattr(info, f"{kind}s").add()
+        item.preamble.id, item.preamble.name = 0x7000 + number, f"MyIngress.no_{kind}"
+    info.direct_counters.add(direct_table_id=0x7000).preamble.id = 0x7100
+    controller.set_config()
+    entry = hit_entry(controller, 5)
+    controller.write(insert(entry))
+    assert len(controller.read(table_entry=p4r.TableEntry())) >= 1
+    controller.read(direct_counter_entry=p4r.DirectCounterEntry())
+    entry.table_id = 0x7000
+    assert controller.failed_write(insert(entry)) == [NOT_FOUND]
+    missing = grpc.StatusCode.NOT_FOUND
+    wanted = p4r.CounterEntry(counter_id=0x7002)
+    assert code_of(controller.read, counter_entry=wanted) == missing
+    cell = p4r.RegisterEntry(register_id=0x7001)
+    assert code_of(controller.read, register_entry=cell) == missing

@@ -245,15 +245,9 @@ def looping_control():
     turns, limit = ({"type": "field", "value": ["n", name]} for name in ("turns", "limit"))
     condition = {"op": "<", "left": turns, "right": limit}
     table = next(t for t in pipeline["tables"] if t["name"] == "Enter.work")
-    pipeline["conditionals"].append(
-        {
-            "name": "more",
-            "id": 99,
-            "expression": {"type": "expression", "value": condition},
-            "true_next": table["name"],
-            "false_next": None,
-        }
-    )
+    more = {"name": "more", "id": 99, "true_next": table["name"], "false_next": None}
+    more["expression"] = {"type": "expression", "value": condition}
+    pipeline["conditionals"].append(more)
     table["base_default_next"] = "more"
     table["next_tables"] = dict.fromkeys(table["next_tables"], "more")
     return json.dumps(document).encode()
@@ -294,9 +288,8 @@ def test_loops_in_loops(what, count, limit, product):
 
 def test_a_loop_that_is_left():
     rig = Rig(config_bytes("loops"))
-    assert [run(rig, what, 0)[2] for what in (SEARCH, SEARCH_OTHER, SEARCH, SEARCH_OTHER)] == [
-        *(0, 1, 0, 1)
-    ]
+    turns = [run(rig, what, 0)[2] for what in (SEARCH, SEARCH_OTHER, SEARCH, SEARCH_OTHER)]
+    assert turns == [0, 1, 0, 1]
     assert list(rig.state.registers["Enter.cells"].cells) == [77, 78, *[0] * 14]
 
 
@@ -313,12 +306,7 @@ TABLE_EXAMPLES = 100 if os.environ.get("SWITCHGNN_LEVEL") == "all" else 30
 
 
 def probe(table, a, b=0):
-    return (
-        bytes([table])
-        + a.to_bytes(2, "big")
-        + (b << 4).to_bytes(2, "big")
-        + MISS.to_bytes(2, "big")
-    )
+    return struct.pack(">BHHH", table, a, b << 4, MISS)
 
 
 class Tables(Rig):

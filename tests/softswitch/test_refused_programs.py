@@ -27,8 +27,8 @@ def tables(document):
     return [t for pipeline in document["pipelines"] for t in pipeline["tables"]]
 
 
-def entries(document):
-    return next(t["entries"] for t in tables(document) if t.get("entries"))
+def entry(document):
+    return next(t["entries"][0] for t in tables(document) if t.get("entries"))
 
 
 def without_prefix_key(document):
@@ -45,10 +45,11 @@ def add_primitive(document, op, *parameters):
     used["primitives"].append({"op": op, "parameters": list(parameters)})
 
 
-def expression(op, **operands):
+def assign(document, op, **operands):
     field = {"type": "field", "value": ["probe", "a"]}
     node = {"op": op, "left": field, "right": field, **operands}
-    return [field, {"type": "expression", "value": {"type": "expression", "value": node}}]
+    value = {"type": "expression", "value": {"type": "expression", "value": node}}
+    add_primitive(document, "assign", field, value)
 
 
 def header_type(document, **fields):
@@ -64,7 +65,7 @@ def fields_of(document, name):
     return next(t["fields"] for t in document["header_types"] if t["name"] == name)
 
 
-HEX = {"type": "hexstr", "value": "0x08"}
+HEX, NEGATIVE = ({"type": "hexstr", "value": value} for value in ("0x08", "-0x1"))
 MISSING = {"type": "field", "value": ["probe", "missing"]}
 CHANGES = {
     "meters": lambda d: d["meter_arrays"].append({"name": "m"}),
@@ -81,18 +82,14 @@ CHANGES = {
     "idle timeouts": lambda d: table(d).update(support_timeout=True),
     "selector": lambda d: table(d)["key"][0].update(match_type="selector"),
     "execute_meter": lambda d: add_primitive(d, "execute_meter"),
-    "a number that may be negative": lambda d: add_primitive(
-        d, "assign", *expression("<<", right={"type": "hexstr", "value": "-0x1"})
-    ),
+    "a number that may be negative": lambda d: assign(d, "<<", right=NEGATIVE),
     "a signed field for a number of the switch": lambda d: fields_of(d, "standard_metadata")[
         1
     ].__setitem__(2, True),
-    "dividing a number": lambda d: add_primitive(
-        d, "assign", *expression("/", right={"type": "hexstr", "value": "-0x1"})
-    ),
-    "'**'": lambda d: add_primitive(d, "assign", *expression("**")),
+    "dividing a number": lambda d: assign(d, "/", right=NEGATIVE),
+    "'**'": lambda d: assign(d, "**"),
     "recirculate in ingress": lambda d: add_primitive(d, "recirculate", HEX),
-    "two_comp_mod": lambda d: add_primitive(d, "assign", *expression("two_comp_mod")),
+    "two_comp_mod": lambda d: assign(d, "two_comp_mod"),
     "whole number of bytes": lambda d: fields_of(d, "probe_t").append(["odd", 3]),
     "parser operation 'rewind'": lambda d: parser_operation(d, "rewind"),
     "ports of 32 bits": lambda d: next(
@@ -132,14 +129,10 @@ def test_a_compressed_program_is_called_so():
         ("fates", lambda d: d["field_lists"].clear(), "Field list"),
         ("fates", lambda d: d["pipelines"].pop(), "no control egress: write it for v1model"),
         ("headers", lambda d: d["calculations"][0].update(algo="toeplitz"), "toeplitz"),
-        ("loops", lambda d: entries(d)[0]["action_entry"].update(action_id=2048), "no action 2048"),
-        (
-            "loops",
-            lambda d: entries(d)[0]["action_entry"].update(action_data=[]),
-            "with 0 parameters",
-        ),
-        ("loops", lambda d: entries(d)[0]["match_key"][0].pop("key"), "without all of its key"),
-        ("loops", lambda d: entries(d)[0]["match_key"][0].update(key="0x1ffff"), "not of 8 bits"),
+        ("loops", lambda d: entry(d)["action_entry"].update(action_id=2048), "no action 2048"),
+        ("loops", lambda d: entry(d)["action_entry"].update(action_data=[]), "with 0 parameters"),
+        ("loops", lambda d: entry(d)["match_key"][0].pop("key"), "without all of its key"),
+        ("loops", lambda d: entry(d)["match_key"][0].update(key="0x1ffff"), "not of 8 bits"),
         ("tables", without_prefix_key, "match type lpm, but other keys"),
         ("fates", lambda d: tables(d)[-1]["action_ids"].__setitem__(0, 255), "255"),
         ("tables", lambda d: d["parsers"][0].update(name={}), "name"),
@@ -173,16 +166,10 @@ def test_deep_nesting_is_refused():
 
 def _layout():
     document = json.loads(config_bytes("controller"))
-    document["header_types"].append(
-        {
-            "name": "operands",
-            "id": 900,
-            "fields": [["a", 8], ["b", 24], ["c", 1024], ["s", 16, True]],
-        }
-    )
-    document["headers"].append(
-        {"name": "operands", "id": 900, "header_type": "operands", "metadata": True}
-    )
+    fields = [["a", 8], ["b", 24], ["c", 1024], ["s", 16, True]]
+    header_type(document, name="operands", id=900, fields=fields)
+    header = {"name": "operands", "id": 900, "header_type": "operands", "metadata": True}
+    document["headers"].append(header)
     return FieldLayout(load_program(json.dumps(document).encode()))
 
 
@@ -214,6 +201,8 @@ def _compound(children):
     binary = st.sampled_from(["+", "-", "*", "&", "|", "^"])
     compare = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
     width = st.integers(2, 1030).map(_constant)
+    mask = st.integers(0, 1030).map(lambda bits: _constant((1 << bits) - 1))
+    narrowing = st.sampled_from(["two_comp_mod", "sat_cast", "usat_cast"])
     condition = st.builds(_operation, compare, children, children)
     logic = st.one_of(
         condition,
@@ -226,14 +215,10 @@ def _compound(children):
         st.builds(_operation, st.sampled_from(["<<", ">>"]), children, SMALL),
         st.builds(lambda c: _operation(">>", c, _field("b")), children),
         st.builds(lambda c: _operation("~", None, c), children),
-        st.builds(
-            _operation, st.sampled_from(["two_comp_mod", "sat_cast", "usat_cast"]), children, width
-        ),
+        st.builds(_operation, narrowing, children, width),
         st.builds(lambda c, x, y: _operation("?", x, y, cond=c), logic, children, children),
         st.builds(lambda c: _operation("b2d", None, c), logic),
-        st.builds(
-            lambda c, m: _operation("&", c, _constant((1 << m) - 1)), children, st.integers(0, 1030)
-        ),
+        st.builds(lambda c, m: _operation("&", c, m), children, mask),
     )
 
 

@@ -19,26 +19,20 @@ class UnknownVerticesAreDropped(RecoveryTest):
         self.add_sum(900, PAIR)
         self.add_destination(910, worker=2, slot=8, expected=2, senders=[0])
         self.add_source(packets.PARTIAL, worker=0)
-        self.entries.add_fanout(block=1, source=103, slots={0: (7, 2)})
-        recovering = [
-            packets.recall(901, port=3),
-            packets.recall(900, port=3, block=2),
-            packets.fetch(109, 900, port=3),
-        ]
-        recovering += [packets.fetch(900, 900, port=3), packets.fetch(101, 901, port=3)]
+        self.entries.add_fanout(source=103, slots={0: (7, 2)})
+        recovering = [packets.recall(901, port=3), packets.recall(900, port=3, block=2)]
+        fetched = ((109, 900), (900, 900), (101, 901))
+        recovering += [packets.fetch(source, vertex, port=3) for source, vertex in fetched]
         recovering += [packets.fetch(101, 900, port=3, block=2)]
         features: list[dict[str, int]] = [
-            *({"source": 103}, {"source": 103, "round_": 2}),
-            *(
-                {"source": 109, "Dst_id": 900, "Resend": 1},
-                {"source": 101, "Dst_id": 901, "Resend": 1},
-            ),
+            {"source": 103},
+            {"source": 103, "round_": 2},
+            {"source": 109, "Dst_id": 900, "Resend": 1},
+            {"source": 101, "Dst_id": 901, "Resend": 1},
             {"source": 101, "Dst_id": 900, "Resend": 1, "block": 2},
             {"source": packets.PARTIAL + 1, "Dst_id": 910},
-            *(
-                {"source": packets.PARTIAL, "Dst_id": 911},
-                {"source": packets.PARTIAL, "Dst_id": 910, "block": 2},
-            ),
+            {"source": packets.PARTIAL, "Dst_id": 911},
+            {"source": packets.PARTIAL, "Dst_id": 910, "block": 2},
         ]
         number = len(recovering) + len(features)
         with self.counted(Outcome.UNKNOWN_VERTEX, number, passes={}, completed={}):
@@ -57,7 +51,7 @@ class SlotDependsOnBlockAndVertex(RecoveryTest):
         self.add_sum(900, PAIR, slot=7, bank=0, block=1)
         self.add_sum(900, PAIR, slot=8, bank=3, block=2, known=True)
         self.add_source(103, worker=1)
-        self.entries.add_fanout(block=1, source=103, slots={5: (7, 2)})
+        self.entries.add_fanout(source=103, slots={5: (7, 2)})
         self.add_destination(901, worker=0, slot=7, bank=5, expected=2)
         with self.counted(Outcome.AGGREGATED, 4, completed={0: 1}):
             first = self.send_features(PAIR)
@@ -177,7 +171,7 @@ class PartAndWholeLeaveOnePacket(LeafTest):
         self.add_part({101: 0}, worker=None)
         self.add_destination(901, worker=1, slot=8, bank=1)
         self.add_source(105, worker=0)
-        self.entries.add_fanout(block=1, source=105, slots={0: (9, 1), 1: (8, 1)})
+        self.entries.add_fanout(source=105, slots={0: (9, 1), 1: (8, 1)})
         self.add_partial(902, slot=9, source=packets.PARTIAL + 1)
         with self.counted(Outcome.AGGREGATED, completed={0: 1, 1: 1}):
             sent = [self.send_feature(105, worker=0)]
@@ -198,11 +192,8 @@ class RecallsAndFetchesGoUp(LeafTest):
             # The source is of another leaf: here it is not known.
             (packets.fetch(555, 901, port=3), packets.relayed_fetch),
         ):
-            with self.counted(Outcome.PASSED_ON, **QUIET):
-                self.send(3, asked)
-                self.expect(ABOVE, up(asked, to=ABOVE))
-            with self.counted(Outcome.WRONG_PORT):
-                self.send(1, asked)
+            self.exchange(Outcome.PASSED_ON, 3, asked, {ABOVE: up(asked, to=ABOVE)}, **QUIET)
+            self.check_unanswered(Outcome.WRONG_PORT, 1, asked)
         with self.counted(Outcome.RESENT, **QUIET):
             sent, _ = self.send_feature(101, worker=0, Resend=1, Dst_id=902)
             self.expect(ABOVE, packets.relayed(sent, to=ABOVE))
@@ -229,11 +220,8 @@ class WhatComesDown(LeafTest):
             (fetched, 2, packets.relayed_fetch, Outcome.PASSED_ON),
             (coming, 2, packets.relayed, Outcome.RESENT),
         ):
-            with self.counted(outcome, **QUIET):
-                self.send(ABOVE, packet)
-                self.expect(port, expected(packet, to=port))
-        with self.counted(Outcome.UNKNOWN_VERTEX):
-            self.send(ABOVE, sum_from_above(902))
+            self.exchange(outcome, ABOVE, packet, {port: expected(packet, to=port)}, **QUIET)
+        self.check_unanswered(Outcome.UNKNOWN_VERTEX, ABOVE, sum_from_above(902))
         with self.counted(Outcome.UNKNOWN_KIND, 3):
             self.send(1, sum_from_above(901))
             self.send(ABOVE, packets.feature(101, packets.random_lanes(1), port=ABOVE))

@@ -24,7 +24,7 @@ class CompletionInTheMiddle(SwitchTest):
         # 103 is no neighbour of bank 1's destination.
         for source, banks in {101: (0, 1, 2), 102: (0, 1, 2), 103: (0, 2)}.items():
             slots = {bank: (5, 2 if bank == 1 else 3) for bank in banks}
-            self.entries.add_fanout(block=1, source=source, slots=slots)
+            self.entries.add_fanout(source=source, slots=slots)
         for bank, worker in enumerate((2, 0, 1)):
             self.add_destination(900 + bank, worker=worker, slot=5, bank=bank)
         with self.counted(Outcome.AGGREGATED, passes={3: 1}, completed={}):
@@ -46,7 +46,7 @@ class StaleBankDoesNotStopTheWay(SwitchTest):
         for source, worker in SOURCES.items():
             self.add_source(source, worker=worker)
             slots = dict.fromkeys(range(3), (5, 2))
-            self.entries.add_fanout(block=1, source=source, slots=slots)
+            self.entries.add_fanout(source=source, slots=slots)
         for bank in (0, 2):
             self.add_destination(910 + bank, worker=bank, slot=5, bank=bank)
         self.check_sum(900, {103: 2}, bank=1, block=2)
@@ -96,7 +96,7 @@ class AMaximumDoesNotGrowTwice(SwitchTest):
         for source, hops in ((101, 2), (102, 1)):
             for hop in range(hops):
                 entry = {"hop": hop, "last_hop": hop == hops - 1}
-                self.entries.add_fanout(block=1, source=source, slots={0: (7, 3)}, **entry)
+                self.entries.add_fanout(source=source, slots={0: (7, 3)}, **entry)
         self.add_destination(900, worker=2, slot=7)
         for fragment, times in ((0, 2), (MAXIMUM, 1)):
             with self.counted(Outcome.AGGREGATED, 2, passes={1: 3}, completed={0: 1}):
@@ -149,7 +149,7 @@ class TooManyContributionsAreCounted(SwitchTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         self.add_source(103, worker=2)
-        self.entries.add_fanout(block=1, source=103, slots={0: (7, 2)})
+        self.entries.add_fanout(source=103, slots={0: (7, 2)})
         with self.counted(Outcome.AGGREGATED, 3, completed={0: 1}, overfull={0: 1}):
             self.send_sum(900, SOURCES)
             self.send_feature(103, worker=2)

@@ -39,8 +39,7 @@ class EveryByteOfAFeatureIsChecked(SwitchTest):
         whole[3] = [recall(900, port=3), fetch(101, 900, port=3)]
         for port, packets in whole.items():
             for frames in map(damaged, packets):
-                with self.counted(Outcome.MALFORMED, len(frames), passes={}):
-                    self.send(port, *frames)
+                self.check_unanswered(Outcome.MALFORMED, port, *frames, passes={})
         self.check_sum(900, SOURCES)
 
 
@@ -48,12 +47,9 @@ class EveryByteOfADoneIsChecked(SwitchTest):
     """One wrong bit in any byte of a DONE sets no worker's bit and opens nothing."""
 
     def runTest(self) -> None:
-        with self.counted(Outcome.DONE_COLLECTED):
-            self.send(1, done(0, block=0, magnitude=5))
+        self.check_unanswered(Outcome.DONE_COLLECTED, 1, done(0, block=0, magnitude=5))
         frames = damaged(done(1, block=0, magnitude=0x3F800000))
-        with self.counted(Outcome.MALFORMED, len(frames)):
-            self.send(2, *frames)
+        self.check_unanswered(Outcome.MALFORMED, 2, *frames)
         asked = done(0, block=0, magnitude=5)
-        with self.counted(Outcome.DONE_REPEATED):
-            self.send(1, asked)
-            self.expect(1, barrier_answer(Kind.WAITING, asked, to=1, workers=0b001, magnitude=5))
+        answer = barrier_answer(Kind.WAITING, asked, to=1, workers=0b001, magnitude=5)
+        self.exchange(Outcome.DONE_REPEATED, 1, asked, answer)

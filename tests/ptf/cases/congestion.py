@@ -158,7 +158,7 @@ class TheLoopHasNoPortQueue(SwitchTest):
 
     def runTest(self) -> None:
         self.add_source(101, worker=0)
-        self.entries.add_fanout(block=1, source=101, slots={0: (7, 1), 1: (7, 1)})
+        self.entries.add_fanout(source=101, slots={0: (7, 1), 1: (7, 1)})
         self.add_destination(900, worker=1, slot=7, bank=0)
         self.add_destination(901, worker=2, slot=7, bank=1)
         before = sum(self.counters().port_queue)
@@ -175,7 +175,7 @@ class SumIsMarked(CongestionTest):
     def runTest(self) -> None:
         self.mark_from(0, 0)
         self.add_source(101, worker=0)
-        self.entries.add_fanout(block=1, source=101, slots={0: (7, 1), 1: (7, 1)})
+        self.entries.add_fanout(source=101, slots={0: (7, 1), 1: (7, 1)})
         lane = 101 % LOOP_LANES
         self.add_destination(900, worker=1, slot=7, bank=0)
         self.add_destination(901, worker=2, slot=7, bank=1)
@@ -214,7 +214,7 @@ class AnyMarkStaysInTheSlot(LeafTest):
     def runTest(self) -> None:
         self.add_owners(PAIR)
         for source in PAIR:
-            self.entries.add_fanout(block=1, source=source, slots={0: (7, 2), 1: (9, 2)})
+            self.entries.add_fanout(source=source, slots={0: (7, 2), 1: (9, 2)})
         self.add_partial(900, slot=7, source=PARTIAL)
         self.add_destination(901, worker=2, slot=9, bank=1, expected=2)
         for round_, marks in enumerate(((1, 0), (0, 0), (0, 1)), 1):
@@ -228,9 +228,8 @@ class AnyMarkStaysInTheSlot(LeafTest):
                 self.expect(ABOVE, resigned(self.part(sent, last), ECN=mark))
                 self.expect(3, sum_to(3, 901, total, count=2, completed_by=last, ECN=mark))
             asked = recall(901, port=3, round_=round_)
-            with self.counted(Outcome.RECALLED, completed={1: 1}):
-                self.send(3, asked)
-                self.expect(3, sum_to(3, 901, total, count=2, completed_by=asked, ECN=mark))
+            answer = sum_to(3, 901, total, count=2, completed_by=asked, ECN=mark)
+            self.exchange(Outcome.RECALLED, 3, asked, answer, completed={1: 1})
 
 
 def _broadcast(**ip: object) -> Packet:

@@ -36,7 +36,7 @@ class MissingHopEndsTheWay(SwitchTest):
 
     def runTest(self) -> None:
         self.add_source(101, worker=0)
-        self.entries.add_fanout(block=1, source=101, slots={0: (7, 1)}, last_hop=False)
+        self.entries.add_fanout(source=101, slots={0: (7, 1)}, last_hop=False)
         self.add_destination(900, worker=2, slot=7)
         with self.counted(Outcome.AGGREGATED, passes={1: 1}, completed={0: 1}):
             self.expect_sum(900, [self.send_feature(101, worker=0, Echo=1)])

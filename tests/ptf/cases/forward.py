@@ -73,10 +73,7 @@ class BroadcastIsFlooded(SwitchTest):
         for sender, others in ((1, (2, 3)), (3, (1, 2)), (STRANGER_PORT, (1, 2, 3))):
             own = station(sender)
             packet = Ether(src=own.mac, dst=BROADCAST) / ARP(psrc=own.ip, pdst="10.0.0.2")
-            with self.counted(Outcome.FLOODED, passes={}):
-                self.send(sender, packet)
-                for port in others:
-                    self.expect(port, packet)
+            self.exchange(Outcome.FLOODED, sender, packet, dict.fromkeys(others, packet), passes={})
 
 
 class UnknownStationIsDropped(SwitchTest):
@@ -87,6 +84,4 @@ class UnknownStationIsDropped(SwitchTest):
             self.send(1, ordinary(1, UNKNOWN, UDP(), TEXT))
             self.send(1, Ether(src=station(1).mac, dst="33:33:00:00:00:01", type=0x86DD) / TEXT)
         known = ordinary(1, TO_PORT_2, UDP(), TEXT)
-        with self.counted(Outcome.FORWARDED):
-            self.send(1, known)
-            self.expect(2, known)
+        self.exchange(Outcome.FORWARDED, 1, known, {2: known})

@@ -1,6 +1,7 @@
 """job.p4: two jobs of two workers each, whose packets and entries have the same numbers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from scapy.layers.inet import UDP
@@ -41,19 +42,8 @@ LAST_BLOCK = 3
 # In each bank, for both pools.
 SLOTS = 8
 FIRST = Place(1, "first", 0, (1, 2), slots=SLOTS, last_block=LAST_BLOCK, sources=2, workers=2)
-SECOND = Place(
-    2,
-    "second",
-    ports=(3, 4),
-    first_slot=SLOTS,
-    slots=SLOTS,
-    first_block=LAST_BLOCK,
-    last_block=LAST_BLOCK,
-    first_source=2,
-    sources=2,
-    first_worker=2,
-    workers=2,
-)
+_BEHIND = {"first_slot": SLOTS, "first_block": LAST_BLOCK, "first_source": 2, "first_worker": 2}
+SECOND = replace(FIRST, job=2, name="second", ports=(3, 4), **_BEHIND)
 JOBS = (FIRST, SECOND)
 BOTH = 0b11  # the members of each job
 PAIR = {101: 0, 102: 1}
@@ -169,9 +159,8 @@ class BarriersAreSeparate(JobTest):
                     self.expect(port, self.answer(Kind.ADVANCE, asked, port, **body))
         # No case may leave a heartbeat behind.
         asked = self.done(FIRST, 0)
-        with self.counted(Outcome.DONE_REPEATED):
-            self.send(1, asked)
-            self.expect(1, self.answer(Kind.ADVANCE, asked, 1, workers=BOTH))
+        answer = self.answer(Kind.ADVANCE, asked, 1, workers=BOTH)
+        self.exchange(Outcome.DONE_REPEATED, 1, asked, answer)
 
     def done(self, place: Place, worker: int, **fields: int) -> Packet:
         """Return the DONE of a worker that opens a round; it is another process in each job."""
@@ -198,7 +187,7 @@ class BundlesAreSeparate(JobTest):
             for place, source in enumerate(sources):
                 self.add_source(source, worker=0)
                 row = {"slots": {place: (5, 1)}, "rows": {place: 1}}
-                self.entries.add_fanout(block=1, source=source, **row)
+                self.entries.add_fanout(source=source, **row)
                 slot = {"slot": 5, "bank": place, "place": place, "sums": len(sources)}
                 self.add_destination(900 + place, worker=1, **slot)
 
@@ -233,10 +222,9 @@ class AllReducesAreSeparate(JobTest):
             port = place.ports[worker]
             asked = reducing(worker, self.FRAGMENT, heartbeat=heartbeat, port=port)
             known = {"workers": 1 << worker, "newest": self.FRAGMENT}
-            with self.counted(Outcome.REDUCE_ASKED):
-                self.send(port, asked)
-                heartbeats = heartbeat << worker
-                self.expect(port, contributors(asked, to=port, heartbeats=heartbeats, **known))
+            heartbeats = heartbeat << worker
+            answer = contributors(asked, to=port, heartbeats=heartbeats, **known)
+            self.exchange(Outcome.REDUCE_ASKED, port, asked, answer)
         for place in JOBS:
             last = 2 - place.job
             with self.counted(Outcome.REDUCE_ADDED, completed={0: 1}):
@@ -279,9 +267,7 @@ class OrdinaryFramesStayInTheJob(JobTest):
         for place, foreign in ((FIRST, SECOND), (SECOND, FIRST)):
             port, other = place.ports
             frame = Ether(src=station(port).mac, dst=BROADCAST, type=0x1234) / Raw(bytes(64))
-            with self.counted(Outcome.FLOODED):
-                self.send(port, frame)
-                self.expect(other, frame)
+            self.exchange(Outcome.FLOODED, port, frame, {other: frame})
             with self.counted(Outcome.UNKNOWN_STATION, 2):
                 for to in foreign.ports:
                     self.send(port, ordinary(port, station(to).mac, UDP(), Raw(bytes(64))))
@@ -305,9 +291,7 @@ class APortWithoutAJob(JobTest):
             self.send(3, ordinary(3, station(4).mac, UDP(), Raw(bytes(64))))
         for block in (0, 1):
             asked = done(0, block=block, port=3)
-            with self.counted(Outcome.NO_JOB):
-                self.send(3, asked)
-                self.expect(3, no_job(asked))
+            self.exchange(Outcome.NO_JOB, 3, asked, no_job(asked))
         after = self.counters().jobs[0].outcomes
         grown = {each: after[each] - before[each] for each in after if after[each] > before[each]}
         self.assertEqual({Outcome.NO_JOB: 6, Outcome.UNKNOWN_STATION: 1}, grown)
@@ -323,9 +307,8 @@ class AFetchReleasesTheOwnSlot(JobTest):
             self.contribute(SECOND, 101)
         before = self.counters().releases
         asked = fetch(101, 900, port=4)
-        with self.counted(Outcome.FETCHED, passes={}, completed={}, released={0: 1}):
-            self.send(4, asked)
-            self.expect(3, relayed_fetch(asked, to=3))
+        answers = {3: relayed_fetch(asked, to=3)}
+        self.exchange(Outcome.FETCHED, 4, asked, answers, passes={}, completed={}, released={0: 1})
         grown = [new - old for old, new in zip(before, self.counters().releases, strict=True)]
         own = SECOND.first_worker + 1
         self.assertEqual({own: 1}, {cell: growth for cell, growth in enumerate(grown) if growth})
@@ -347,10 +330,9 @@ class ARecallBringsTheOwnSum(JobTest):
         for place in JOBS:
             to = place.ports[1]
             asked = recall(900, port=to)
-            with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
-                self.send(to, asked)
-                total = sum_of(lanes for _, lanes in sent[place])
-                self.expect(to, sum_to(to, 900, total, count=2, completed_by=asked))
+            total = sum_of(lanes for _, lanes in sent[place])
+            answer = sum_to(to, 900, total, count=2, completed_by=asked)
+            self.exchange(Outcome.RECALLED, to, asked, answer, passes={}, completed={0: 1})
 
 
 class ANoticeStaysInTheJob(JobTest):
@@ -359,7 +341,5 @@ class ANoticeStaysInTheJob(JobTest):
     def runTest(self) -> None:
         for place in JOBS:
             sent = resigned(notice(1, port=place.ports[1]), Count=7)
-            with self.counted(Outcome.NOTICED, passes={}, completed={}):
-                self.send(place.ports[1], sent)
-                for port in place.ports:
-                    self.expect(port, relayed(sent, to=port))
+            answers = {port: relayed(sent, to=port) for port in place.ports}
+            self.exchange(Outcome.NOTICED, place.ports[1], sent, answers, passes={}, completed={})

@@ -26,7 +26,7 @@ class UnroutedSumIsCounted(SwitchTest):
 
     def runTest(self) -> None:
         self.add_source(101, worker=0)
-        self.entries.add_fanout(block=1, source=101, slots={1: (7, 1), 4: (7, 1), 6: (7, 1)})
+        self.entries.add_fanout(source=101, slots={1: (7, 1), 4: (7, 1), 6: (7, 1)})
         self.add_destination(900, worker=2, slot=7, bank=4)
         events = {"completed": {1: 1, 4: 1, 6: 1}, "unrouted": 2}
         with self.counted(Outcome.AGGREGATED, passes={1: 3}, **events):
@@ -44,9 +44,7 @@ class HundredDestinations(SwitchTest):
             self.add_source(source, worker=worker)
             for hop in range(13):
                 slots = {bank: (hop, 2) for own, bank in keys if own == hop}
-                self.entries.add_fanout(
-                    block=1, source=source, hop=hop, slots=slots, last_hop=hop == 12
-                )
+                self.entries.add_fanout(source=source, hop=hop, slots=slots, last_hop=hop == 12)
         for number, (hop, bank) in enumerate(keys):
             self.add_destination(900 + number, worker=number % 3, slot=hop, bank=bank)
         with self.counted(Outcome.AGGREGATED, passes={8: 12, 4: 1}, completed={}):
@@ -73,9 +71,7 @@ class EveryLane(SwitchTest):
             self.stamp(frames[-1])
             for hop in range(3):
                 slots = {hop: (number, 1)}
-                self.entries.add_fanout(
-                    block=1, source=vertex, hop=hop, slots=slots, last_hop=hop == 2
-                )
+                self.entries.add_fanout(source=vertex, hop=hop, slots=slots, last_hop=hop == 2)
                 self.add_destination(vertex + 1000 * hop, worker=2, slot=number, bank=hop)
                 name = vertex + 1000 * hop
                 expected.append(packets.sum_to(3, name, lanes, count=1, completed_by=frames[-1]))
@@ -104,7 +100,7 @@ class MissingCountsPartialSums(RecoveryTest):
         most = packets.RELEASED - 1
         self.add_source(packets.PARTIAL, worker=0)
         self.add_source(102, worker=1)
-        self.entries.add_fanout(block=1, source=102, slots={0: (7, most)})
+        self.entries.add_fanout(source=102, slots={0: (7, most)})
         self.add_destination(900, worker=2, slot=7, expected=most, senders=[0])
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.send_feature(packets.PARTIAL, worker=0, Dst_id=900, count=most - 1)]
@@ -127,15 +123,11 @@ class MissingBringsThePartAgain(LeafTest):
             sent = self.send_features(PAIR)
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
         word = from_above(Kind.MISSING, 900, Count=17)
-        with self.counted(Outcome.PASSED_ON, **QUIET):
-            self.send(ABOVE, word)
-            self.expect(3, packets.relayed(word, to=3))
+        self.exchange(Outcome.PASSED_ON, ABOVE, word, {3: packets.relayed(word, to=3)}, **QUIET)
         word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
         for _ in range(3):
-            with self.counted(Outcome.PASSED_ON, passes={}, completed={0: 1}):
-                self.send(ABOVE, word)
-                self.expect(ABOVE, self.part(sent, word))
-                self.expect(3, packets.relayed(word, to=3))
+            answers = {ABOVE: self.part(sent, word), 3: packets.relayed(word, to=3)}
+            self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={}, completed={0: 1})
 
 
 class RecallFromAboveBringsThePart(LeafTest):
@@ -146,14 +138,12 @@ class RecallFromAboveBringsThePart(LeafTest):
         asked = from_above(Kind.RECALL, 900)
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.send_feature(101, worker=0)]
-        with self.counted(Outcome.RECALLED, **QUIET):
-            self.send(ABOVE, asked)
+        self.check_unanswered(Outcome.RECALLED, ABOVE, asked, **QUIET)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent.append(self.send_feature(102, worker=1))
             self.expect(ABOVE, self.part(sent, sent[-1][0]))
-        with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
-            self.send(ABOVE, asked)
-            self.expect(ABOVE, self.part(sent, asked))
+        answer = self.part(sent, asked)
+        self.exchange(Outcome.RECALLED, ABOVE, asked, answer, passes={}, completed={0: 1})
 
 
 class RecallOfTheIncomplete(SpineTest, RecoveryTest):
@@ -166,9 +156,7 @@ class RecallOfTheIncomplete(SpineTest, RecoveryTest):
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.send_feature(packets.PARTIAL, worker=0, Dst_id=900)]
         asked = packets.recall(900, port=3)
-        with self.counted(Outcome.RECALLED, **QUIET):
-            self.send(3, asked)
-            self.expect(3, packets.missing(asked, count=1))
+        self.exchange(Outcome.RECALLED, 3, asked, packets.missing(asked, count=1), **QUIET)
         asked = packets.recall(900, port=3, Resend=1)
         with self.counted(Outcome.RECALLED, **QUIET):
             self.send(3, asked)

@@ -157,9 +157,7 @@ class ABodylessFeatureCounts(NarrowTest):
         with self.counted(Outcome.AGGREGATED, completed={}):
             packet, _ = self.send_lanes(101, lanes_of(0), 0, worker=0, Echo=1)
             self.expect(1, packets.ack_of(packet, accepted=1))
-        with self.counted(Outcome.DUPLICATE, **QUIET):
-            self.send(1, packet)
-            self.expect(1, packets.ack_of(packet, accepted=1))
+        self.exchange(Outcome.DUPLICATE, 1, packet, packets.ack_of(packet, accepted=1), **QUIET)
         self.check_missing(900, count=1)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             last = self.send_lanes(102, lanes, 16, worker=1)
@@ -293,14 +291,11 @@ class APartGoesUpNarrow(LeafTest):
             for code in packets.BITS.values():
                 fields = {"round_": round_, "Bits": code, "Resend": 1}
                 asked = from_above(Kind.RECALL, 900, **fields)
-                with self.counted(Outcome.RECALLED, passes={}, completed={0: 1}):
-                    self.send(ABOVE, asked)
-                    self.expect(ABOVE, self.part(sent, asked))
+                answer = self.part(sent, asked)
+                self.exchange(Outcome.RECALLED, ABOVE, asked, answer, passes={}, completed={0: 1})
                 word = from_above(Kind.MISSING, 900, Count=17, **fields)
-                with self.counted(Outcome.PASSED_ON, passes={}, completed={0: 1}):
-                    self.send(ABOVE, word)
-                    self.expect(ABOVE, self.part(sent, word))
-                    self.expect(3, packets.relayed(word, to=3))
+                answers = {ABOVE: self.part(sent, word), 3: packets.relayed(word, to=3)}
+                self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={}, completed={0: 1})
 
 
 class TheStrawmanWidensToo(ShelfTest):

@@ -94,7 +94,7 @@ class FetchReleasesOneSlotOnly(RecoveryTest):
     def runTest(self) -> None:
         for source in (101, 102):
             self.add_source(source, worker=source - 101)
-            self.entries.add_fanout(block=1, source=source, slots={0: (7, 2), 3: (7, 2)})
+            self.entries.add_fanout(source=source, slots={0: (7, 2), 3: (7, 2)})
         for vertex, bank in ((900, 0), (901, 3)):
             self.add_destination(vertex, worker=2, slot=7, bank=bank, expected=2)
         self.check_fetch(102, 900, owner=1)

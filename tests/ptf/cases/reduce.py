@@ -171,10 +171,9 @@ class QuestionsAreAnswered(ReduceTest):
     """With who has contributed, the newest fragment of the session, and the latest heartbeats."""
 
     def runTest(self) -> None:
-        with self.counted(Outcome.REDUCE_ASKED):
-            asked = reducing(1, 0)
-            self.send(2, asked)
-            self.expect(2, contributors(asked, to=2, workers=0, newest=0))
+        asked = reducing(1, 0)
+        answer = contributors(asked, to=2, workers=0, newest=0)
+        self.exchange(Outcome.REDUCE_ASKED, 2, asked, answer)
         last = LAST_NUMBER
         self.contribute(2, last)
         self.contribute(0, last)
@@ -185,10 +184,9 @@ class QuestionsAreAnswered(ReduceTest):
             self.send(1, second)
             self.expect(1, contributors(second, to=1, workers=0, newest=last, heartbeats=0b011))
         self.serve(session=self.session + 1)
-        with self.counted(Outcome.REDUCE_ASKED):
-            third = reducing(0, last)
-            self.send(1, third)
-            self.expect(1, contributors(third, to=1, workers=0, newest=0, heartbeats=0b010))
+        third = reducing(0, last)
+        answer = contributors(third, to=1, workers=0, newest=0, heartbeats=0b010)
+        self.exchange(Outcome.REDUCE_ASKED, 1, third, answer)
 
 
 class AnAskReachesAll(ReduceTest):
@@ -204,10 +202,8 @@ class AnAskReachesAll(ReduceTest):
                 self.expect(port, contributors(packet, to=port, workers=0, newest=newest))
         sums = total(600)
         repeated = resigned(reduce_(0, 600, sums), Kind=int(Kind.REDUCED), Resend=1)
-        with self.counted(Outcome.PASSED_ON):
-            self.send(1, repeated)
-            for worker in WORKERS:
-                self.expect(port_of(worker), relayed(repeated, to=port_of(worker)))
+        answers = {port_of(worker): relayed(repeated, to=port_of(worker)) for worker in WORKERS}
+        self.exchange(Outcome.PASSED_ON, 1, repeated, answers)
 
 
 class WhoMayContribute(ReduceTest):
@@ -222,12 +218,9 @@ class WhoMayContribute(ReduceTest):
             Outcome.WRONG_SESSION: reduce_(0, 700, lanes, Session=self.session + 1 & 0xFF),
         }
         for outcome, packet in wrong.items():
-            with self.counted(outcome):
-                self.send(1, packet)
-        with self.counted(Outcome.NO_JOB):
-            self.send(STRANGER_PORT, reduce_(0, 701, lanes))
-        with self.counted(Outcome.WRONG_COUNT):
-            self.send(1, reduce_(0, 702, lanes, count=0))
+            self.check_unanswered(outcome, 1, packet)
+        self.check_unanswered(Outcome.NO_JOB, STRANGER_PORT, reduce_(0, 701, lanes))
+        self.check_unanswered(Outcome.WRONG_COUNT, 1, reduce_(0, 702, lanes, count=0))
         self.reduce(700)
 
 
@@ -238,8 +231,7 @@ class UnknownWidthsAreMalformed(ReduceTest):
         for width in (6, 7):
             packet = resigned(reduce_(0, 700, numbers(0, 700)), Width=width)
             packet[SwitchGNN].remove_payload()
-            with self.counted(Outcome.MALFORMED):
-                self.send(1, packet)
+            self.check_unanswered(Outcome.MALFORMED, 1, packet)
         self.reduce(700)
 
 
@@ -303,16 +295,12 @@ class LeafOfReduce(LeafTest):
         """To all workers what comes from above, where no contribution comes from."""
         sums = reduce_(0, 700, total(700))
         for packet in (resigned(sums, Kind=int(Kind.REDUCED)), reducing(0, 700)):
-            with self.counted(Outcome.PASSED_ON):
-                self.send(ABOVE, packet)
-                for worker in WORKERS:
-                    self.expect(port_of(worker), relayed(packet, to=port_of(worker)))
-        with self.counted(Outcome.UNKNOWN_KIND):
-            self.send(ABOVE, sums)
-        with self.counted(Outcome.PASSED_ON):
-            repeated = resigned(reduce_(2, 700, total(700)), Kind=int(Kind.REDUCED), Resend=1)
-            self.send(3, repeated)
-            self.expect(ABOVE, relayed(resigned(repeated, Src_id=LEAF), to=ABOVE))
+            answers = {port_of(worker): relayed(packet, to=port_of(worker)) for worker in WORKERS}
+            self.exchange(Outcome.PASSED_ON, ABOVE, packet, answers)
+        self.check_unanswered(Outcome.UNKNOWN_KIND, ABOVE, sums)
+        repeated = resigned(reduce_(2, 700, total(700)), Kind=int(Kind.REDUCED), Resend=1)
+        answers = {ABOVE: relayed(resigned(repeated, Src_id=LEAF), to=ABOVE)}
+        self.exchange(Outcome.PASSED_ON, 3, repeated, answers)
 
 
 class SpineOfReduce(LeavesTest):
@@ -326,17 +314,15 @@ class SpineOfReduce(LeavesTest):
         parts = [numbers(leaf, 700) for leaf in (0, 1)]
         with self.counted(Outcome.REDUCE_ADDED):
             self.send(2, reduce_(1, 700, parts[1], count=2, exponent=5))
-        with self.counted(Outcome.REDUCE_REPEATED, completed={}):
-            again = reduce_(1, 700, parts[1], count=2, exponent=5)
-            self.send(2, again)
-            self.expect(2, contributors(again, to=2, workers=0b1100, newest=700))
+        again = reduce_(1, 700, parts[1], count=2, exponent=5)
+        answer = contributors(again, to=2, workers=0b1100, newest=700)
+        self.exchange(Outcome.REDUCE_REPEATED, 2, again, answer, completed={})
         with self.counted(Outcome.REDUCE_ADDED, completed={0: 1}):
             self.send(1, reduce_(0, 700, parts[0], count=2))
             for port in (1, 2):
                 fields = {"session": self.session, "exponent": 5, "count": 4}
                 self.expect(port, reduced(port, 700, sum_of(parts), **fields))
         # A leaf knows only its own workers.
-        with self.counted(Outcome.REDUCE_ASKED):
-            asked = reducing(1, 900, workers=0b0110)
-            self.send(2, asked)
-            self.expect(2, contributors(asked, to=2, workers=0b0100, newest=700))
+        asked = reducing(1, 900, workers=0b0110)
+        answer = contributors(asked, to=2, workers=0b0100, newest=700)
+        self.exchange(Outcome.REDUCE_ASKED, 2, asked, answer)

@@ -83,15 +83,12 @@ class ReplicaTest(RecoveryTest):
         return sent
 
     def check_refused(self, *asked: Packet) -> None:
-        with self.counted(Outcome.WRONG_PORT, len(asked), **QUIET):
-            self.send(port_of(STRANGER), *asked)
+        self.check_unanswered(Outcome.WRONG_PORT, port_of(STRANGER), *asked, **QUIET)
 
     def check_all_get(self, packet: Packet, port: int, *to: int, outcome: Outcome) -> None:
         """Send a packet that exactly these ports must get unchanged."""
-        with self.counted(outcome, **QUIET):
-            self.send(port, packet)
-            for each in to:
-                self.expect(each, packets.relayed(packet, to=each))
+        answers = {each: packets.relayed(packet, to=each) for each in to}
+        self.exchange(outcome, port, packet, answers, **QUIET)
 
     def answer(self, **fields: Any) -> Packet:
         """Return the answer of worker 0 to a fetch for 900."""
@@ -121,10 +118,9 @@ class SumAcknowledges(ReplicaTest):
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.add(901, 1, Echo=1)]
             self.expect(port_of(1), packets.ack_of(sent[0][0], accepted=1))
-        with self.counted(Outcome.DUPLICATE, **QUIET):
-            again = packets.resigned(group[0][0], Echo=1)
-            self.send(port_of(0), again)
-            self.expect(port_of(0), packets.ack_of(again, accepted=2))
+        again = packets.resigned(group[0][0], Echo=1)
+        answer = packets.ack_of(again, accepted=2)
+        self.exchange(Outcome.DUPLICATE, port_of(0), again, answer, **QUIET)
         self.complete(901, 2, [group[1], *sent], accepted=1, Echo=1)
         with self.counted(Outcome.AGGREGATED, 2, completed={}):
             sent = [self.add(900, 2, round_=2)]

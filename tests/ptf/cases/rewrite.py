@@ -17,8 +17,7 @@ class WorkersChecksumIsNotBelieved(SwitchTest):
         packet = packets.feature(101, lanes, port=1, Echo=1)
         for length in (0, 45, 46, 46 + 128 - 32, 46 + 128 + 1, 999):
             packet[IP].len = length
-            with self.counted(Outcome.MALFORMED, passes={}):
-                self.send(1, packet)
+            self.check_unanswered(Outcome.MALFORMED, 1, packet, passes={})
         packet[IP].len, packet[IP].chksum = 46 + 128, 0x0BAD
         with self.counted(Outcome.AGGREGATED):
             self.send(1, packet)

@@ -65,12 +65,10 @@ class ClosedSessionServesNoPlan(SwitchTest):
 
     def runTest(self) -> None:
         opening = done(0, block=0, magnitude=5)
-        with self.counted(Outcome.DONE_COLLECTED):
-            self.send(1, opening)
+        self.check_unanswered(Outcome.DONE_COLLECTED, 1, opening)
         self.serve(plan=0)
-        with self.counted(Outcome.WRONG_PLAN):
-            self.send(1, opening)
-            self.expect(1, barrier_answer(Kind.WAITING, opening, to=1, workers=0, round_=0, plan=0))
+        answer = barrier_answer(Kind.WAITING, opening, to=1, workers=0, round_=0, plan=0)
+        self.exchange(Outcome.WRONG_PLAN, 1, opening, answer)
 
 
 class OtherSessionsAreRefused(SwitchTest):
@@ -102,9 +100,7 @@ class DoneOfAnotherSessionIsToldTheRightOne(SwitchTest):
             asked["SwitchGNN"].Session = session & SESSION_MASK
             answer = barrier_answer(Kind.WAITING, asked, to=2, workers=0, round_=0)
             answer["SwitchGNN"].Session = self.session & SESSION_MASK
-            with self.counted(Outcome.WRONG_SESSION):
-                self.send(2, asked)
-                self.expect(2, answer)
+            self.exchange(Outcome.WRONG_SESSION, 2, asked, answer)
         asked = done(0, block=0, magnitude=3)
         with self.counted({Outcome.DONE_COLLECTED: 1, Outcome.DONE_REPEATED: 1}):
             self.send(1, asked, asked)
@@ -121,9 +117,8 @@ class LeafReportsWhenItsWorkersAreDone(LeafTest):
                     asked = done(worker, block=block, round_=round_, magnitude=magnitude)
                     self.send(port_of(worker), asked)
             last = done(2, block=block, round_=round_, magnitude=7)
-            with self.counted(Outcome.DONE_COLLECTED):
-                self.send(3, last)
-                self.expect(ABOVE, report(last, magnitude=9, largest=1))
+            answers = {ABOVE: report(last, magnitude=9, largest=1)}
+            self.exchange(Outcome.DONE_COLLECTED, 3, last, answers)
 
 
 class LeafReportsAgainWhenAsked(LeafTest):
@@ -134,21 +129,17 @@ class LeafReportsAgainWhenAsked(LeafTest):
             self.report_all(block=block)
         for block in (1, 0):
             again = done(1, block=block)
-            with self.counted(Outcome.DONE_REPEATED):
-                self.send(2, again)
-                self.expect(ABOVE, report(again))
+            self.exchange(Outcome.DONE_REPEATED, 2, again, {ABOVE: report(again)})
 
 
 class ReportOfAnEarlierRoundKeepsItsMagnitude(LeafTest):
     """The maximum of a later round is not that of the round that is asked about."""
 
     def runTest(self) -> None:
-        with self.counted(Outcome.DONE_COLLECTED):
-            self.send(1, done(0, block=0, round_=2, magnitude=99))
+        self.check_unanswered(Outcome.DONE_COLLECTED, 1, done(0, block=0, round_=2, magnitude=99))
         again = done(1, block=4, round_=1, magnitude=3)
-        with self.counted(Outcome.DONE_REPEATED):
-            self.send(2, again)
-            self.expect(ABOVE, report(again, magnitude=3, largest=1))
+        answers = {ABOVE: report(again, magnitude=3, largest=1)}
+        self.exchange(Outcome.DONE_REPEATED, 2, again, answers)
 
 
 class LeafNamesItsOwnWorkersOnly(LeafTest):
@@ -156,13 +147,9 @@ class LeafNamesItsOwnWorkersOnly(LeafTest):
 
     def runTest(self) -> None:
         asked = done(1, block=0)
-        with self.counted(Outcome.DONE_COLLECTED):
-            self.send(2, asked)
-        with self.counted(Outcome.DONE_REPEATED):
-            self.send(2, asked)
-            self.expect(
-                2, barrier_answer(Kind.WAITING, asked, to=2, workers=0b10 | ELSEWHERE, largest=1)
-            )
+        self.check_unanswered(Outcome.DONE_COLLECTED, 2, asked)
+        answer = barrier_answer(Kind.WAITING, asked, to=2, workers=0b10 | ELSEWHERE, largest=1)
+        self.exchange(Outcome.DONE_REPEATED, 2, asked, answer)
 
 
 class WordsOfTheSpineReachAllWorkers(LeafTest):
@@ -171,12 +158,9 @@ class WordsOfTheSpineReachAllWorkers(LeafTest):
     def runTest(self) -> None:
         for kind in (Kind.ADVANCE, Kind.WAITING):
             word = answer_from_above(kind, done(0, block=3), workers=MEMBERS, magnitude=8)
-            with self.counted(Outcome.PASSED_ON, passes={}, completed={}):
-                self.send(ABOVE, word)
-                for port in PORTS_BELOW:
-                    self.expect(port, relayed(word, to=port))
-            with self.counted(Outcome.UNKNOWN_KIND):
-                self.send(1, word)
+            answers = {port: relayed(word, to=port) for port in PORTS_BELOW}
+            self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={}, completed={})
+            self.check_unanswered(Outcome.UNKNOWN_KIND, 1, word)
 
 
 class SpineCollectsTheWorkersOfItsLeaves(LeavesTest):
@@ -184,11 +168,9 @@ class SpineCollectsTheWorkersOfItsLeaves(LeavesTest):
 
     def runTest(self) -> None:
         first, last = done(0, block=0, magnitude=4), done(1, block=0, magnitude=6)
-        with self.counted(Outcome.DONE_COLLECTED):
-            self.send(1, first)
-        with self.counted(Outcome.DONE_REPEATED):
-            self.send(1, first)
-            self.expect(1, barrier_answer(Kind.WAITING, first, to=1, workers=0b0011, magnitude=4))
+        self.check_unanswered(Outcome.DONE_COLLECTED, 1, first)
+        answer = barrier_answer(Kind.WAITING, first, to=1, workers=0b0011, magnitude=4)
+        self.exchange(Outcome.DONE_REPEATED, 1, first, answer)
         with self.counted(Outcome.DONE_COLLECTED):
             self.send(2, last)
             for port in (1, 2):
@@ -201,14 +183,11 @@ class NoticeGoesUpAndComesBackForAll(LeafTest):
 
     def runTest(self) -> None:
         sent = notice(1, block=4)
-        with self.counted(Outcome.NOTICED, passes={}):
-            self.send(2, sent)
-            self.expect(ABOVE, relayed(resigned(sent, Src_id=LEAF), to=ABOVE))
+        answers = {ABOVE: relayed(resigned(sent, Src_id=LEAF), to=ABOVE)}
+        self.exchange(Outcome.NOTICED, 2, sent, answers, passes={})
         word = notice(0)
-        with self.counted(Outcome.PASSED_ON, passes={}):
-            self.send(ABOVE, word)
-            for port in PORTS_BELOW:
-                self.expect(port, relayed(word, to=port))
+        answers = {port: relayed(word, to=port) for port in PORTS_BELOW}
+        self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={})
 
 
 class BroadcastReachesAllStations(LeafTest):
@@ -220,7 +199,5 @@ class BroadcastReachesAllStations(LeafTest):
         self.entries.add_group(HOME.workers_group + 1, [1, 2, 3, ABOVE])
         for port in (1, ABOVE):
             frame = ordinary(port, other)
-            with self.counted(Outcome.FLOODED):
-                self.send(port, frame)
-                for to in {1, 2, 3, ABOVE} - {port}:
-                    self.expect(to, frame)
+            answers = dict.fromkeys({1, 2, 3, ABOVE} - {port}, frame)
+            self.exchange(Outcome.FLOODED, port, frame, answers)

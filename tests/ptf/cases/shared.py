@@ -31,7 +31,7 @@ class SharedTest(JobTest, ShelfTest):
 
     def _add_wide(self) -> None:
         self.add_source(WIDE, worker=0)
-        self.entries.add_fanout(block=1, source=WIDE, slots={0: (2, 2), 1: (2, 2)})
+        self.entries.add_fanout(source=WIDE, slots={0: (2, 2), 1: (2, 2)})
         for bank, vertex in enumerate(DESTINATIONS):
             self.add_destination(vertex, worker=1, slot=2, bank=bank)
 

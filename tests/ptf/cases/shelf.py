@@ -95,11 +95,9 @@ class EveryBankHasItsOwnSlots(ShelfTest):
         self.add_source(201, worker=0)
         self.add_source(202, worker=1)
         self.add_source(203, worker=1)
-        self.entries.add_fanout(block=1, source=201, slots={0: (50, 3), 2: (50, 3)})
-        self.entries.add_fanout(
-            block=1, source=202, slots={0: (51, 3), 1: (51, 1), 2: (51, 3), 3: (51, 2)}
-        )
-        self.entries.add_fanout(block=1, source=203, slots={3: (51, 2)})
+        self.entries.add_fanout(source=201, slots={0: (50, 3), 2: (50, 3)})
+        self.entries.add_fanout(source=202, slots={0: (51, 3), 1: (51, 1), 2: (51, 3), 3: (51, 2)})
+        self.entries.add_fanout(source=203, slots={3: (51, 2)})
         for bank in range(4):
             self.add_destination(960 + bank, worker=2, slot=51, bank=bank)
         with self.counted(Outcome.AGGREGATED, completed={}):

@@ -64,15 +64,8 @@ class TheTurnGoesOn(BarrierTest):
     def runTest(self) -> None:
         self.add_sum(900, SOURCES)
         self.serve(any_tag=0)
-        steps = [
-            (1, 0, 0),
-            (1, 1, 0),
-            (1, 3, 0),
-            (1, 1, 1),
-            (2, 0, 0),
-            (2, 1, 0),
-            (2, 1, LAST_FRAGMENT),
-        ]
+        steps = [(1, 0, 0), (1, 1, 0), (1, 3, 0), (1, 1, 1), (2, 0, 0), (2, 1, 0)]
+        steps.append((2, 1, LAST_FRAGMENT))
         for unit, next_unit in itertools.pairwise(steps):
             round_, block, fragment = unit
             following = next_unit[1:]
@@ -138,9 +131,8 @@ class WorkersMustAgreeOnWhatIsNext(BarrierTest):
             self.collect(2, **agreed)
             others = (((2, 1), not early), ((1, 1), early), ((2, 0), early), (NEXT_ROUND, early))
             for following, said in others:
-                self.check_refusal(
-                    Refusal.NEXT, {"block": 1, "following": following, "early": said}, largest=2
-                )
+                wrong = {"block": 1, "following": following, "early": said}
+                self.check_refusal(Refusal.NEXT, wrong, largest=2)
             self.collect(1, **agreed)
             self.complete(0, **agreed)
 
@@ -222,9 +214,8 @@ class TheOpeningHasTheLastWord(EarlyTest):
             if said > then:
                 check_too_early(self, {**now, "block": said})
             self.check_sum(vertex, SOURCES, **now)
-            self.check_refusal(
-                Refusal.TAG, {**now, "block": then + 1}, largest=NOBODY, round_=round_ + 1
-            )
+            later = {**now, "block": then + 1}
+            self.check_refusal(Refusal.TAG, later, largest=NOBODY, round_=round_ + 1)
 
 
 class ARestartForgetsWhatWasEarly(EarlyTest):
@@ -249,10 +240,8 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTest):
 
     def hear(self, word: Packet) -> None:
         """Let an answer of the spine pass to all workers."""
-        with self.counted(Outcome.PASSED_ON):
-            self.send(ABOVE, word)
-            for worker in (0, 1, 2):
-                self.expect(port_of(worker), relayed(word, to=port_of(worker)))
+        answers = {port_of(worker): relayed(word, to=port_of(worker)) for worker in (0, 1, 2)}
+        self.exchange(Outcome.PASSED_ON, ABOVE, word, answers)
 
     def runTest(self) -> None:
         self.add_part(SOURCES)

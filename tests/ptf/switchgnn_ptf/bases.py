@@ -114,11 +114,8 @@ class RecoveryTest(SwitchTest):
         port, total = packets.port_of(worker), packets.combined(sent)
         packet = packets.recall(vertex, port=port, **fields)
         number = len(sent) if count is None else count
-        with self.counted(Outcome.RECALLED, passes={}, completed={bank: 1}):
-            self.send(port, packet)
-            self.expect(
-                port, packets.sum_to(port, vertex, total, count=number, completed_by=packet)
-            )
+        answer = packets.sum_to(port, vertex, total, count=number, completed_by=packet)
+        self.exchange(Outcome.RECALLED, port, packet, answer, passes={}, completed={bank: 1})
 
     def check_missing(
         self, vertex: int, *, count: int, worker: int = 2, events: Any = None, **fields: int
@@ -137,9 +134,8 @@ class RecoveryTest(SwitchTest):
         port, to = packets.port_of(2), packets.port_of(owner)
         packet = packets.fetch(source, vertex, port=port, **fields)
         happens = {"released": {0: 1}} if events is None else events
-        with self.counted(Outcome.FETCHED, passes={}, completed={}, **happens):
-            self.send(port, packet)
-            self.expect(to, packets.relayed_fetch(packet, to=to))
+        answers = {to: packets.relayed_fetch(packet, to=to)}
+        self.exchange(Outcome.FETCHED, port, packet, answers, passes={}, completed={}, **happens)
 
     def check_resent(self, vertex: int, *, owner: int, **fields: Any) -> None:
         """Resend the feature of 101: the destination's worker alone gets it; no slot changes."""
@@ -202,7 +198,7 @@ class LeafTest(SwitchTest):
         """Let sources of 900 meet in a slot whose sum goes up; ``worker`` None: another leaf's."""
         for source, owner in sources.items():
             self.add_source(source, worker=owner)
-            self.entries.add_fanout(block=1, source=source, slots={0: (7, len(sources))})
+            self.entries.add_fanout(source=source, slots={0: (7, len(sources))})
         self.add_partial(900, slot=7, source=packets.PARTIAL)
         port = ABOVE if worker is None else packets.port_of(worker)
         entry = {"slot": 7, "expected": len(sources)}
@@ -258,11 +254,12 @@ def report(asked: Packet, *, magnitude: int = 0, largest: int = 0) -> Packet:
 
 
 def answer_from_above(kind: Kind, asked: Packet, **body: int) -> Packet:
-    packet = packets.barrier_answer(kind, asked, to=ABOVE, **body)
-    packet["Ether"].src, packet["Ether"].dst = (
-        packets.station(ABOVE).mac,
-        packets.NETWORK.switch.mac,
-    )
+    return _to_the_switch(packets.barrier_answer(kind, asked, to=ABOVE, **body))
+
+
+def _to_the_switch(packet: Packet) -> Packet:
+    ends = packets.station(ABOVE).mac, packets.NETWORK.switch.mac
+    packet["Ether"].src, packet["Ether"].dst = ends
     return packet
 
 
@@ -272,14 +269,9 @@ def from_above(kind: Kind, vertex: int, **fields: Any) -> Packet:
 
 def sum_from_above(vertex: int, **fields: int) -> Packet:
     asked = packets.recall(vertex, port=ABOVE, Is_Fetch=0)
-    packet = packets.sum_to(
-        ABOVE, vertex, packets.random_lanes(vertex), count=9, completed_by=asked, **fields
-    )
-    packet["Ether"].src, packet["Ether"].dst = (
-        packets.station(ABOVE).mac,
-        packets.NETWORK.switch.mac,
-    )
-    return packet
+    lanes = packets.random_lanes(vertex)
+    packet = packets.sum_to(ABOVE, vertex, lanes, count=9, completed_by=asked, **fields)
+    return _to_the_switch(packet)
 
 
 # Destination vertex to the workers of its sources, in the order of the sources' ids.

@@ -128,9 +128,9 @@ class Entries:
     def add_fanout(
         self,
         *,
-        block: int,
         source: int,
         slots: Mapping[int, tuple[int, int]],
+        block: int = 1,
         rows: Mapping[int, int] | None = None,
         hop: int = 0,
         last_hop: bool = True,
@@ -139,30 +139,17 @@ class Entries:
         added = {f"row{bank}": (rows or {}).get(bank, 0) for bank in range(BANKS)}
         slot_numbers = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
         expected = {f"expected{bank}": slots.get(bank, (0, 0))[1] for bank in range(BANKS)}
-        self.add(
-            "fanout",
-            "set_slots",
-            block_id=block,
-            src_id=source,
-            hop=hop,
-            last_hop=int(last_hop),
-            last_bank=max(slots, default=0),
-            **slot_numbers,
-            **expected,
-            **added,
-        )
+        entry = {"block_id": block, "src_id": source, "hop": hop, "last_hop": int(last_hop)}
+        entry |= {"last_bank": max(slots, default=0), **slot_numbers, **expected, **added}
+        self.add("fanout", "set_slots", **entry)
 
     def add_rewrite(self, *, port: int, network: Network) -> None:
         station = next(each.station for each in network.neighbours if each.port == port)
-        self.add(
-            "rewrite",
-            "address",
-            port=port,
-            switch_mac=mac_number(network.switch.mac),
-            worker_mac=mac_number(station.mac),
-            switch_ip=int(IPv4Address(network.switch.ip)),
-            worker_ip=int(IPv4Address(station.ip)),
-        )
+        addresses = {}
+        for end, own in {"switch": network.switch, "worker": station}.items():
+            addresses[f"{end}_mac"] = mac_number(own.mac)
+            addresses[f"{end}_ip"] = int(IPv4Address(own.ip))
+        self.add("rewrite", "address", port=port, **addresses)
 
     def add_result_groups(self, port: int) -> None:
         for lane, loop_port in enumerate(self.place.loop_ports):

@@ -86,17 +86,9 @@ def feature(
     **header: int,
 ) -> Packet:
     """Return the FEATURE frame of a source as the worker at ``port`` sends it."""
-    switchgnn = SwitchGNN(
-        Kind=wire.Kind.FEATURE,
-        Bits=BITS[bits],
-        Src_id=source,
-        Block_id=block,
-        Count=count,
-        Fragment=fragment,
-        Width=WIDTHS[len(lanes)],
-        Round=round_,
-        **header,
-    )
+    body = {"Count": count, "Width": WIDTHS[len(lanes)], "Bits": BITS[bits], **header}
+    tag = {"Block_id": block, "Fragment": fragment, "Round": round_}
+    switchgnn = SwitchGNN(Kind=wire.Kind.FEATURE, Src_id=source, **tag, **body)
     return _from_worker(port) / switchgnn / _fragment(lanes, bits)
 
 
@@ -119,19 +111,11 @@ def done(
     """Return the DONE of a worker; ``following``: block and fragment of what is next."""
     next_block, next_fragment = following or (block + 1, 0)
     width = WIDTHS[lanes]
-    header = SwitchGNN(
-        Kind=wire.Kind.DONE,
-        Src_id=worker,
-        Dst_id=incarnation,
-        Block_id=block,
-        Count=next_block,
-        Feature_group=next_fragment << 7 | pool << 5 | (width if next_block else 0),
-        Echo=int(early),
-        Round=round_,
-        Fragment=fragment,
-        Pool=pool,
-        Width=width if block else 0,
-    )
+    unit = next_fragment << 7 | pool << 5 | (width if next_block else 0)
+    following_unit = {"Count": next_block, "Feature_group": unit, "Echo": int(early)}
+    tag = {"Block_id": block, "Fragment": fragment, "Round": round_, "Pool": pool}
+    own = {"Src_id": worker, "Dst_id": incarnation, "Width": width if block else 0}
+    header = SwitchGNN(Kind=wire.Kind.DONE, **own, **tag, **following_unit)
     body = Barrier(magnitude=magnitude, plan=plan, workers=heartbeat)
     return _from_sender(worker, port) / header / body
 
@@ -222,15 +206,9 @@ def reduce_(
     **header: int,
 ) -> Packet:
     """Return a worker's contribution to a fragment of an all-reduce."""
-    switchgnn = SwitchGNN(
-        Kind=wire.Kind.REDUCE,
-        Src_id=worker,
-        Count=count,
-        Width=WIDTHS[len(lanes)],
-        Feature_group=exponent,
-        **_fragment_number(number),
-        **header,
-    )
+    body = {"Count": count, "Width": WIDTHS[len(lanes)], "Feature_group": exponent, **header}
+    tag = _fragment_number(number)
+    switchgnn = SwitchGNN(Kind=wire.Kind.REDUCE, Src_id=worker, **tag, **body)
     return _from_sender(worker, port) / switchgnn / _fragment(lanes)
 
 
@@ -238,14 +216,9 @@ def reduced(
     to: int, number: int, lanes: Lanes, *, session: int, exponent: int = 0, count: int = 3
 ) -> Packet:
     """Return the sum of a fragment as the worker at port ``to`` must get it."""
-    switchgnn = SwitchGNN(
-        Kind=wire.Kind.REDUCED,
-        Count=count,
-        Width=WIDTHS[len(lanes)],
-        Feature_group=exponent,
-        Session=session & wire.SESSION_MASK,
-        **_fragment_number(number),
-    )
+    body = {"Count": count, "Width": WIDTHS[len(lanes)], "Feature_group": exponent}
+    tag = {"Session": session & wire.SESSION_MASK, **_fragment_number(number)}
+    switchgnn = SwitchGNN(Kind=wire.Kind.REDUCED, **tag, **body)
     return _from_switch(to, switchgnn) / switchgnn / _fragment(lanes)
 
 
@@ -265,9 +238,8 @@ def contributors(
     """Return who has contributed to a fragment, as the worker at port ``to`` must get it."""
     fields = {"Kind": int(wire.Kind.REDUCING), "Count": REDUCE_SLOTS, "Feature_group": 0, **header}
     answer = _answer(asked, **fields)
-    body = Barrier(
-        magnitude=newest >> 32, plan=PLAN, round=newest & 0xFFFFFFFF, workers=workers
-    ) / Waiting(heartbeats=heartbeats)
+    known = {"magnitude": newest >> 32, "round": newest & 0xFFFFFFFF, "workers": workers}
+    body = Barrier(plan=PLAN, **known) / Waiting(heartbeats=heartbeats)
     return _from_switch(to, answer) / answer / body
 
 

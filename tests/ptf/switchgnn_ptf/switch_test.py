@@ -353,6 +353,27 @@ class SwitchTest(BaseTest):
         markers = {Outcome.FORWARDED: named.get(Outcome.FORWARDED, 0) + len(PORTS)}
         self._settle(Growth({**named, **markers}, **other), before)
 
+    def exchange(
+        self, outcome: Outcome, port: int, sent: Packet, answers: Any, **other: Any
+    ) -> None:
+        """Send a frame: exactly these answers, by their ports, must come; a lone one to the sender.
+
+        An answer is of the session of the frame, if it does not say so itself.
+        """
+        with self.counted(outcome, **other):
+            self.send(port, sent)
+            by_port = {port: answers} if isinstance(answers, Packet) else answers
+            for to, answer in by_port.items():
+                self.stamp(answer)
+                self.expect(to, answer)
+
+    def check_unanswered(
+        self, outcome: Outcome, port: int, *packets: Packet | bytes, **other: Any
+    ) -> None:
+        """Send frames that all have this outcome, and bring nothing out of any port."""
+        with self.counted(outcome, len(packets), **other):
+            self.send(port, *packets)
+
     def expect_nothing_else(self) -> None:
         """Check that no frame but those expected so far leaves any port."""
         serial = next(_serials)
