@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from switchgnn.planner import Direction, reference_sums
-from switchgnn.planner.plan.leaf_spine import NOBODY
+from switchgnn.planner.plan.leaf_spine import NOBODY, split_for_leaf_spine
 from tests.planner.helpers import random_features, tuples
 
 PARTIAL_SUMS, BUNDLES = 2**31, 3 * 2**30
@@ -172,6 +172,16 @@ def replay_leaf_spine(plan, parts, features, direction=Direction.FORWARD):
         for part in plan.workers:
             _receive(part, block, arrived[part.worker], total)
     return Replayed(total, up, down)
+
+
+def check_leaf_spine(graph, plan, leaf_spine):
+    """Return the parts of the plan after checking their routes and sums."""
+    parts = split_for_leaf_spine(plan, leaf_spine)
+    check_routes(plan, parts)
+    features = random_features(graph)
+    expected = reference_sums(graph, plan.assignment, features)
+    assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)
+    return parts
 
 
 def _inboxes(part):
