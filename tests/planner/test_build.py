@@ -84,7 +84,9 @@ def planned(split, slots, send, seed, **options):
     with pytest.MonkeyPatch.context() as patch:
         known = {**SEND_STRATEGIES, "chance": by_chance(seed)}
         patch.setattr("switchgnn.planner.build.SEND_STRATEGIES", known)
-        return helpers.plan_of(graph, workers, slots, **options)
+        plan = helpers.plan_of(graph, workers, slots, **options)
+    assert np.array_equal(plan.assignment, assignment)
+    return plan
 
 
 @pytest.mark.parametrize("send", ["multicast", "cover", "chance"])
@@ -260,6 +262,7 @@ def test_with_a_slot_for_everybody_the_strawman_would_give_the_sums(split, slots
     graph, workers, assignment = split
     options = STRAWMAN | {"assignment": assignment, "directions": "both", "seed": seed}
     plan = helpers.plan_of(graph, workers, slots, **options)
+    assert np.array_equal(plan.assignment, assignment)
     edges = crossing(graph, assignment, FORWARD)
     shared = edges == crossing(graph, assignment, BACKWARD)
     assert plan.manifest.blocks == (2 - shared if edges else 0)
