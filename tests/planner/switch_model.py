@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from switchgnn.planner import Direction
-from switchgnn.planner.plan.leaf_spine import NOBODY
-from tests.planner.helpers import tuples
+from switchgnn.planner import Direction, reference_sums
+from switchgnn.planner.plan.leaf_spine import NOBODY, split_for_leaf_spine
+from tests.planner.helpers import random_features, tuples
 
 PARTIAL_SUMS, BUNDLES = 2**31, 3 * 2**30
 
@@ -16,7 +16,7 @@ class ReplayError(Exception):
     """The plan does not make a working exchange."""
 
 
-def replay(plan, features, shuffle_seed=0, direction=Direction.FORWARD):
+def replay(plan, features, shuffle_seed, direction):
     """Run one exchange of `plan`, workers interleaved at random; return the sums, int64[V, F]."""
     rng = np.random.default_rng(shuffle_seed)
     total = np.zeros_like(features)
@@ -30,9 +30,11 @@ def replay(plan, features, shuffle_seed=0, direction=Direction.FORWARD):
     return total
 
 
-def check(plan, features, expected, shuffle_seed=0, direction=Direction.FORWARD):
-    if not np.array_equal(replay(plan, features, shuffle_seed, direction), expected):
-        raise ReplayError("wrong sums")
+def check_sums(graph, plan, seed=0, directions=tuple(Direction)):
+    features = random_features(graph, seed)
+    for direction in directions:
+        expected = reference_sums(graph, plan.assignment, features, direction)
+        assert np.array_equal(replay(plan, features, seed, direction), expected)
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,8 @@ class Packet:
 def _interleave(plan, block, features, rng):
     queues = [_packets(part, block, features) for part in plan.workers]
     turns = np.repeat(np.arange(len(queues)), [len(q) for q in queues])
-    iterators = [iter(q) for q in queues]
     for turn in rng.permutation(turns):
-        yield next(iterators[turn])
+        yield queues[turn].pop(0)
 
 
 def _packets(part, block, features):
@@ -141,8 +142,7 @@ def replay_leaf_spine(plan, parts, features, direction=Direction.FORWARD):
     rng = np.random.default_rng(1)
     leaf_spine = parts.leaf_spine
     total = np.zeros_like(features)
-    up = np.zeros((leaf_spine.leaves, leaf_spine.spines), dtype=int)
-    down = np.zeros((leaf_spine.leaves, leaf_spine.spines), dtype=int)
+    up, down = np.zeros((2, leaf_spine.leaves, leaf_spine.spines), dtype=int)
     for block in plan.manifest.direction(direction).block_numbers:
         arrived = [{} for _ in plan.workers]
         at_leaf = [_inboxes(leaf) for leaf in parts.leaves]
@@ -172,6 +172,16 @@ def replay_leaf_spine(plan, parts, features, direction=Direction.FORWARD):
         for part in plan.workers:
             _receive(part, block, arrived[part.worker], total)
     return Replayed(total, up, down)
+
+
+def check_leaf_spine(graph, plan, leaf_spine):
+    """Return the parts of the plan after checking their routes and sums."""
+    parts = split_for_leaf_spine(plan, leaf_spine)
+    check_routes(plan, parts)
+    features = random_features(graph)
+    expected = reference_sums(graph, plan.assignment, features)
+    assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)
+    return parts
 
 
 def _inboxes(part):

@@ -164,10 +164,8 @@ def test_scarce_recirculation_raises_the_weight():
 
 def test_a_pass_that_adds_less_weighs_less():
     """With one bank a contribution is a pass: its weight is links over passes."""
-    weights = [
-        preset_strategies("best", SMALL, PlanContext(4, 30, 1e5, 1e6, banks=banks)).weight
-        for banks in BANKS_OF_SWITCHES
-    ]
+    contexts = [PlanContext(4, 30, 1e5, 1e6, banks=banks) for banks in BANKS_OF_SWITCHES]
+    weights = [preset_strategies("best", SMALL, each).weight for each in contexts]
     assert weights == sorted(weights, reverse=True)
     assert weights[0] == pytest.approx(4 * 1e5 / 1e6)
     for weight, banks in zip(weights, BANKS_OF_SWITCHES, strict=True):
@@ -217,12 +215,10 @@ def test_blocks_are_those_refined_for_what_is_sent(blocks, send, expected):
 def test_wrong_names_list_the_right_ones(part):
     with reports(f"known: {', '.join(sorted(KNOWN[part]))}"):
         PlanRequest(**{part: "worst"}).checked()
-    for wrong in (
-        lambda: PlanRequest("worst").checked(),
-        lambda: preset_strategies("worst", SMALL, FEW),
-    ):
-        with reports("known: auto, best, paper"):
-            wrong()
+    with reports("known: auto, best, paper"):
+        PlanRequest("worst").checked()
+    with reports("known: auto, best, paper"):
+        preset_strategies("worst", SMALL, FEW)
 
 
 def test_the_papers_switch_has_one_pool():
@@ -239,9 +235,8 @@ def test_an_assignment_takes_the_place_of_the_partition(tmp_path):
     asked = PlanRequest("best", assignment=file)
     choice = resolve_strategies(asked, SMALL, FEW)
     assert "workers.txt" in choice.because["partition"]
-    plan = build_resolved(
-        SMALL, choice, FEW, program="0", seed=0, assignment=asked.load_assignment()
-    )
+    assignment = asked.load_assignment()
+    plan = build_resolved(SMALL, choice, FEW, program="0", seed=0, assignment=assignment)
     assert np.array_equal(plan.assignment, given)
     names = {"partition": "given", "block_strategy": choice.blocks, "send": choice.send}
     names |= {"weight": choice.weight, "order": choice.order}
@@ -312,12 +307,13 @@ HIDDEN = {32: 24, 8: 200}  # rows mapped to 32 numbers, and the classes
     ],
 )
 def test_frames_are_as_wide_as_all_exchanges_and_the_switch_allow(exchanges, slots, banks, lanes):
-    assert lanes_of(exchanges, slots, banks=banks) == lanes
+    assert chosen_for(exchanges, slots, banks=banks).lanes == lanes
 
 
 def test_slots_stay_narrow_for_a_slow_loop_which_adds_to_fewer_wide_ones_in_a_pass():
     mostly_narrow = HIDDEN | {745: 10}
-    assert [lanes_of(mostly_narrow, 1000, passes=it) for it in (None, 2e4)] == [256, 64]
+    assert chosen_for(mostly_narrow, 1000).lanes == 256
+    assert chosen_for(mostly_narrow, 1000, passes=2e4).lanes == 64
 
 
 def test_a_width_that_is_asked_for_is_taken():
@@ -328,20 +324,10 @@ def test_a_width_that_is_asked_for_is_taken():
 LINKS = NetworkModel(bits_per_second=20e6, delay=20e-6, barrier=1e-3)
 
 
-def lanes_of(exchanges, slots, **options):
-    return chosen_for(exchanges, slots, **options).lanes
-
-
 def chosen_for(exchanges, slots, preset="paper", *, banks=8, passes=None, network=LINKS, **asked):
-    return choose_lanes(
-        PlanRequest(preset, **asked),
-        SMALL,
-        PlanContext(4, slots, banks=banks),
-        exchanges,
-        seed=0,
-        network=replace(network, passes_per_second=passes),
-        widest=256,
-    )[0]
+    request, context = PlanRequest(preset, **asked), PlanContext(4, slots, banks=banks)
+    network = replace(network, passes_per_second=passes)
+    return choose_lanes(request, SMALL, context, exchanges, 0, network=network, widest=256)[0]
 
 
 @lru_cache
@@ -367,12 +353,11 @@ def seconds_of(lanes, pools, exchanges, slots, preset, network):
 )
 def test_no_other_frames_and_pools_make_a_much_quicker_plan(exchanges, slots, network):
     def seconds(preset, numbers):
-        fit = [
-            it
-            for it in product((8, 16, 32, 64, 128, 256), numbers)
-            if slots // banks_of_slot(it[0]) // it[1] > 1
+        return [
+            seconds_of(lanes, pools, exchanges, slots, preset, network)
+            for lanes, pools in product((8, 16, 32, 64, 128, 256), numbers)
+            if slots // banks_of_slot(lanes) // pools > 1
         ]
-        return [seconds_of(*each, exchanges, slots, preset, network) for each in fit]
 
     for preset, numbers, most in (("paper", (1,), 1.05), ("best", (1, 2, 4), 1.25)):
         at = chosen_for(exchanges, slots, preset, network=network)

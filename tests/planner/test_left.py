@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import Direction, PlannerError, read_plan, write_plan
+from switchgnn.planner import Direction, read_plan, write_plan
 from switchgnn.planner.check.plan import check_plan
 from tests.planner import helpers
-from tests.planner.forgery import content_of, write_content
+from tests.planner.check.test_plan import GRAPH, refused
+from tests.planner.forgery import content_of
 
 BOTH = (Direction.FORWARD, Direction.BACKWARD)
-GRAPH = helpers.random_graph(60, 300, 3, directed=True)
 CHOSEN = np.random.default_rng(5).random(60) < 0.5
 
 
@@ -27,13 +27,6 @@ def destinations(graph, assignment, direction):
     found = np.zeros(graph.vertices, dtype=bool)
     found[boundary.destination if direction is Direction.FORWARD else boundary.source] = True
     return found
-
-
-def refused(content, folder, graph=None):
-    write_content(content, folder)
-    with pytest.raises(PlannerError) as error:
-        check_plan(folder, graph)
-    return helpers.one_sentence(error)
 
 
 @helpers.given(
@@ -94,21 +87,20 @@ def test_a_graph_without_directions_shares_its_blocks():
     assert other.manifest.directions["forward"].last_block < other.manifest.blocks
 
 
-def test_a_destination_of_both_or_neither_is_found(plan, tmp_path):
+def test_a_destination_of_both_or_neither_is_found(plan):
     content = content_of(plan)
     part = content["workers"][1]
     blocks = plan.manifest.direction(Direction.FORWARD).block_numbers
     received = part["receive_row"][: part["receive_indptr"][blocks[-1]]]
     part["left_forward"] = np.union1d(part["left_forward"], received[:1])
     for graph in (GRAPH, None):
-        message = refused(content, tmp_path, graph)
-        assert "is served, but left to the hosts" in message
+        assert "is served, but left to the hosts" in refused(content, graph)
     content = content_of(plan)
     part = content["workers"][1]
     part["left_backward"] = part["left_backward"][1:]
-    assert "is served by no packet" in refused(content, tmp_path, GRAPH)
+    assert "is served by no packet" in refused(content)
     # Without the graph the other direction tells, where its edges are known.
-    refused(content, tmp_path)
+    refused(content, None)
 
 
 @pytest.mark.parametrize(
@@ -119,30 +111,30 @@ def test_a_destination_of_both_or_neither_is_found(plan, tmp_path):
         (lambda rows, n: np.insert(rows, 0, -1), "left_forward: it has numbers outside"),
     ],
 )
-def test_strange_rows_are_found(plan, tmp_path, change, part):
+def test_strange_rows_are_found(plan, change, part):
     content = content_of(plan)
     rows = content["workers"][2]
     rows["left_forward"] = change(rows["left_forward"], len(rows["vertices"]))
-    assert part in refused(content, tmp_path)
+    assert part in refused(content, None)
 
 
-def test_a_vertex_without_remote_neighbours_is_found(plan, tmp_path):
+def test_a_vertex_without_remote_neighbours_is_found(plan):
     inner = np.flatnonzero(~destinations(GRAPH, plan.assignment, Direction.FORWARD))[0]
     content = content_of(plan)
     part = content["workers"][plan.assignment[inner]]
     row = np.searchsorted(part["vertices"], inner)
     part["left_forward"] = np.union1d(part["left_forward"], row)
-    assert "without any remote neighbour" in refused(content, tmp_path, GRAPH)
+    assert "without any remote neighbour" in refused(content)
 
 
-def test_files_that_do_not_agree_are_found(plan, tmp_path):
+def test_files_that_do_not_agree_are_found(plan):
     content = content_of(plan)
     del content["workers"][1]["left_backward"]
-    assert "only some files" in refused(content, tmp_path / "some")
+    assert "only some files" in refused(content, None)
     for part in content["workers"]:
         part["left_forward"] = part["left_backward"] = np.zeros(0, dtype=np.int64)
     content["manifest"]["directions"].pop("backward")
-    refused(content, tmp_path / "none")
+    refused(content, None)
 
 
 def test_what_cannot_be_left_is_refused():

@@ -1,6 +1,6 @@
 """Blocks of whole destinations, and of edges by METIS, over one switch, leaves and spines."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise, product
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import PlannerError, boundary_edges, reference_sums, write_plan
+from switchgnn.planner import PlannerError, boundary_edges, write_plan
 from switchgnn.planner.blocks import destination as blocks_destination
 from switchgnn.planner.blocks import mlgp as blocks_mlgp
 from switchgnn.planner.blocks.destination import (
@@ -42,7 +42,7 @@ from switchgnn.planner.presets import PlanContext, preset_strategies
 from switchgnn.planner.sending.cover import cover_edges, packets_up
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner import helpers
-from tests.planner.switch_model import check_routes, replay_leaf_spine
+from tests.planner.switch_model import check_leaf_spine
 from tests.support.markers import some_of
 
 needs_mtkahypar = pytest.mark.skipif(not has_mtkahypar(), reason="Mt-KaHyPar is not installed")
@@ -69,9 +69,9 @@ def check(boundary, block, slots):
     of = {}
     for v, number in helpers.tuples(boundary.destination, block):
         assert of.setdefault(v, number) == number, "a destination in two blocks"
-    used = sorted(set(of.values()))
-    assert used == list(range(1, len(used) + 1))
-    assert all(list(of.values()).count(number) <= slots for number in used)
+    used = Counter(of.values())
+    assert sorted(used) == list(range(1, len(used) + 1))
+    assert all(count <= slots for count in used.values())
     assert len(used) <= -(-len(of) // slots)
 
 
@@ -92,12 +92,11 @@ def least_pairs(boundary, slots):
     ids = np.unique(boundary.destination)
     sets = -(-len(ids) // slots)
     at = np.searchsorted(ids, boundary.destination)
-    least = None
-    for part in product(range(sets), repeat=len(ids)):
-        if max(map(part.count, range(sets))) <= slots:
-            count = pairs(boundary, np.array(part)[at])
-            least = count if least is None else min(least, count)
-    return least
+    return min(
+        pairs(boundary, np.array(part)[at])
+        for part in product(range(sets), repeat=len(ids))
+        if max(map(part.count, range(sets))) <= slots
+    )
 
 
 def at_random(boundary, slots, seed):
@@ -179,19 +178,15 @@ def test_refining_for_the_cover_never_costs(graph, slots, workers):
     assert packets(after) <= packets(block)
 
 
-def social():
-    rng = np.random.default_rng(0)
-    group = rng.integers(0, 40, 6000)
-    near = np.where(rng.random(6000) < 0.8, group, rng.integers(0, 40, 6000))
-    u, v = group * 25 + rng.integers(0, 25, 6000), near * 25 + rng.integers(0, 25, 6000)
-    return helpers.graph_of(u, v, 1000)
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize("strategy", STRATEGIES[::2])
 @pytest.mark.parametrize("slots", [500, 100])
 def test_fewer_packets_than_the_paper(strategy, slots):
-    boundary = split(social(), 8)
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 40, 6000)
+    near = np.where(rng.random(6000) < 0.8, group, rng.integers(0, 40, 6000))
+    u, v = group * 25 + rng.integers(0, 25, 6000), near * 25 + rng.integers(0, 25, 6000)
+    boundary = split(helpers.graph_of(u, v, 1000), 8)
     paper = mlgp(boundary, slots, 0)
     returned = len(set(helpers.tuples(boundary.destination, paper)))
     ours = pairs(boundary, strategy(boundary, slots, 0)) + len(np.unique(boundary.destination))
@@ -284,20 +279,6 @@ def sparse_plan(blocks=f"destination:{LEAVES}:{SPINES}", **options):
     return helpers.plan_of(SPARSE, WORKERS, SLOTS, blocks=blocks, partition="chunk", **options)
 
 
-def fullest(parts):
-    used = [np.bincount(part.switch.result_block) for part in parts.switches]
-    return max(int(each.max(initial=0)) for each in used)
-
-
-def leaf_shares(plan, leaves):
-    """The destinations of each block by the leaf of their worker: int64[B, leaves]."""
-    workers = plan.manifest.workers
-    counts = np.zeros((plan.manifest.blocks, leaves), dtype=np.int64)
-    leaf = plan.switch.result_worker.astype(np.int64) * leaves // workers
-    np.add.at(counts, (plan.switch.result_block.astype(np.int64) - 1, leaf), 1)
-    return counts
-
-
 @helpers.given(
     helpers.split_graphs(),
     st.integers(1, 12),
@@ -310,21 +291,13 @@ def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spin
     graph, workers, assignment = case
     leaves = min(leaves, workers)
     slots += kind == "mlgp"  # which needs two
-    plan = helpers.plan_of(
-        graph,
-        workers,
-        slots,
-        blocks=f"{kind}:{leaves}:{spines}",
-        assignment=assignment,
-        send="cover" if kind.endswith("cover") else "multicast",
-        directions="both" if both else "forward",
-    )
-    parts = split_for_leaf_spine(plan, even_leaf_spine(workers, leaves, spines))
-    assert fullest(parts) <= slots
-    check_routes(plan, parts)
-    features = helpers.random_features(graph)
-    expected = reference_sums(graph, plan.assignment, features)
-    assert np.array_equal(replay_leaf_spine(plan, parts, features).sums, expected)
+    options = {"blocks": f"{kind}:{leaves}:{spines}", "assignment": assignment}
+    options |= {"send": "cover" if kind.endswith("cover") else "multicast"}
+    options |= {"directions": "both" if both else "forward"}
+    plan = helpers.plan_of(graph, workers, slots, **options)
+    parts = check_leaf_spine(graph, plan, even_leaf_spine(workers, leaves, spines))
+    used = [np.bincount(part.switch.result_block).max(initial=0) for part in parts.switches]
+    assert max(used) <= slots
 
 
 @helpers.given(helpers.split_graphs(), st.integers(1, 8), st.integers(1, 4))
@@ -334,14 +307,13 @@ def test_leaves_that_complete_have_the_slots(case, slots, leaves):
     blocks = f"destination:{leaves}:0"
     plan = helpers.plan_of(graph, workers, slots, blocks=blocks, assignment=assignment)
     check_leaves_that_complete(plan, even_leaf_spine(workers, leaves, 1))
-    takes = {}
+    takes = defaultdict(set)
     block_of = dict(helpers.tuples(plan.switch.result_vertex, plan.switch.result_block))
     leaf = assignment * leaves // workers
     for u, v in helpers.tuples(*graph.edges()):
         if assignment[u] != assignment[v]:
-            takes.setdefault((leaf[u], block_of[v]), set()).add(v)
-            if leaf[u] != leaf[v]:
-                takes.setdefault((leaf[v], block_of[v]), set()).add(v)
+            takes[leaf[u], block_of[v]].add(v)
+            takes[leaf[v], block_of[v]].add(v)
     assert max(map(len, takes.values()), default=0) <= slots
 
 
@@ -361,7 +333,10 @@ def test_fewer_blocks_than_for_one_switch(kind):
 def test_destinations_are_spread_over_leaves(kind):
     graph = helpers.random_graph(3_000, 30_000, 5)
     plan = helpers.plan_of(graph, 16, 300, blocks=f"{kind}:8:4")
-    shares = leaf_shares(plan, 8)
+    # The destinations of each block by the leaf of their worker.
+    shares = np.zeros((plan.manifest.blocks, 8), dtype=np.int64)
+    leaf = plan.switch.result_worker.astype(np.int64) * 8 // 16
+    np.add.at(shares, (plan.switch.result_block.astype(np.int64) - 1, leaf), 1)
     total = shares.sum(axis=0)
     # A leaf of a block has its part of all destinations of that leaf, and a tenth more at most.
     assert plan.manifest.blocks > 5
@@ -477,25 +452,18 @@ def test_the_best_plan_knows_the_leaves():
         assert preset_strategies("paper", SPARSE, where).blocks == blocks
 
 
-def random_limits(seed, destinations, parts):
-    draw = np.random.default_rng(seed)
-    takes = draw.random((destinations, 6)) < 0.5
-    most = np.ceil(takes.sum(axis=0) / parts * 1.15 + 1).astype(np.int64)
-    return limits_of(takes, most, (np.arange(destinations) % 3).astype(np.int32))
-
-
 @helpers.given(helpers.split_graphs(), st.integers(2, 5), st.integers(0, 99))
 def test_refining_within_limits_keeps_to_them_and_never_costs_pairs(case, parts, seed):
     graph, _, assignment = case
     boundary = boundary_edges(graph, assignment)
     edges = number_ends(boundary)
-    limits = random_limits(seed, edges.destinations, parts)
+    takes = np.random.default_rng(seed).random((edges.destinations, 6)) < 0.5
+    most = np.ceil(takes.sum(axis=0) / parts * 1.15 + 1).astype(np.int64)
+    limits = limits_of(takes, most, (np.arange(edges.destinations) % 3).astype(np.int32))
     start = np.random.default_rng(seed).integers(0, parts, edges.destinations).astype(np.int32)
     fitted = fit_within(edges, start, parts, limits)
-    over = [
-        np.maximum(limits.loads(part, parts) - limits.most, 0).sum() for part in (start, fitted)
-    ]
-    assert over[1] <= over[0]
+    before, after = (limits.loads(part, parts) - limits.most for part in (start, fitted))
+    assert np.maximum(after, 0).sum() <= np.maximum(before, 0).sum()
     if limits.hold(fitted, parts):
         refined = refine_within(edges, fitted, parts, limits)
         assert limits.hold(refined, parts)

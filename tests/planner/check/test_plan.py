@@ -2,6 +2,7 @@
 
 import random
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -56,19 +57,13 @@ def checked(plan, graph):
 )
 def test_plans_of_wide_frames_are_right(split, slots, width):
     """Slots of several banks do not overlap, and blocks have room for as many as there are."""
-    graph, workers, assignment = split
-    lanes, banks = width
+    (graph, workers, assignment), (lanes, banks) = split, width
     wide = max(1, lanes // 32)
     plan = helpers.plan_of(graph, workers, slots, assignment=assignment, lanes=lanes, banks=banks)
     checked(plan, graph)
     switch = plan.switch
-    cells = [
-        (block, bank + beside, slot)
-        for block, bank, slot in helpers.tuples(
-            switch.result_block, switch.result_bank, switch.result_slot
-        )
-        for beside in range(wide)
-    ]
+    where = helpers.tuples(switch.result_block, switch.result_bank, switch.result_slot)
+    cells = [(block, bank + beside, slot) for block, bank, slot in where for beside in range(wide)]
     assert len(set(cells)) == len(cells)
     assert all(bank < 8 for _, bank, _ in cells)
     assert max(np.bincount(switch.result_block), default=0) * wide <= slots
@@ -86,12 +81,11 @@ def test_the_blocks_of_all_pools_fit_beside_each_other(split, slots, pools):
     checked(plan, graph)
     manifest, switch = plan.manifest, plan.switch
     assert manifest.slots_per_bank <= max(pools, -(-slots // 8))
+    where = list(helpers.tuples(switch.result_block, switch.result_bank, switch.result_slot))
     for first in range(1, manifest.blocks + 1):
         cells = [
             (bank, block % pools * manifest.pool_slots + slot)
-            for block, bank, slot in helpers.tuples(
-                switch.result_block, switch.result_bank, switch.result_slot
-            )
+            for block, bank, slot in where
             if first <= block < first + pools
         ]
         assert len(set(cells)) == len(cells) <= slots
@@ -114,21 +108,17 @@ def test_a_wide_slot_that_begins_inside_of_another_is_found():
 
 def other_edges(graph, assignment, draw, change):
     """The graph with one boundary edge removed, added or moved; None where there is none."""
-    pairs = list(helpers.tuples(*graph.edges()))
-    crossing = [pair for pair in pairs if assignment[pair[0]] != assignment[pair[1]]]
-    taken, ids = set(pairs), range(graph.vertices)
-    free = [
-        (u, v) for u in ids for v in ids if assignment[u] != assignment[v] and (u, v) not in taken
-    ]
+    pairs, ids = list(helpers.tuples(*graph.edges())), range(graph.vertices)
+    crossing = [(u, v) for u, v in pairs if assignment[u] != assignment[v]]
+    free = {(u, v) for u, v in product(ids, ids) if assignment[u] != assignment[v]} - set(pairs)
     if (change != "add" and not crossing) or (change != "remove" and not free):
         return None
     if change != "add":
         pairs.remove(draw(st.sampled_from(crossing)))
     if change != "remove":
-        pairs.append(draw(st.sampled_from(free)))
-    return helpers.graph_of(
-        *np.array(pairs, dtype=np.int64).reshape(-1, 2).T, len(ids), directed=True
-    )
+        pairs.append(draw(st.sampled_from(sorted(free))))
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return helpers.graph_of(*ends, len(ids), directed=True)
 
 
 @helpers.given(helpers.split_graphs(), st.sampled_from(["remove", "add", "move"]), st.data())
@@ -251,8 +241,7 @@ def test_packets_of_several_rows_are_understood(presummed, tmp_path):
 )
 def test_wrong_packets_of_several_rows_are_found(presummed, change, part):
     for name, values in change.items():
-        switch, workers = presummed["switch"], presummed["workers"]
-        where = switch if name in switch else workers[0]
+        where = next(it for it in (presummed["switch"], presummed["workers"][0]) if name in it)
         where[name] = np.array(values, dtype=where[name].dtype)
     assert part in refused(presummed, STAR)
 

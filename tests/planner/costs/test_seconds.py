@@ -25,6 +25,7 @@ from tests.planner.helpers import given, graph_of
 SLOW = NetworkModel(bits_per_second=8e9, delay=1e-6)
 FEATURE, ACK, DONE, WAY = 188, 60, 88, 1000
 BARRIER = 2 * (DONE + WAY)
+PAIR = FEATURE + WAY + FEATURE + ACK + WAY + BARRIER
 # A full frame between hosts: 363 numbers.
 FULL, NUMBERS = 1512, 363
 
@@ -46,18 +47,15 @@ def pair():
 
 def test_one_pair_and_one_block(pair):
     # The acknowledgement waits for the sum, or the sum for it.
-    assert nanoseconds(pair) == pytest.approx(
-        FEATURE + WAY + FEATURE + ACK + WAY + BARRIER, abs=1e-3
-    )
+    assert nanoseconds(pair) == pytest.approx(PAIR, abs=1e-3)
 
 
 def test_sums_queue_for_their_worker():
     """Two workers with five features each for ten vertices of a third one."""
     crowd = plan_of([(10 + at, at) for at in range(10)], [0] * 10 + [1] * 5 + [2] * 5)
     # Ten sums queue for one worker from the first two on.
-    assert nanoseconds(crowd) == pytest.approx(
-        FEATURE + WAY + 10 * FEATURE + WAY + BARRIER, abs=1e-3
-    )
+    expected = FEATURE + WAY + 10 * FEATURE + WAY + BARRIER
+    assert nanoseconds(crowd) == pytest.approx(expected, abs=1e-3)
 
 
 def test_fragments_and_blocks_follow_each_other(pair):
@@ -75,12 +73,11 @@ def test_fragments_and_blocks_follow_each_other(pair):
 def test_units_of_other_pools_do_not_wait_for_a_barrier():
     both = {"edges": [(0, 1), (1, 0)], "owners": [0, 1]}
     halves, thirds = (plan_of(**both, pools=pools) for pools in (2, 3))
-    alone = FEATURE + WAY + FEATURE + ACK + WAY + BARRIER
     # The sum of the second fragment waits for the first one, and both acknowledgements.
-    assert nanoseconds(halves, width=64) == pytest.approx(alone + FEATURE + ACK)
-    assert nanoseconds(thirds, width=96) == pytest.approx(alone + 2 * (FEATURE + ACK))
+    assert nanoseconds(halves, width=64) == pytest.approx(PAIR + FEATURE + ACK)
+    assert nanoseconds(thirds, width=96) == pytest.approx(PAIR + 2 * (FEATURE + ACK))
     # The third one begins when the first barrier has passed, and finds idle links.
-    assert nanoseconds(halves, width=96) == pytest.approx(2 * alone)
+    assert nanoseconds(halves, width=96) == pytest.approx(2 * PAIR)
 
 
 def test_blocks_in_flight_share_the_loop_and_not_links():
@@ -116,14 +113,12 @@ def test_processors_take_their_time(pair):
     many = replace(shared, host_frame=2e-6, delay=0.0)
     assert nanoseconds(pair, many) == pytest.approx(2 * 4 * 2000)
     slow_switch = replace(SLOW, switch_frame=5e-6, barrier=3e-6)
-    assert nanoseconds(pair, slow_switch) == pytest.approx(
-        FEATURE + WAY + 2 * 5000 + FEATURE + WAY + BARRIER + 2 * 5000 + 3000
-    )
+    expected = FEATURE + WAY + 2 * 5000 + FEATURE + WAY + BARRIER + 2 * 5000 + 3000
+    assert nanoseconds(pair, slow_switch) == pytest.approx(expected)
 
 
 def test_nothing_takes_no_time():
-    alone = plan_of([(0, 1)], [0, 0], workers=1)
-    assert nanoseconds(alone) == 0
+    assert nanoseconds(plan_of([(0, 1)], [0, 0], workers=1)) == 0
     assert host_seconds(np.zeros((3, 3), dtype=np.int64), 16, SLOW) == 0
 
 
@@ -131,42 +126,32 @@ def test_hosts_send_frames_and_acknowledge_them():
     rows = np.array([[0, 1], [1, 0]])
     expected = 2 * (FEATURE + WAY) + 2 * (ACK + WAY)
     assert host_seconds(rows, 32, SLOW) * 1e9 == pytest.approx(expected)
-    crowd = np.zeros((3, 3), dtype=np.int64)
-    crowd[1:, 0] = 8
+    crowd = np.array([[0, 0, 0], [8, 0, 0], [8, 0, 0]])
     expected = FULL + WAY + 16 * FULL + WAY + 2 * (ACK + WAY)
     assert host_seconds(crowd, NUMBERS, SLOW) * 1e9 == pytest.approx(expected)
 
 
-def both_parts(edges, owners, left, rows, width=32, network=SLOW):
-    chosen = np.zeros(len(owners), dtype=bool)
-    chosen[left] = True
-    plan = plan_of(edges, owners, left=chosen)
-    return exchange_seconds(plan, Direction.FORWARD, width, network, np.array(rows)) * 1e9
-
-
 def test_parts_on_the_same_links_take_at_least_the_longer_and_at_most_both():
     """Rows fill the link of worker 2, on which each of three blocks waits."""
-    edges, owners = [(0, 2), (0, 3), (0, 4)], [0, 1, 2, 2, 2]
-    plan = plan_of(edges, owners, slots=1)
-    rows = np.zeros((3, 3), dtype=np.int64)
-    rows[:2, 2] = 400
+    plan = plan_of([(0, 2), (0, 3), (0, 4)], [0, 1, 2, 2, 2], slots=1)
+    rows = np.array([[0, 0, 400], [0, 0, 400], [0, 0, 0]])
     near = replace(SLOW, delay=4e-9)
     parts = plan_seconds(plan, Direction.FORWARD, 32, near), host_seconds(rows, 32, near)
     taken = exchange_seconds(plan, Direction.FORWARD, 32, near, rows)
     assert max(parts) <= taken <= sum(parts)
 
 
-# Worker 0 contributes to two sums of worker 2, worker 1 to one of them. The third is left.
-TRIANGLE = ([(0, 3), (1, 4), (2, 3), (0, 5)], [0, 0, 1, 2, 2, 2], [5])
-
-
 def test_parts_that_are_empty_take_no_time():
-    nothing = np.zeros((3, 3), dtype=int)
-    edges, owners, _ = TRIANGLE
-    assert both_parts(edges, owners, [], nothing) == nanoseconds(plan_of(edges, owners))
-    rows = [[0, 0, 2], [0, 0, 1], [0, 0, 0]]
-    alone = host_seconds(np.array(rows), 32, SLOW) * 1e9
-    assert both_parts(edges, owners, [3, 4, 5], rows) == alone > 0
+    """Worker 0 contributes to three sums of worker 2, worker 1 to one of them."""
+    edges, owners = [(0, 3), (1, 4), (2, 3), (0, 5)], [0, 0, 1, 2, 2, 2]
+
+    def both_parts(left, rows):
+        plan = plan_of(edges, owners, left=np.isin(np.arange(6), left))
+        return exchange_seconds(plan, Direction.FORWARD, 32, SLOW, rows) * 1e9
+
+    assert both_parts([], np.zeros((3, 3), dtype=int)) == nanoseconds(plan_of(edges, owners))
+    rows = np.array([[0, 0, 2], [0, 0, 1], [0, 0, 0]])
+    assert both_parts([3, 4, 5], rows) == host_seconds(rows, 32, SLOW) * 1e9 > 0
 
 
 def test_windows_open_as_tcps():
@@ -206,8 +191,7 @@ customers = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integer
 def test_queues_are_those_served_one_by_one(drawn):
     rows = sorted(drawn, key=lambda row: row[:2])
     queue, arrival, service = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    free = {}
-    ends = []
+    free, ends = {}, []
     for which, came, takes in rows:
         free[which] = max(free.get(which, 0), came) + takes
         ends.append(free[which])

@@ -25,7 +25,7 @@ from tests.planner.switch_model import check_routes, replay_leaf_spine
 def counted(graph, assignment, leaf_of):
     """(partial sums, sums, copies) between leaves, edge by edge."""
     pairs, away, copies = set(), set(), set()
-    for u, v in zip(*(ends.tolist() for ends in graph.edges()), strict=True):
+    for u, v in helpers.tuples(*graph.edges()):
         one, other = int(assignment[u]), int(assignment[v])
         if one == other:
             continue
@@ -36,19 +36,13 @@ def counted(graph, assignment, leaf_of):
     return sum(v in away for v, _ in pairs), len(away), len(copies)
 
 
-def check_crossings(graph, assignment, workers, leaves):
-    leaf_spine, boundary = (
-        even_leaf_spine(workers, leaves, 1),
-        helpers.boundary_of(graph, assignment),
-    )
-    found = (*crossing_sums(boundary, leaf_spine), crossing_copies(boundary, leaf_spine))
-    assert found == counted(graph, assignment, leaf_spine.leaf_of_worker)
-
-
 @helpers.given(helpers.split_graphs(), st.integers(1, 4))
 def test_what_crosses_is_what_is_counted_one_by_one(case, leaves):
     graph, workers, assignment = case
-    check_crossings(graph, assignment, workers, min(leaves, workers))
+    leaf_spine = even_leaf_spine(workers, min(leaves, workers), 1)
+    boundary = helpers.boundary_of(graph, assignment)
+    found = (*crossing_sums(boundary, leaf_spine), crossing_copies(boundary, leaf_spine))
+    assert found == counted(graph, assignment, leaf_spine.leaf_of_worker)
 
 
 def communities(sizes, inside, between, seed=3):
@@ -72,17 +66,6 @@ GRAPHS = {
 }
 
 
-def check_leaf_parts(graph, assignment, workers, leaves):
-    """The oracle: no more between leaves than with plain METIS, and shares as even."""
-    leaf_of = even_leaf_spine(workers, leaves, 1).leaf_of_worker
-    shares = np.bincount(assignment, minlength=workers)
-    assert len(shares) == workers
-    assert shares.max() <= 1.1 * shares.mean()
-    plain = partition_workers(graph, workers, 0)
-    ours, theirs = (sum(counted(graph, each, leaf_of)[:2]) for each in (assignment, plain))
-    assert ours <= theirs
-
-
 @pytest.mark.parametrize(
     ("name", "workers", "leaves"),
     [
@@ -91,8 +74,15 @@ def check_leaf_parts(graph, assignment, workers, leaves):
     ],
 )
 def test_never_more_crossings_than_metis(name, workers, leaves):
-    graph = GRAPHS[name]
-    check_leaf_parts(graph, metis_leaf_spine(graph, workers, 0, leaves=leaves), workers, leaves)
+    """No more between leaves than with plain METIS, and shares as even."""
+    graph, leaf_of = GRAPHS[name], even_leaf_spine(workers, leaves, 1).leaf_of_worker
+    assignment = metis_leaf_spine(graph, workers, 0, leaves=leaves)
+    shares = np.bincount(assignment, minlength=workers)
+    assert len(shares) == workers
+    assert shares.max() <= 1.1 * shares.mean()
+    plain = partition_workers(graph, workers, 0)
+    ours, theirs = (sum(counted(graph, each, leaf_of)[:2]) for each in (assignment, plain))
+    assert ours <= theirs
 
 
 @pytest.mark.parametrize("compared", [True, False])
@@ -154,12 +144,10 @@ def test_the_report_counts_what_crosses(direction, send, leaves, spines, rows):
     leaf_spine = even_leaf_spine(6, leaves, spines)
     parts = split_for_leaf_spine(plan, leaf_spine)
     check_routes(plan, parts)
-    boundary = helpers.boundary_of(graph, plan.assignment)
-    edges = boundary.towards(direction)
+    edges = helpers.boundary_of(graph, plan.assignment).towards(direction)
     record = plan.manifest.direction(direction)
-    found = report_leaf_spine_direction(
-        parts, record, edges, (32,) * 3, BARRIER_FRAME_BYTES, rows=rows
-    )
+    options = (32,) * 3, BARRIER_FRAME_BYTES
+    found = report_leaf_spine_direction(parts, record, edges, *options, rows=rows)
 
     played = replay_leaf_spine(plan, parts, helpers.random_features(graph), direction)
     up, down = int(played.partial_sums.sum()), int(played.sums_down.sum())

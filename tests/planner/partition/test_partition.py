@@ -25,17 +25,11 @@ from tests.planner import helpers
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until
 
+METIS_VOLUME = PARTITION_STRATEGIES["metis-volume"]
+
 
 @pytest.mark.parametrize(
-    "strategy",
-    [
-        partition_workers,
-        PARTITION_STRATEGIES["metis-volume"],
-        shuffled,
-        chunk,
-        balanced_boundary,
-        g3,
-    ],
+    "strategy", [partition_workers, METIS_VOLUME, shuffled, chunk, balanced_boundary, g3]
 )
 def test_every_worker_gets_a_vertex(strategy):
     @helpers.given(helpers.graphs(), st.integers(1, 9), st.integers(0, 3))
@@ -74,9 +68,8 @@ def uneven():
     rng = np.random.default_rng(3)
     dense = rng.integers(0, 500, (2, 4000))
     ring = np.arange(500, 1500)
-    u = np.concatenate([dense[0], ring])
-    v = np.concatenate([dense[1], np.roll(ring, 1)])
-    return helpers.graph_of(u, v, 1500)
+    ends = np.concatenate([dense, [ring, np.roll(ring, 1)]], axis=1)
+    return helpers.graph_of(*ends, 1500)
 
 
 def test_the_largest_load_falls():
@@ -161,8 +154,8 @@ def test_boundary_edges():
     #  worker 0: 0 1   worker 1: 2 3   worker 2: 4
     graph = helpers.graph_of([0, 0, 0, 1, 2, 4], [1, 2, 3, 2, 4, 0], 5, directed=True)
     boundary = helpers.boundary_of(graph, [0, 0, 1, 1, 2])
-    rows = zip(boundary.source, boundary.destination, strict=True)
-    assert [(int(u), int(v)) for u, v in rows] == [(0, 2), (0, 3), (1, 2), (2, 4), (4, 0)]
+    edges = list(helpers.tuples(boundary.source, boundary.destination))
+    assert edges == [(0, 2), (0, 3), (1, 2), (2, 4), (4, 0)]
     assert boundary.source_worker.tolist() == [0, 0, 0, 1, 2]
     assert boundary.destination_worker.tolist() == [1, 1, 1, 2, 0]
     assert boundary.vertices().tolist() == [0, 1, 2, 3, 4]
@@ -225,13 +218,11 @@ def test_a_signal_interrupts_a_wait_after_metis():
             process.kill()
 
 
-HEAVY = {"vertices": 8, "parts": 7, "seed": 0, "weights": np.array([100, *[1] * 7])}
-
-
 def test_metis_prints_nothing(capfd):
     """Of itself it prints that it cannot bisect nothing; what others print is not lost."""
+    heavy = {"vertices": 8, "parts": 7, "seed": 0, "weights": np.array([100, *[1] * 7])}
     os.write(1, b"before ")
-    partition_vertices(np.zeros(7, int), np.arange(1, 8), **HEAVY)
+    partition_vertices(np.zeros(7, int), np.arange(1, 8), **heavy)
     os.write(1, b"after")
     ctypes.CDLL(None).fflush(None)
     assert capfd.readouterr().out == "before after"

@@ -21,7 +21,7 @@ def cut(graph, workers, name="vertex-cut", seed=0):
 
 
 def lists_of_edges(graph):
-    return list(zip(*(ends.tolist() for ends in graph.edges()), strict=True))
+    return list(helpers.tuples(*graph.edges()))
 
 
 def replica_sets(graph, edge_worker):
@@ -52,7 +52,7 @@ def test_replicas_are_stars_of_one_master_each(graph, workers, seed):
     # Any cut will do, also one that leaves workers without edges.
     edge_worker = np.random.default_rng(seed).integers(0, workers, len(graph.indices), np.uint8)
     cut = cut_graph(graph, workers, edge_worker)
-    at = list(zip(cut.vertex.tolist(), cut.worker.tolist(), strict=True))
+    at = list(helpers.tuples(cut.vertex, cut.worker))
     needed = replica_sets(graph, edge_worker)
     assert len(set(at)) == len(at)
     assert needed <= set(at)
