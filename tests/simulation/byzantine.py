@@ -76,13 +76,8 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
     for each in (part, *more):
         entries = zip(each.entry_block, each.entry_source, each.entry_count, strict=True)
         counts.update({(int(block), int(source)): int(n) for block, source, n in entries})
-    results = zip(
-        part.result_block.tolist(),
-        part.result_vertex.tolist(),
-        part.result_worker.tolist(),
-        part.result_expected.tolist(),
-        strict=True,
-    )
+    results = zip(part.result_block.tolist(), part.result_vertex.tolist(), strict=True)
+    expected = zip(part.result_worker.tolist(), part.result_expected.tolist(), strict=True)
     manifest, words = plan.manifest, fragment_words(width, plan.manifest.lanes)
     directions = dict.fromkeys(each.block_numbers for each in manifest.directions.values())
     return Facts(
@@ -95,7 +90,7 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
         plan_id=plan.manifest.number,
         owner=dict(zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)),
         counts=counts,
-        sums={(block, vertex): (worker, count) for block, vertex, worker, count in results},
+        sums=dict(zip(results, expected, strict=True)),
     )
 
 
@@ -159,18 +154,9 @@ class Generator:
             self._words.setdefault(block, []).append(word)
         self._vertices = sorted({*facts.owner, *(vertex for _, vertex in self._sums)})
         self._mutations: list[Callable[[bytearray], None]] = [
-            self._change_fields,
-            self._flip_bits,
-            self._flip_bits_and_seal,
-            self._truncate,
-            self._pad,
-            self._change_ipv4,
-            self._insert_options,
-            self._change_ethertype,
-            self._change_protocol,
-            self._tag_for_a_vlan,
-            self._lengthen,
-            self._empty,
+            *(self._change_fields, self._flip_bits, self._flip_bits_and_seal, self._truncate),
+            *(self._pad, self._change_ipv4, self._insert_options, self._change_ethertype),
+            *(self._change_protocol, self._tag_for_a_vlan, self._lengthen, self._empty),
         ]
 
     def shot(self) -> Shot:

@@ -256,9 +256,7 @@ class VirtualLink(Link):
         self._up.send(frames)
 
     def receive(self, seconds: float) -> memoryview | None:
-        if not self._wait(seconds):
-            return None
-        return memoryview(self._arrived.popleft())
+        return memoryview(self._arrived.popleft()) if self._wait(seconds) else None
 
     def receive_batch(self, seconds: float) -> FrameBatch | None:
         if not self._wait(seconds):
@@ -284,8 +282,7 @@ class VirtualLink(Link):
 
 _MOST_BITS = 3
 # Nanoseconds by which a frame may be late: from a window to a patience and more, in magnitudes.
-_REORDERED = (10_000, SECOND)
-_LATE = (1_000_000, 200 * SECOND)
+_DELAYS = {FaultKind.REORDER: (10_000, SECOND), FaultKind.LATE: (1_000_000, 200 * SECOND)}
 
 
 class Disturbance(WireFaults):
@@ -311,14 +308,8 @@ class Disturbance(WireFaults):
         self._frames += self.next + 1
         self.next = self._gap()
         (kind,) = self._random.choices(self._kinds, cum_weights=self._chances)
-        delay = 0
-        bits: tuple[int, ...] = ()
-        if kind is FaultKind.LATE:
-            delay = self._delay(*_LATE)
-        elif kind is FaultKind.REORDER:
-            delay = self._delay(*_REORDERED)
-        elif kind is FaultKind.CORRUPT:
-            bits = self._bits(8 * len(frame))
+        delay = self._delay(*_DELAYS[kind]) if kind in _DELAYS else 0
+        bits = self._bits(8 * len(frame)) if kind is FaultKind.CORRUPT else ()
         return Fault(kind, self._line, self._frames, delay, bits)
 
     def _delay(self, least: int, most: int) -> int:

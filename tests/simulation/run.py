@@ -312,15 +312,9 @@ class _JobRun:
 
     def _reduce_job(self, session: int, pace: Pace) -> ReduceJob:
         scenario = self.scene.scenario
-        return ReduceJob(
-            session,
-            (scenario.seed, self._session),
-            scenario.reduces,
-            scenario.workers,
-            pace,
-            self.scene.subject.plan.manifest.number,
-            Agreement(scenario.workers),
-        )
+        seed, plan = (scenario.seed, self._session), self.scene.subject.plan.manifest.number
+        tensors, workers = scenario.reduces, scenario.workers
+        return ReduceJob(session, seed, tensors, workers, pace, plan, Agreement(workers))
 
     def _done(self, done: Done) -> None:
         self._done_by[self._session, done.round] += 1

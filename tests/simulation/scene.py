@@ -96,12 +96,8 @@ class Scene:
         self.spoilt: set[int] = set()  # vertices with sums of features of Byzantine workers
         self._byzantine: dict[int, ByzantineWorker] = {}
         self._starts = 0
-        self.lines_state = LineState(
-            self.scheduler,
-            self.source("ways"),
-            scenario.latency * _MICROSECOND,
-            scenario.jitter * _MICROSECOND,
-        )
+        latency, jitter = scenario.latency * _MICROSECOND, scenario.jitter * _MICROSECOND
+        self.lines_state = LineState(self.scheduler, self.source("ways"), latency, jitter)
         names = [f"{'x' if beside else 'w'}{number}" for number in range(scenario.workers)]
         self.workers = [
             VirtualWorker(number, name, self.subject, self.scheduler, self.source(name))
@@ -111,7 +107,12 @@ class Scene:
             self.switches, self.lines = beside.switches[:1], beside.lines[:1]
             self.controller = beside.controller
         else:
-            self.switches = self._make_switches(programs)
+            self.switches = [
+                VirtualSwitch(
+                    number, programs, scenario, self.scheduler, random=self.source(f"s{number}")
+                )
+                for number in range(scenario.switches)
+            ]
             self.lines = [ControlLine(switch, self.scheduler) for switch in self.switches]
             self.controller = VirtualController(
                 self.subject, self.lines, subjects.program, self.scheduler
@@ -131,14 +132,6 @@ class Scene:
                 self.other.before = self
         self._attach_byzantine()
 
-    def _make_switches(self, programs: Programs) -> list[VirtualSwitch]:
-        return [
-            VirtualSwitch(
-                number, programs, self.scenario, self.scheduler, random=self.source(f"s{number}")
-            )
-            for number in range(self.scenario.switches)
-        ]
-
     def source(self, name: str) -> Random:
         """Return a separate generator for a part, so that parts do not influence each other."""
         return Random(f"{self.scenario.seed}/{name}")
@@ -151,9 +144,7 @@ class Scene:
     def worker_ports(self) -> dict[tuple[int, int], int]:
         topology = self.subject.topology
         numbers = range(len(self.workers))
-        return {
-            (topology.positions[number][0], topology.port(number)): number for number in numbers
-        }
+        return {(topology.positions[it][0], topology.port(it)): it for it in numbers}
 
     @property
     def byzantine(self) -> set[int]:
@@ -215,11 +206,10 @@ class Scene:
 
     def _attach_byzantine(self) -> None:
         """Attach Byzantine workers, which observe frames from the beginning."""
-        ports = {
-            each.where for each in self.scenario.incidents if each.kind is IncidentKind.BYZANTINE
-        }
+        incidents = self.scenario.incidents
+        names = {each.where for each in incidents if each.kind is IncidentKind.BYZANTINE}
         for worker in self.workers:
-            if worker.name in ports:
+            if worker.name in names:
                 number = worker.number
                 source = self.source(f"mad/{worker.name}")
                 generator = generator_for(self.scenario, self.subject, number, source)
@@ -228,13 +218,11 @@ class Scene:
                 byzantine = self._byzantine[number] = ByzantineWorker(
                     number, generator, worker.up, port, scheduler=self.scheduler
                 )
-                second = self.other
+                second, blocks = self.other, self.subject.plan.manifest.blocks
                 if second is not None and switch is second.switches[0]:
-                    blocks = self.subject.plan.manifest.blocks
                     own = self.subject.topology.addresses(number)
-                    byzantine.other = other_job(
-                        second.scenario, second.subject, blocks, own, source
-                    )
+                    there = second.scenario, second.subject
+                    byzantine.other = other_job(*there, blocks, own, source)
                 switch.onlookers.append(byzantine)
 
     def _wire(self, name: str, rates: IncidentRates, deliver: Deliver) -> Wire:

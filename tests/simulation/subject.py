@@ -196,18 +196,13 @@ class Subjects:
         graph = load_graph(scenario.graph)
         graph = PlanRequest(partition=scenario.partition).cut(graph, scenario.workers, seed=0)
         is_cut = isinstance(graph, ReplicaGraph)
+        common = ("workers", "slots", "lanes", "rows", "pools", "partition", "directions")
         plan = build_plan(
             graph,
-            workers=scenario.workers,
-            slots=scenario.slots,
-            lanes=scenario.lanes,
-            rows=scenario.rows,
-            pools=scenario.pools,
             program=self.program.digest,
-            partition=scenario.partition,
             blocks=EVEN if is_cut else "mlgp",
             send=REPLICAS if is_cut else scenario.send,
-            directions=scenario.directions,
+            **{name: getattr(scenario, name) for name in common},
         )
         both = scenario.directions != "forward"
         directions = (Direction.FORWARD, Direction.BACKWARD) if both else (Direction.FORWARD,)
@@ -216,8 +211,7 @@ class Subjects:
             shares, topology = _leaf_spine(scenario, plan)
         else:
             network = network_on(range(scenario.port, scenario.port + scenario.workers))
-            switch_plan = load_plan(plan)
-            shares = (SwitchShare(switch_plan, network),)
+            shares = (SwitchShare(load_plan(plan), network),)
             topology = Topology(network.alone, Target.EMBEDDED, ("virtual",))
         return PlannedSubject(
             plan,

@@ -8,8 +8,10 @@ import numpy as np
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.kinds import copies
 from switchgnn.host.direct.schedule import count_rows
-from switchgnn.host.wire.header import Kind
-from switchgnn.lab.simulator.setup import Setup, boundary_of_plan
+from switchgnn.host.wire.header import LANES, Kind
+from switchgnn.lab.simulator.request import NetworkOptions
+from switchgnn.lab.simulator.setup import Setup, boundary_of_plan, host_setup
+from switchgnn.planner import build_plan
 
 # Picoseconds at 100 Gbit/s, where a byte takes 80, and of a link's delay.
 BYTE, DELAY = 80, 2_000_000
@@ -40,6 +42,15 @@ class Row:
     bank: int = 0
     block: int = FIRST_BLOCK
     vertex: int = 0
+
+
+def planned(graph, **kind):
+    return build_plan(graph, **{"workers": 5, "slots": 64, "program": "0" * 64, **kind})
+
+
+def hosts_alone(rows):
+    """Rows between hosts, of one fragment each."""
+    return host_setup(np.array(rows), LANES, NetworkOptions().pace, FRAGMENT)
 
 
 def scene(workers, rows, packets, *, blocks=1, fragments=1, bank_slots=(), pools=1):

@@ -11,28 +11,26 @@ from switchgnn.host.wire.header import LANES
 from switchgnn.lab.simulator.request import NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.setup import host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import HADOOP, run_simulation
-from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner import load_graph
 from tests.support.markers import full
 
-from .scenes import BYTE, DELAY, FRAGMENT, Row, Sent, copies_of_plan, scene
+from .scenes import BYTE, DELAY, FRAGMENT, Row, Sent, copies_of_plan, planned, scene
 
-WORKERS = 5
 # What the background sends alone before an exchange: 25 MB of a link.
 WARM_UP = 25_000_000 * BYTE
 
 
 @pytest.fixture(scope="module")
 def plan(graph):
-    return build_plan(graph, workers=WORKERS, slots=64, program="0" * 64)
+    return planned(graph)
 
 
 def flows_of(seed, load=0.3, seconds=0.008, **options):
     """The background beside one packet whose passes take long: it alone decides what happens."""
     rows = [Row(1, 1, bank) for bank in range(2)]
     packet = scene(8, rows, [Sent(0, [[0], [1]])])
-    told = NetworkOptions(
-        recirculation_rate=1 / seconds, background_load=load, background_seed=seed, **options
-    )
+    options |= {"background_load": load, "background_seed": seed}
+    told = NetworkOptions(recirculation_rate=1 / seconds, **options)
     return run_simulation(packet, told, trace=True).background
 
 
@@ -107,11 +105,17 @@ def test_a_lone_flow_takes_what_its_bytes_do():
     assert on_time >= len(alone) - 2
 
 
+def setup_of(system, plan, options):
+    if system == "plan":
+        return plan_setup(plan, 2)
+    return host_setup(copies_of_plan(plan), 2 * LANES, options.pace, FRAGMENT)
+
+
 @pytest.mark.parametrize("system", ["plan", "hosts"])
 def test_the_exchange_is_counted_without_it(plan, system):
     """The same frames and bytes, by kind, whatever else is on the links; and it takes longer."""
     options = NetworkOptions(window=64)
-    setup = plan_setup(plan, 2) if system == "plan" else _hosts(plan, options)
+    setup = setup_of(system, plan, options)
     quiet = run_simulation(setup, options)
     busy = run_simulation(setup, replace(options, background_load=0.5))
     names = ("features_up", "features_down", "sums_down", "sums", "contributions", "overflowed")
@@ -127,7 +131,7 @@ def test_the_exchange_is_counted_without_it(plan, system):
 def test_everything_arrives_once_beside_it(plan, system):
     """Short links and a deep queue: questions come before answers, which come twice."""
     options = NetworkOptions(delay=0.0, window=64, background_load=0.6, buffer=60_000)
-    setup = plan_setup(plan, 2) if system == "plan" else _hosts(plan, options)
+    setup = setup_of(system, plan, options)
     repeated = 0
     for seed in range(6):
         run = run_simulation(setup, replace(options, background_seed=seed))
@@ -145,14 +149,11 @@ def test_everything_arrives_once_beside_it(plan, system):
 def test_the_same_seed_draws_the_same(plan):
     options = NetworkOptions(window=64, background_load=0.4, buffer=20_000, background_seed=7)
     first, second, other = (
-        replace(
-            run_simulation(plan_setup(plan, 2), each, trace=True),
-            wall_seconds=0,
-            peak_memory_bytes=0,
-        )
+        run_simulation(plan_setup(plan, 2), each, trace=True)
         for each in (options, options, replace(options, background_seed=8))
     )
-    assert first == second
+    spent = {"wall_seconds": 0, "peak_memory_bytes": 0}
+    assert replace(first, **spent) == replace(second, **spent)
     assert first.background.trace != other.background.trace
 
 
@@ -175,11 +176,6 @@ def test_one_host_alone_has_none():
     assert run.background.flows == 0
 
 
-def _hosts(plan, options):
-    return host_setup(copies_of_plan(plan), 2 * LANES, options.pace, FRAGMENT)
-
-
-SENDERS = 8
 SEEDS = range(2)
 DEEP = NetworkOptions(buffer=500_000)
 SHALLOW = NetworkOptions(buffer=60_000, ecn_threshold=80)
@@ -189,7 +185,7 @@ SLOW_SHALLOW = NetworkOptions(buffer=60_000, ecn_threshold=80, timeout=4_000.0)
 
 def made_large():
     graph = load_graph("random:3000:60000:1")
-    return plan_setup(build_plan(graph, workers=SENDERS, slots=4_000, program="0" * 64), 8)
+    return plan_setup(planned(graph, workers=8, slots=4_000), 8)
 
 
 @pytest.fixture(scope="module")
@@ -199,19 +195,19 @@ def large():
 
 def runs(large, options, load):
     """With control and without, beside the same flows."""
+    options = replace(options, background_load=load)
     return tuple(
-        [
-            run_simulation(
-                large, replace(options, background_load=load, background_seed=seed, congestion=rule)
-            )
-            for seed in SEEDS
-        ]
-        for rule in (CongestionRule.DCTCP, CongestionRule.NONE)
+        [run_simulation(large, replace(options, background_seed=s, congestion=it)) for s in SEEDS]
+        for it in (CongestionRule.DCTCP, CongestionRule.NONE)
     )
 
 
 def seconds(of_seeds):
     return mean(run.seconds for run in of_seeds)
+
+
+def slowdown(of_seeds):
+    return mean(run.background.mean_slowdown for run in of_seeds)
 
 
 def marked(of_seeds):
@@ -239,7 +235,4 @@ def test_flows_keep_their_share(large):
     """Flows take as long beside an exchange with control as beside one without."""
     for options in (DEEP, SHALLOW):
         with_control, without = runs(large, options, 0.5)
-        took, before = (
-            mean(run.background.mean_slowdown for run in each) for each in (with_control, without)
-        )
-        assert took <= before / 0.8
+        assert slowdown(with_control) <= slowdown(without) / 0.8

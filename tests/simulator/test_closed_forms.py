@@ -31,9 +31,8 @@ def steps(neighbours, order):
     rows = [Row(1, len(neighbours[vertex])) for vertex in range(len(neighbours))]
     # One slot per pass, as the paper recirculates; the loop takes no time.
     packets = [Sent(0, [[other] for other in neighbours[vertex]]) for vertex in order]
-    options = NetworkOptions(
-        delay=0.0, window=4_096, congestion=CongestionRule.NONE, ecn_threshold=None
-    )
+    uncontrolled = {"congestion": CongestionRule.NONE, "ecn_threshold": None}
+    options = NetworkOptions(delay=0.0, window=4_096, **uncontrolled)
     run = run_simulation(scene(2, rows, packets), options, trace=True)
     began = features_at_switch(run)[0][0] - STEP
     taken, odd = divmod(sums_at_workers(run)[-1][0] - began, STEP)
@@ -78,9 +77,8 @@ def test_the_steps_are_those_of_the_planners_model():
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(40)
         turn = np.zeros(40, dtype=np.int64)
-        turn[order] = np.arange(len(order))
-        block = np.ones(len(order), dtype=np.int32)
-        flow = flow_of_packets(block, turn[source], destination)
+        turn[order] = np.arange(40)
+        flow = flow_of_packets(np.ones(40, dtype=np.int32), turn[source], destination)
         assert steps(neighbours, order.tolist()) == flow.steps
 
 
@@ -108,17 +106,13 @@ def pipeline(compute, communication, bins):
     return now
 
 
-def layer(compute, communication, bins):
-    return compute + communication - overlapped_seconds(compute, communication, bins)
-
-
 @EXAMPLES
 @given(DURATIONS, DURATIONS, st.integers(1, 40))
 def test_bins_take_what_a_pipeline_takes(compute, communication, bins):
-    taken = layer(compute, communication, bins)
+    taken = compute + communication - overlapped_seconds(compute, communication, bins)
     assert taken == pipeline(compute, communication, bins)
-    assert max(compute, communication) <= taken <= compute + communication
     most = max(compute, communication)
+    assert most <= taken <= compute + communication
     assert taken == (compute + communication + (bins - 1) * most) / bins
 
 

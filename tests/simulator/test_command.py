@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.lab.simulator.job import compute_seconds
-from switchgnn.planner import build_plan, load_graph, write_plan
+from switchgnn.planner import load_graph, write_plan
 from switchgnn.planner.partition.g3 import g3
+
+from .scenes import planned
 
 GRAPH = ["--graph", "karate", "--workers", "4"]
 KEYS = {"epoch_seconds", "communication_seconds", "bytes", "max_queue_bytes", "max_slots"}
@@ -34,8 +36,7 @@ def as_json(*arguments):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plans") / "karate-plan"
-    plan = build_plan(load_graph("karate"), workers=4, slots=16, program="0" * 64)
-    write_plan(plan, folder)
+    write_plan(planned(load_graph("karate"), workers=4, slots=16), folder)
     return folder
 
 
@@ -66,10 +67,7 @@ def test_a_plan_is_simulated_as_it_is(folder):
     made = as_json(*GRAPH, "--memory", "2048", "--system", "paper")
     assert (told["system"], made["system"]) == ("plan", "paper")
     # Only the digest of the program differs, and with it that of the plan.
-    for each in (told, made):
-        for name in ("system", "plan", "wall_seconds", "events_per_second", "peak_memory_bytes"):
-            del each[name]
-    assert told == made
+    assert numbers_of(told) == {**numbers_of(made), "system": "plan"}
 
 
 @pytest.mark.parametrize("system", ["bns-gcn", "host-partial", "g3", "strawman", "paper", "best"])
@@ -83,12 +81,12 @@ def test_one_worker_alone_exchanges_nothing(system):
 
 @pytest.mark.parametrize("system", ["bns-gcn", "host-partial", "strawman", "paper", "best"])
 def test_a_leaf_spine_tells_of_both_tiers(system):
-    tiers = {"leaves", "spines", "completion", "partial_sums"}
+    tiers = {"leaves", "spines", "completion", "partial_sums", "leaf_spine_links"}
     tiers |= {"host_link_bytes", "leaf_spine_bytes"}
     arguments = [*GRAPH, "--memory", "2kB", "--system", system]
     star = as_json(*arguments)
     told = as_json(*arguments, "--topology", "leaf-spine", "--leaves", 2, "--spines", 3)
-    assert set(told) - set(star) == {*tiers, "leaf_spine_links"}
+    assert set(told) - set(star) == tiers
     assert set(star) < set(told)
     assert (told["leaves"], told["spines"]) == (2, 3)
     links = told["leaf_spine_links"]
@@ -111,9 +109,8 @@ def test_systems_over_the_switch_have_no_mtu(system):
 
 def test_leaves_complete_sums_only_when_asked_to():
     arguments = [*GRAPH, "--memory=2kB", "--system=paper", "--topology=leaf-spine", "--leaves=2"]
-    told = as_json(*arguments)
-    asked = as_json(*arguments, "--completion", "spine")
-    other = as_json(*arguments, "--completion", "leaf")
+    words = ([], ["--completion", "spine"], ["--completion", "leaf"])
+    told, asked, other = (as_json(*arguments, *more) for more in words)
     assert [each["completion"] for each in (told, asked, other)] == ["spine", "spine", "leaf"]
     assert numbers_of(told) == numbers_of(asked)
     # The part of the destination's own leaf need not go up.
@@ -191,23 +188,16 @@ def test_strategies_take_the_place_of_the_systems(tmp_path):
     asked = {"partition": "chunk", "blocks": "destination", "send": "cover", "order": "bfs"}
     asked |= {"rows": 4, "pools": 2}
     words = [word for part, name in asked.items() for word in (f"--{part}", name)]
-    plan = build_plan(load_graph("karate"), workers=4, slots=16, program="0" * 64, **asked)
-    write_plan(plan, tmp_path / "plan")
+    write_plan(planned(load_graph("karate"), workers=4, slots=16, **asked), tmp_path / "plan")
     told = as_json(*GRAPH, "--memory", "2048", "--system", "best", *words)
     assert (told["system"], told["rows"]) == ("best", 4)
-    planned = as_json("--plan", tmp_path / "plan")
-    assert numbers_of(told) == {**numbers_of(planned), "system": "best"}
+    given = as_json("--plan", tmp_path / "plan")
+    assert numbers_of(told) == {**numbers_of(given), "system": "best"}
 
 
 def test_frames_have_the_rows_with_the_least_time():
-    asked = [
-        *GRAPH,
-        "--memory=2kB",
-        "--system=best",
-        "--features=16",
-        "--bandwidth=1000",
-        "--pools=1",
-    ]
+    asked = [*GRAPH, "--memory=2kB", "--system=best", "--features=16"]
+    asked += ["--bandwidth=1000", "--pools=1"]
     one, auto = (as_json(*asked, *more) for more in ([], ["--rows", "auto"]))
     assert auto["rows"] > one["rows"] == 1
     assert auto["exchange_seconds"] < one["exchange_seconds"]
@@ -251,7 +241,7 @@ def test_backward_exchanges_are_forward_ones_of_the_transposed_graph(tmp_path, s
 def test_a_worker_adds_up_what_the_switch_does_not(tmp_path, strategy):
     """Rows added, counted in the graph: edges inside workers, partial sums, and what arrives."""
     graph = load_graph("random:300:3000:1")
-    plan = build_plan(graph, workers=5, slots=64, program="0" * 64, **strategy)
+    plan = planned(graph, **strategy)
     write_plan(plan, tmp_path / "plan")
     told = as_json("--plan", tmp_path / "plan", "--layers", 1)
     worker = plan.assignment
@@ -263,6 +253,6 @@ def test_a_worker_adds_up_what_the_switch_does_not(tmp_path, strategy):
     rows = (inside + partial + told["sums"] / 4) / 5
     most = int(np.bincount(worker).max())
     assert told["compute_seconds"] == pytest.approx(compute_seconds(most, rows, 128, 1))
-    alone = as_json("--plan", tmp_path / "plan", "--layers", 1, "--system", "bns-gcn")
+    told = as_json("--plan", tmp_path / "plan", "--layers", 1, "--system", "bns-gcn")
     expected = compute_seconds(most, len(graph.indices) / 5, 128, 1)
-    assert alone["compute_seconds"] == pytest.approx(expected)
+    assert told["compute_seconds"] == pytest.approx(expected)

@@ -10,9 +10,10 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import Direction, build_plan
+from switchgnn.planner import Direction
 from switchgnn.planner.base.lanes import fragment_lanes
 
+from . import scenes
 from .scenes import DELAY, FEATURE, Row, Sent, arrivals, features_at_switch, scene, sums_at_workers
 from .test_by_hand import OPENING, THERE
 from .test_command import GRAPH, as_json
@@ -46,7 +47,7 @@ def test_a_slot_is_taken_from_the_first_to_the_last_fragment():
 
 @pytest.mark.parametrize(("slots", "rows"), [(16, 1), (64, 2), (4_000, 8)])
 def test_as_many_frames_and_fewer_barriers(graph, slots, rows):
-    plan = build_plan(graph, workers=5, slots=slots, rows=rows, program="0" * 64)
+    plan = scenes.planned(graph, slots=slots, rows=rows)
     one_by_one, whole = (
         run_simulation(plan_setup(plan, FRAGMENTS, whole_features=it), NetworkOptions(), trace=True)
         for it in (False, True)
@@ -95,17 +96,14 @@ def played(setup, order, slots):
 
 @pytest.fixture(scope="module")
 def crowded(graph):
-    return build_plan(
-        graph, workers=5, slots=ROOM, program="0" * 64, blocks="strawman", order="random"
-    )
+    return scenes.planned(graph, slots=ROOM, blocks="strawman", order="random")
 
 
 @pytest.mark.parametrize("fragments", [1, FRAGMENTS])
 @pytest.mark.parametrize("slots", [1, ROOM, 1_000])
 @pytest.mark.parametrize("window", [4, 512])
 def test_the_strawmans_slots_are_first_come_first_served(crowded, fragments, slots, window):
-    setup = plan_setup(crowded, fragments, whole_features=True)
-    setup = replace(setup, bank_slots=(slots,))
+    setup = replace(plan_setup(crowded, fragments, whole_features=True), bank_slots=(slots,))
     run = run_simulation(setup, NetworkOptions(window=window, ecn_threshold=None), trace=True)
     sums, overflowed = played(setup, [it for _, _, it in features_at_switch(run)], slots)
     assert (run.sums, run.overflowed) == (sums.sum(), overflowed.sum())
@@ -143,9 +141,8 @@ def test_the_last_fragment_is_as_narrow_as_it_can_be():
 
 
 def test_fragments_that_travel_together_have_their_own_widths():
-    setup = together(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), 3)
-    setup = replace(setup, lanes=fragment_lanes(140, 64))
-    run = run_simulation(setup, NetworkOptions(), trace=True)
+    setup = replace(scene(2, [Row(1, 1)], [Sent(0, [[0]])]), lanes=fragment_lanes(140, 64))
+    run = run_simulation(together(setup, 3), NetworkOptions(), trace=True)
     at = [WIDE + DELAY, 2 * WIDE + DELAY, 2 * WIDE + NARROW + DELAY]
     assert features_at_switch(run) == [(when, 0, i) for i, when in enumerate(at)]
     assert run.sum_bytes_down == (0, 2 * 316 + 124)

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from switchgnn.host.wire.header import LANES, Kind
+from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.request import (
     LEAF,
     SPINE,
@@ -13,7 +12,6 @@ from switchgnn.lab.simulator.request import (
     NetworkOptions,
     SimulatorError,
 )
-from switchgnn.lab.simulator.setup import host_setup
 from switchgnn.lab.simulator.simulation import run_simulation
 
 from .scenes import (
@@ -21,11 +19,11 @@ from .scenes import (
     BARRIER,
     DELAY,
     FEATURE,
-    FRAGMENT,
     Row,
     Sent,
     acks_at_workers,
     arrivals,
+    hosts_alone,
     scene,
     three_sums,
 )
@@ -148,9 +146,8 @@ def test_parts_queue_at_the_leaf(completion):
 def test_sums_queue_at_the_spine():
     """Two leaves send a part at the same time, each of which completes a sum for the third."""
     run = simulated(scene(3, [Row(2, 1)] * 2, [Sent(0, [[0]]), Sent(1, [[1]])]), leaves=3)
-    came = THERE + ACROSS
-    sums = [(came + i * FEATURE, 2, Kind.SUM, i, 1) for i in (0, 1)]
-    assert at_workers(run, Kind.SUM) == sums
+    came = [(THERE + ACROSS + i * FEATURE, 2, Kind.SUM, i, 1) for i in (0, 1)]
+    assert at_workers(run, Kind.SUM) == came
     assert run.max_port_queue_bytes == 2 * 188
 
 
@@ -170,15 +167,13 @@ def test_every_leaf_has_a_loop_of_its_own(completion):
 def test_a_strawman_tries_at_leaf_and_spine(completion, hops):
     """A slot each. Leaf 0: row 0 takes it, row 1 overflows twice, and is added at the other one."""
     packets = [Sent(0, [[row]]) for row in (0, 1, 1, 0)]
-    setup = scene(2, [Row(1, 2), Row(1, 2)], packets, bank_slots=[1])
-    run = simulated(setup, completion=completion)
+    run = simulated(scene(2, [Row(1, 2)] * 2, packets, bank_slots=[1]), completion=completion)
     assert inside(run, 2, Kind.FEATURE) == [
         (THERE + number * FEATURE + passed * (FEATURE + DELAY), link, 1, 1)
         for passed, link in hops
         for number in (1, 2)
     ]
-    parts = at_workers(run, Kind.SUM, Kind.FEATURE)
-    assert parts == [
+    assert at_workers(run, Kind.SUM, Kind.FEATURE) == [
         (THERE + (number - 1) * FEATURE + ACROSS, 1, Kind.SUM, row, 2)
         for number, row in ((3, 1), (4, 0))
     ]
@@ -205,7 +200,7 @@ def test_a_strawmans_feature_for_its_own_leaf_goes_to_the_worker_at_once():
 
 
 def test_hosts_alone_send_through_a_spine():
-    run = simulated(host_setup(np.array([[0, 1], [0, 0]]), LANES, NetworkOptions().pace, FRAGMENT))
+    run = simulated(hosts_alone([[0, 1], [0, 0]]))
     there = 4 * (FEATURE + DELAY)
     assert run.finished == (there + 4 * (ACK + DELAY), there)
     assert run.inside.frames_up == run.inside.frames_down == (1, 1)
@@ -227,7 +222,7 @@ def test_a_mark_on_the_last_part_reaches_the_worker_and_all_are_told(completion,
     assert set(told) == {1}
 
 
-@pytest.mark.parametrize("completion", [SPINE, LEAF])
+@both_completions
 def test_a_mark_on_another_part_stays_in_the_slot(completion):
     """The part of leaf 0 is marked, and that of leaf 1, which is not, completes the sum."""
     packets = [Sent(0, [[0, 1, 2]]), Sent(1, [[0, 1, 2]]), *[Sent(3, [[3]])] * 5, Sent(3, [[2]])]

@@ -22,15 +22,14 @@ from switchgnn.lab.simulator.request import (
 )
 from switchgnn.lab.simulator.setup import host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import Direction, build_plan, load_graph
+from switchgnn.planner import Direction, load_graph
 from switchgnn.planner.costs.report import predict_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
-from . import test_plan
+from . import scenes, test_plan
 from .scenes import FRAGMENT, copies_of_plan, features_at_switch
 
 FORWARD = Direction.FORWARD
-PROGRAM = "0" * 64
 WORKERS = 7
 KINDS = test_plan.PLAIN
 STRAWMAN = {"blocks": "strawman", "order": "random"}
@@ -39,7 +38,7 @@ QUIET = NetworkOptions(ecn_threshold=None)
 
 
 def planned(graph, workers=WORKERS, **kind):
-    return build_plan(graph, **{"workers": workers, "slots": 64, "program": PROGRAM, **kind})
+    return scenes.planned(graph, workers=workers, **kind)
 
 
 def leaf_of(worker, leaves, workers=WORKERS):
@@ -95,9 +94,8 @@ def plan(request, graph):
     return planned(graph, **request.param)
 
 
-def on_network(plan, fragments, network, options=QUIET, **more):
-    whole = more.pop("whole_features", False)
-    setup = plan_setup(plan, fragments, whole_features=whole, leaf_spine=network)
+def on_network(plan, fragments, network, options=QUIET, *, whole_features=False, **more):
+    setup = plan_setup(plan, fragments, whole_features=whole_features, leaf_spine=network)
     return run_simulation(setup, options, leaf_spine=network, **more)
 
 
@@ -237,9 +235,8 @@ def test_each_leaf_makes_the_passes_of_its_own_tables(plan, leaves):
     network = LeafSpineOptions(leaves, 2)
     run = on_network(plan, 1, network, trace=True)
     parts = split_for_leaf_spine(plan, network.attach(WORKERS))
-    passes = run.passes - sum(run.inside.sums_up)
     came = [each[1:] for each in features_at_switch(run)]
-    assert passes == sum(
+    assert run.passes - sum(run.inside.sums_up) == sum(
         passes_of(leaf, plan, [each for each in came if each[0] in leaf.below])
         for leaf in parts.leaves
     )

@@ -12,13 +12,13 @@ from switchgnn.host.wire.header import Kind
 from switchgnn.lab.simulator.request import NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.setup import host_setup, mixed_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import Direction, build_plan, load_graph, write_plan
+from switchgnn.planner import Direction, load_graph, write_plan
 from switchgnn.planner.costs.forecast import left_edges
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.host.direct.crew import sizes_of_frames
 from tests.support.markers import covering
 
-from .scenes import ACK, BARRIER, BYTE, DELAY, FEATURE, PACKED, Row, Sent, scene
+from .scenes import ACK, BARRIER, BYTE, DELAY, FEATURE, PACKED, Row, Sent, planned, scene
 from .test_command import as_json, simulate
 
 GRAPH, WORKERS, SLOTS = "random:300:2000:3", 5, 24
@@ -71,13 +71,9 @@ def test_done_overtakes_rows():
 
 def test_rows_travel_while_blocks_wait():
     """Four blocks have four barriers, and one round of rows takes no longer than one of them."""
-    blocks = range(1, 5)
-    waits = scene(
-        2,
-        [Row(1, 1, block=b) for b in blocks],
-        [Sent(0, [[b - 1]], block=b) for b in blocks],
-        blocks=4,
-    )
+    rows = [Row(1, 1, block=block) for block in range(1, 5)]
+    packets = [Sent(0, [[block - 1]], block=block) for block in range(1, 5)]
+    waits = scene(2, rows, packets, blocks=4)
     alone = run_simulation(waits, OPTIONS)
     assert beside(waits, [[0, 0], [8, 0]]).seconds == alone.seconds
 
@@ -89,14 +85,12 @@ def graph():
 
 @pytest.fixture(scope="module")
 def plan(graph):
-    left = np.arange(graph.vertices) % 2 == 0
-    return build_plan(graph, workers=WORKERS, slots=SLOTS, program="0" * 64, left=left)
+    return planned(graph, slots=SLOTS, left=np.arange(graph.vertices) % 2 == 0)
 
 
 @pytest.fixture(scope="module")
 def everything_left(graph):
-    left = np.ones(graph.vertices, dtype=bool)
-    return build_plan(graph, workers=WORKERS, slots=SLOTS, program="0" * 64, left=left)
+    return planned(graph, slots=SLOTS, left=np.ones(graph.vertices, dtype=bool))
 
 
 @pytest.fixture(scope="module")
@@ -136,11 +130,10 @@ def expected_counts(plan, schedules, width, mtu):
     for a, schedule in enumerate(schedules):
         for b, rows in enumerate(np.diff(schedule.forward.out_indptr).tolist()):
             sizes = sizes_of_frames(rows, width, mtu)
-            for size in sizes:
-                up.add(a, 1, size)
-                down.add(b, 1, size)
-            up.add(b, ceil(len(sizes) / 8), 60)
-            down.add(a, ceil(len(sizes) / 8), 60)
+            for counts, data, answers in ((up, a, b), (down, b, a)):
+                for size in sizes:
+                    counts.add(data, 1, size)
+                counts.add(answers, ceil(len(sizes) / 8), 60)
     return up, down
 
 
@@ -249,12 +242,9 @@ def test_the_fastest_way_is_taken(cell, chosen):
 
 def test_a_plan_in_a_folder_is_compared_with_hosts_too(tmp_path):
     graph, workers, _, loop = BETWEEN_HOSTS
-    plan = build_plan(load_graph(graph), workers=workers, slots=160, program="0" * 64)
-    write_plan(plan, tmp_path / "plan")
-    told = as_json(
-        *("--plan", tmp_path / "plan", "--system", "auto", "--features", 64, "--layers", 1),
-        *("--recirculation-rate", loop),
-    )
+    write_plan(planned(load_graph(graph), workers=workers, slots=160), tmp_path / "plan")
+    named = ("--plan", tmp_path / "plan", "--features", 64, "--system")
+    told = as_json(*named, "auto", "--layers", 1, "--recirculation-rate", loop)
     assert told["chosen"] == "host-partial"
-    alone = as_json(*("--plan", tmp_path / "plan", "--system", "host-partial", "--features", 64))
+    alone = as_json(*named, "host-partial")
     assert told["exchange_seconds"] == alone["exchange_seconds"]

@@ -13,7 +13,7 @@ from switchgnn.lab.simulator.job import compute_seconds
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner import load_graph
 from switchgnn.planner.sending.phases import greedy_phases, shortest_phases
 from switchgnn.planner.strategies import PARTITION_STRATEGIES
 
@@ -26,6 +26,7 @@ from .scenes import (
     arrivals,
     copies_of_plan,
     features_at_switch,
+    planned,
 )
 from .test_command import as_json
 
@@ -36,17 +37,19 @@ FULL = FULL_BYTES * BYTE
 ROW = PAYLOAD // 4
 
 
-def one_direction(rows, features, **options):
+def simulated(copies, features=ROW, phases=None, **options):
     network = NetworkOptions(**options)
-    copies = np.array([[0, rows], [0, 0]], dtype=np.int64)
-    setup = host_setup(copies, features, network.pace, PACKED)
+    setup = host_setup(np.array(copies), features, network.pace, PACKED, phases=phases)
     return run_simulation(setup, network, trace=True)
 
 
-def planned(seed):
+def one_direction(rows, features, **options):
+    return simulated([[0, rows], [0, 0]], features, **options)
+
+
+def copies_of(seed):
     graph = load_graph(f"random:{80 + 5 * seed}:{300 + 40 * seed}:{seed}")
-    workers = 2 + seed % 7
-    return copies_of_plan(build_plan(graph, workers=workers, slots=64, program="0" * 64))
+    return copies_of_plan(planned(graph, workers=2 + seed % 7))
 
 
 def test_two_frames_take_what_their_lengths_do():
@@ -100,11 +103,9 @@ def test_the_first_window_is_that_of_tcp():
 @pytest.mark.parametrize(("threshold", "marked"), [(8, 2), (9, 1), (17, 0)])
 def test_the_threshold_is_bytes(threshold, marked):
     """Three frames meet: one finds 1,512 bytes, and one 3,024; 8 · 188 are 1,504."""
-    network = NetworkOptions(ecn_threshold=threshold)
     copies = np.zeros((4, 4), dtype=np.int64)
     copies[:3, 3] = 1
-    setup = host_setup(copies, ROW, network.pace, PACKED)
-    assert run_simulation(setup, network).marked == marked
+    assert simulated(copies, ecn_threshold=threshold).marked == marked
 
 
 def test_phases_keep_links_busy_and_queues_short():
@@ -112,11 +113,8 @@ def test_phases_keep_links_busy_and_queues_short():
     copies = np.random.default_rng(0).integers(20, 40, (8, 8))
     copies[:, 0] *= 4
     np.fill_diagonal(copies, 0)
-    network = NetworkOptions(bandwidth=10_000, congestion=CongestionRule.NONE)
-    usual, phased = (
-        run_simulation(host_setup(copies, ROW, network.pace, PACKED, phases=phases), network)
-        for phases in (None, shortest_phases)
-    )
+    network = {"bandwidth": 10_000, "congestion": CongestionRule.NONE}
+    usual, phased = (simulated(copies, phases=it, **network) for it in (None, shortest_phases))
     bound = (max(phased.bytes_down) + FULL_BYTES) * 10 * BYTE + 4 * DELAY
     assert max(phased.finished) < 1.01 * bound
     assert phased.max_port_queue_bytes < 3 * FULL_BYTES < usual.max_port_queue_bytes / 10
@@ -124,12 +122,9 @@ def test_phases_keep_links_busy_and_queues_short():
 
 def test_a_worker_waits_for_its_phase():
     """1 sends to 0 and then to 2, as 2 does to 0, so that 0 never gets two frames at once."""
-    copies = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0]])
-    network = NetworkOptions()
     slot = FULL + ACK // 8
     for phases, last in ((shortest_phases, 2), (greedy_phases, 3)):
-        setup = host_setup(copies, ROW, network.pace, PACKED, phases=phases)
-        run = run_simulation(setup, network, trace=True)
+        run = simulated([[0, 0, 0], [1, 0, 1], [1, 1, 0]], phases=phases)
         came = [at for at, worker, _ in features_at_switch(run) if worker]
         assert max(came) == pytest.approx((last - 1) * slot + FULL + DELAY, abs=2 * ACK)
 
@@ -140,7 +135,7 @@ def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
     """Whatever the network: ⌈4·F·rows / P⌉ frames of 60 bytes more, and one answer for eight."""
     rng = np.random.default_rng(seed)
     features = int(rng.choice([1, 31, 70, 128, 602]))
-    copies = planned(seed)
+    copies = copies_of(seed)
     options = NetworkOptions(
         bandwidth=float(rng.choice([10.0, 1e3, 1e5])),
         delay=float(rng.choice([0.0, 0.5, 50.0])),
@@ -180,23 +175,14 @@ GRAPH = "random:300:2000:3"
 NAMED = ("--graph", GRAPH, "--workers", WORKERS, "--seed", SEED, "--layers", 1)
 
 
-@pytest.fixture(scope="module")
-def assignment():
-    return PARTITION_STRATEGIES["metis"](load_graph(GRAPH), WORKERS, SEED)
-
-
-@pytest.fixture(scope="module")
-def schedules(assignment):
-    return partial_schedules(load_graph(GRAPH), assignment, WORKERS)
-
-
-def test_a_worker_adds_what_the_schedules_say(schedules, assignment):
+def test_a_worker_adds_what_the_schedules_say():
     graph = load_graph(GRAPH)
+    assignment = PARTITION_STRATEGIES["metis"](graph, WORKERS, SEED)
     told = as_json(*NAMED, "--system", "host-partial")
     source, destination = graph.edges()
     added = int((assignment[source] == assignment[destination]).sum())
     members = 0
-    for schedule in schedules:
+    for schedule in partial_schedules(graph, assignment, WORKERS):
         members += int(schedule.send.sizes[schedule.send.sizes > 1].sum())
         added += len(schedule.add.column)
     assert members > 0

@@ -10,11 +10,10 @@ from switchgnn.host.links.transport import expected_traffic
 from switchgnn.lab.simulator.request import NetworkOptions, SimulatorError
 from switchgnn.lab.simulator.setup import host_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import Direction, build_plan, load_graph
+from switchgnn.planner import Direction, load_graph
 
-from .scenes import FRAGMENT, PACKED, Row, Sent, copies_of_plan, scene
+from .scenes import FRAGMENT, PACKED, Row, Sent, copies_of_plan, planned, scene
 
-PROGRAM = "0" * 64
 PLAIN = {
     "paper": {},
     "cover": {"blocks": "destination-cover", "send": "cover"},
@@ -32,7 +31,7 @@ KINDS = PLAIN | {
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
 def plan(request, graph):
-    return build_plan(graph, **{"workers": 5, "slots": 64, "program": PROGRAM, **request.param})
+    return planned(graph, **request.param)
 
 
 @pytest.mark.parametrize("fragments", [1, 3])
@@ -49,10 +48,8 @@ def test_what_is_sent_is_what_was_predicted(plan, fragments):
         expected_traffic(plan.manifest, part, blocks, 32 * fragments, group)
         for part in plan.workers
     ]
-    assert run.frames_up == tuple(each.frames_up for each in expected)
-    assert run.bytes_up == tuple(each.bytes_up for each in expected)
-    assert run.frames_down == tuple(each.frames_down for each in expected)
-    assert run.bytes_down == tuple(each.bytes_down for each in expected)
+    for name in ("frames_up", "bytes_up", "frames_down", "bytes_down"):
+        assert getattr(run, name) == tuple(getattr(each, name) for each in expected)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -62,7 +59,7 @@ def test_no_network_changes_what_is_sent(seed):
     workers = int(rng.integers(2, 9))
     kind = list(KINDS.values())[seed % len(KINDS)]
     graph = load_graph(f"random:{rng.integers(20, 200)}:{rng.integers(50, 600)}:{seed}")
-    plan = build_plan(graph, **{"workers": workers, "slots": 64, "program": PROGRAM, **kind})
+    plan = planned(graph, workers=workers, **kind)
     setup = plan_setup(plan, 1)
     options = NetworkOptions(
         bandwidth=float(rng.choice([10.0, 1e3, 1e5])),

@@ -4,8 +4,9 @@ import shutil
 
 import pytest
 
+from switchgnn.host.base.pace import CongestionRule
 from switchgnn.lab.simulator import simulation as compiling
-from switchgnn.planner import build_plan, load_graph
+from switchgnn.planner import load_graph
 from tests.support.markers import some_of
 
 from . import (
@@ -23,40 +24,34 @@ MODELS = compiling.MODELS
 
 
 def on_links(patch):
-    plan = leaf_spine.planned(small())
-    leaf_spine.test_links_carry_what_the_planner_predicts(plan, 3)
+    leaf_spine.test_parts_go_up_one_by_one_and_bundles_come_down(small(), {}, 3, False)
 
 
 def small():
     return load_graph("random:300:1500:1")
 
 
-def background(name, *arguments):
-    def oracle(patch):
-        plan = build_plan(small(), workers=5, slots=64, program="0" * 64)
-        getattr(test_background, name)(plan, *arguments)
-
-    return oracle
+def background(name, system):
+    return lambda patch: getattr(test_background, name)(test_plan.planned(small()), system)
 
 
-def goals(name, *arguments):
-    return lambda patch: getattr(test_background, name)(test_background.made_large(), *arguments)
+def goals(name, load):
+    return lambda patch: getattr(test_background, name)(test_background.made_large(), load)
 
 
 def game(patch):
-    plan = build_plan(
-        small(), workers=5, slots=60, program="0" * 64, blocks="strawman", order="random"
-    )
+    plan = test_plan.planned(small(), slots=60, blocks="strawman", order="random")
     test_frames_and_slots.test_the_strawmans_slots_are_first_come_first_served(plan, 1, 60, 512)
 
 
 def prediction(patch):
-    plan = build_plan(load_graph("karate"), workers=3, slots=16, rows=2, program="0" * 64)
+    plan = test_plan.planned(load_graph("karate"), workers=3, slots=16, rows=2)
     test_plan.test_what_is_sent_is_what_was_predicted(plan, 2)
 
 
 def pace(patch):
-    test_against_others.test_features_leave_when_those_of_the_host_would(440, patch)
+    test = test_against_others.test_features_leave_when_those_of_the_host_would
+    test(440, CongestionRule.DCTCP, patch)
 
 
 # What is replaced by what, and the oracle that notices.

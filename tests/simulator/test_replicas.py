@@ -72,9 +72,8 @@ def test_lost_sums_are_recalled():
     plan = made_plan("digits", "best", 8, 10_000_000, 32, partition="vertex-cut")
     run = run_simulation(plan_setup(plan, 4), NetworkOptions(buffer=400, ecn_threshold=None))
     assert run.lost > 0
-    assert sum(run.sums_down) == 4 * sum(
-        plan.manifest.direction(Direction.FORWARD).prediction.packets_down
-    ) + (run.sent_again - run.lost)
+    predicted = plan.manifest.direction(Direction.FORWARD).prediction.packets_down
+    assert sum(run.sums_down) == 4 * sum(predicted) + run.sent_again - run.lost
 
 
 def test_each_leaf_gathers_its_replicas_first():
@@ -123,9 +122,8 @@ def test_auto_cuts_vertices_where_that_is_faster():
 
 
 def test_a_plan_in_a_folder_is_simulated_with_its_graph(tmp_path):
-    write_plan(
-        made_plan("digits", "best", 8, 20_000, 32, partition="vertex-cut"), tmp_path / "plan"
-    )
+    plan = made_plan("digits", "best", 8, 20_000, 32, partition="vertex-cut")
+    write_plan(plan, tmp_path / "plan")
     read = as_json("--plan", tmp_path / "plan")
     made = as_json(*DIGITS, "--system", "best", *CUT, "--pools", 1)
     for name in ("exchange_seconds", "epoch_seconds", "bytes"):

@@ -31,11 +31,8 @@ def switch(folder, *lines):
 @pytest.fixture
 def two_to_three(tmp_path):
     """Sources 0 and 1 of workers 0 and 1, and destinations 2, 3 and 4 of worker 2."""
-    np.savez(
-        tmp_path / "graph.npz",
-        indptr=np.array([0, 3, 6, 6, 6, 6]),
-        indices=np.array([2, 3, 4, 2, 3, 4]),
-    )
+    indptr, indices = np.array([0, 3, 6, 6, 6, 6]), np.array([2, 3, 4, 2, 3, 4])
+    np.savez(tmp_path / "graph.npz", indptr=indptr, indices=indices)
     (tmp_path / "workers.txt").write_text("0\n1\n2\n2\n2\n")
     graph = ("--graph", tmp_path / "graph.npz", "--assignment", tmp_path / "workers.txt")
     return (*graph, "--workers", 3, "--memory", "2kB", "--features", 32, "--system", "paper")
@@ -47,23 +44,20 @@ def test_one_bank_and_a_rate_by_hand(tmp_path, two_to_three):
     Both packets come at once. The second waits for two passes of the first; with its third
     addition, after four, the last sum leaves; its acknowledgement goes round once more.
     """
-    turn = 1_000_000
+    turn, around = 1_000_000, FEATURE + 2 * DELAY + OPENING
     slow = switch(tmp_path, "banks = 1", "passes_per_second = 1e6")
     told = as_json(*two_to_three, "--switch", slow)
     assert (told["passes"], told["contributions"], told["loop_passes"]) == (6, 6, 5)
-    through = FEATURE + DELAY + 5 * turn + ACK + DELAY
-    assert told["exchange_seconds"] == pytest.approx((through + OPENING) * 1e-12, rel=1e-9)
+    assert told["exchange_seconds"] == pytest.approx((around + 5 * turn + ACK) * 1e-12, rel=1e-9)
     # Eight banks: the first packet needs none of the loop, the other one for each sum behind the
     # first one and for the acknowledgement.
     wide = switch(tmp_path, "passes_per_second = 1e6")
     told = as_json(*two_to_three, "--switch", wide)
     assert told["loop_passes"] == 3
-    through = FEATURE + DELAY + 3 * turn + ACK + DELAY
-    assert told["exchange_seconds"] == pytest.approx((through + OPENING) * 1e-12, rel=1e-9)
+    assert told["exchange_seconds"] == pytest.approx((around + 3 * turn + ACK) * 1e-12, rel=1e-9)
     # What is said beats the switch: no turn takes any time to speak of.
     told = as_json(*two_to_three, "--switch", wide, "--recirculation-rate", 1e12)
-    came = FEATURE + DELAY + 3 * FEATURE + DELAY
-    assert told["exchange_seconds"] == pytest.approx((came + OPENING) * 1e-12, rel=1e-5)
+    assert told["exchange_seconds"] == pytest.approx((around + 3 * FEATURE) * 1e-12, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", sorted({*known_profiles()} - {"unlimited"}))
@@ -152,45 +146,40 @@ def options_of(folder):
 @pytest.mark.parametrize("worker", [4, 200])
 def test_a_sum_for_a_worker_that_is_not_there(tmp_path, worker):
     """The models would write beyond the end of their arrays."""
-    graph = random_graph(60, 300, 3, directed=True)
-    plan = build_plan(graph, workers=4, slots=20, program=load_program().digest)
-    content = content_of(plan)
+    content = content_of(built(random_graph(60, 300, 3, directed=True)))
     content["switch"]["result_worker"][0] = worker
     folder = write_content(content, tmp_path / "plan")
     folder.chmod(0o777)
-    options = options_of(folder)
     said = []
     with pytest.raises(PlannerError, match="is not used"):
-        make_subject(options, said.append)
+        make_subject(options_of(folder), said.append)
     assert f"Checking the plan {folder} first: others may write to {folder}." in said
 
 
+def built(graph, left=None):
+    return build_plan(graph, workers=4, slots=20, program=load_program().digest, left=left)
+
+
 def written_with_some_left(folder, graph):
-    left = np.arange(graph.vertices) % 2 == 0
-    program = load_program().digest
-    write_plan(build_plan(graph, workers=4, slots=20, program=program, left=left), folder)
-    return folder
+    write_plan(built(graph, np.arange(graph.vertices) % 2 == 0), folder)
+    return options_of(folder)
 
 
 def test_the_graph_of_a_plan_that_leaves_destinations_is_named(tmp_path):
-    folder = written_with_some_left(tmp_path / "plan", random_graph(60, 300, 3, directed=True))
+    options = written_with_some_left(tmp_path / "plan", random_graph(60, 300, 3, directed=True))
     with pytest.raises(SimulatorError, match="name it with --graph"):
-        make_subject(options_of(folder), lambda _: None)
+        make_subject(options, lambda _: None)
 
 
 def test_another_graph_than_that_of_the_plan_is_refused(tmp_path):
-    folder = written_with_some_left(tmp_path / "plan", load_graph("karate"))
-    assert make_subject(options_of(folder), lambda _: None).left > 0
-    wrong = replace(options_of(folder), graph="random:60:300:3")
+    options = written_with_some_left(tmp_path / "plan", load_graph("karate"))
+    assert make_subject(options, lambda _: None).left > 0
     with pytest.raises(PlannerError, match="another graph"):
-        make_subject(wrong, lambda _: None)
+        make_subject(replace(options, graph="random:60:300:3"), lambda _: None)
 
 
 def test_a_plan_that_leaves_nothing_needs_no_graph(tmp_path):
-    graph = load_graph("karate")
-    write_plan(
-        build_plan(graph, workers=4, slots=20, program=load_program().digest), tmp_path / "plan"
-    )
+    write_plan(built(load_graph("karate")), tmp_path / "plan")
     with pytest.raises(SimulatorError, match="leave --graph out"):
         make_subject(replace(options_of(tmp_path / "plan"), graph="karate"), lambda _: None)
 

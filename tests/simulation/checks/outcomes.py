@@ -141,11 +141,7 @@ class Ends(Check):
         if error is not None:
             self.tell(f"the controller has failed: {error!r}")
         if not in_time:
-            running = [
-                worker.name
-                for worker in scene.workers
-                if not all(task.ended for task in worker.tasks)
-            ]
+            running = [it.name for it in scene.workers if not all(task.ended for task in it.tasks)]
             who = f"{', '.join(running)} still run" if running else "no session is installed"
             self.tell(f"after {scene.scheduler.seconds:,.0f} virtual seconds {who}")
 

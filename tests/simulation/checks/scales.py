@@ -222,11 +222,9 @@ class PlannedFrames:
             zip(blocks.tolist(), part.receive_vertex.tolist(), strict=True)
         ):
             of_row = slice(*part.neighbour_indptr[row : row + 2])
-            parts = {
-                self.of(block, each, vertex) for each in part.neighbour_vertex[of_row].tolist()
-            }
-            own = part.vertices[part.receive_row[row]]
-            yield own, sorted(each for each in parts if each is not None)
+            neighbours = part.neighbour_vertex[of_row].tolist()
+            parts = {self.of(block, each, vertex) for each in neighbours} - {None}
+            yield part.vertices[part.receive_row[row]], sorted(parts)
 
 
 def _frames(part):

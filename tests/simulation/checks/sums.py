@@ -162,8 +162,7 @@ class SumsLeaveOnce(PacketCheck):
         # The copies of a sum leave together, if the switch keeps its entries and drops nothing.
         self._together = self._once and not scene.scenario.queue_rate
         for each in scene.scenario.incidents:
-            harmless = each.where.startswith("w") and each.kind is not IncidentKind.BYZANTINE
-            self._together &= harmless
+            self._together &= each.where[0] == "w" and each.kind is not IncidentKind.BYZANTINE
         self.session_begins()
 
     def session_begins(self):

@@ -238,9 +238,5 @@ class VirtualController:
         def connect(_address: str, _tls: object) -> VirtualConnection:
             return VirtualConnection(line, self._scheduler)
 
-        return P4RuntimeClient(
-            line.switch.name,
-            deadline=_DEADLINE,
-            connect=connect,
-            decode=self._subject.answers.decode,
-        )
+        decode = self._subject.answers.decode
+        return P4RuntimeClient(line.switch.name, deadline=_DEADLINE, connect=connect, decode=decode)

@@ -87,11 +87,8 @@ class VirtualSwitch:
 
     def prepare(self, given: GivenProgram) -> PreparedProgram:
         """Make the engine of a program, which replaces the running one."""
-        rates = (
-            dict.fromkeys(self.wires, self._scenario.queue_rate)
-            if self._scenario.queue_rate
-            else {}
-        )
+        rate = self._scenario.queue_rate
+        rates = dict.fromkeys(self.wires, rate) if rate else {}
         engine = self._programs.engine(
             given,
             queues=QueueSettings(depth=self._scenario.queue_depth, port_rates=rates),
@@ -123,26 +120,22 @@ class VirtualSwitch:
         engine.tick()
         for frame in frames:
             more = engine.take(port, frame, turns)
-        self._give(engine.sent())
         self._go_on(engine, more)
 
     def _turn(self, engine: Engine) -> None:
         self._turning = False
         if engine is self.engine:
-            more = engine.go_around(self._scenario.turns or _ALL)
-            self._give(engine.sent())
-            self._go_on(engine, more)
+            self._go_on(engine, engine.go_around(self._scenario.turns or _ALL))
 
     def _tick(self, engine: Engine) -> None:
         self._ticks_at = 0
         if engine is self.engine:
             engine.tick()
-            more = engine.go_around(self._scenario.turns or _ALL)
-            self._give(engine.sent())
-            self._go_on(engine, more)
+            self._go_on(engine, engine.go_around(self._scenario.turns or _ALL))
 
     def _go_on(self, engine: Engine, more: bool) -> None:
-        """Schedule the next turn and the next time of queues."""
+        """Give what has left, and schedule the next turn and the next time of queues."""
+        self._give(engine.sent())
         if engine is not self.engine:
             return
         if more and not self._turning:
