@@ -142,9 +142,7 @@ def elsewhere(network):
     def moved(neighbours):
         return tuple(replace(each, port=each.port + 50) for each in neighbours)
 
-    return replace(
-        network, neighbours=moved(network.neighbours), beyond=moved(network.beyond)
-    )
+    return replace(network, neighbours=moved(network.neighbours), beyond=moved(network.beyond))
 
 
 @pytest.mark.parametrize("kind", range(3), ids=["star", "leaf", "spine"])
@@ -214,6 +212,7 @@ def test_sessions_that_are_used_up_need_an_empty_switch(beside, put, client, fak
 
 def test_tables_have_room_for_all_jobs_together(put, client, fake, layout, monkeypatch):
     room = len(A_PLAN.switch.source_vertex) + len(B_PLAN.switch.source_vertex)
+
     def put_b(size):
         table = replace(layout.tables["source"], size=size)
         smaller = replace(layout, tables={**layout.tables, "source": table})
