@@ -1,6 +1,7 @@
 """A watched switch gets its plan back, unless somebody else uses it: a run, or another plan."""
 
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -52,16 +53,14 @@ class Stop(threading.Event):
 class Watching:
     """A watch of PLAN, or of the jobs that are there, in a thread, and what it has told."""
 
-    def __init__(self, clients, network, program, plan=PLAN):
+    def __init__(self, *what):
         self.told = []
         self._news = threading.Condition()
         self._stop = Stop()
         self.error = None
-        self._thread = threading.Thread(
-            target=self._run, args=(clients, network, program, plan), daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, args=what, daemon=True)
 
-    def _run(self, clients, network, program, plan):
+    def _run(self, clients, network, program, plan=PLAN):
         options = {"on_event": self._on_event, "stop": self._stop, "interval": 0.05}
         try:
             if plan is None:
@@ -79,15 +78,13 @@ class Watching:
 
     def wait_for(self, kind, times=1, words=""):
         with self._news:
-            found = []
 
-            def enough():
+            def found():
                 of_kind = [event for event in self.told if event.kind is kind]
-                found[:] = [event for event in of_kind if words in event.message]
-                return len(found) >= times
+                return [event for event in of_kind if words in event.message][times - 1 : times]
 
-            assert self._news.wait_for(enough, seconds_here()), (kind, self.told, self.error)
-            return found[times - 1]
+            assert self._news.wait_for(found, seconds_here()), (kind, self.told, self.error)
+            return found()[0]
 
     def looks(self):
         """Wait until the watch has begun another look at its switches, and ended it."""
@@ -151,27 +148,37 @@ def refused(address, network, program, election_id=1):
     return watching.error
 
 
+@contextmanager
+def installed(address, network, program, election_id=1):
+    """A watch that has installed PLAN."""
+    with Watching([client_of(address, election_id)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+        yield watching
+
+
+def sure_to_install(address, network, program, election_id=1):
+    with installed(address, network, program, election_id) as watching:
+        pass
+    assert watching.error is None
+
+
 def test_another_plan_is_not_replaced(switch, network, program):
     bring(switch, OTHER, network, program)
     error = refused(switch, network, program)
     assert isinstance(error, OtherPlanError)
-    assert f"serves plan {OTHER.manifest.number:08x} for job default, which somebody else" in str(
-        error
-    )
+    words = f"serves plan {OTHER.manifest.number:08x} for job default, which somebody else"
+    assert words in str(error)
     assert plan_at(switch) == OTHER.manifest.number
 
 
 def test_its_own_plan_is_watched_in_its_session(switch, network, program):
     session = bring(switch, PLAN, network, program)
-    with Watching([client_of(switch)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
-    assert watching.error is None
+    sure_to_install(switch, network, program)
     assert bring(switch, PLAN, network, program) == session
 
 
 def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network, program):
-    with Watching([client_of(switch)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
+    with installed(switch, network, program) as watching:
         bring(switch, OTHER, network, program, election_id=2)
         watching.join()
     assert isinstance(watching.error, OtherPlanError)
@@ -188,8 +195,7 @@ def test_a_plan_of_another_program_is_not_replaced(switch, network, program):
 def test_a_program_without_a_plan_is_replaced(switch, network, program):
     with client_of(switch) as client:
         serve_strawman(client)
-    with Watching([client_of(switch)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
+    sure_to_install(switch, network, program)
     assert plan_at(switch) == PLAN.manifest.number
 
 
@@ -217,21 +223,17 @@ def test_a_controller_that_is_gone_keeps_nobody_away(switch, network, program):
     error = refused(switch, network, program, election_id=4)
     assert isinstance(error, NoPrimaryError)
     assert "give --election-id 5" in str(error)
-    with Watching([client_of(switch, 5)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
-    assert watching.error is None
+    sure_to_install(switch, network, program, election_id=5)
 
 
 def test_who_has_taken_over_is_not_disturbed(switch, network, program):
-    with Watching([client_of(switch)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
-        with client_of(switch, 2) as other:
-            clear(other)
-            assert "no longer obeys" in watching.wait_for(WatchEventKind.LOST).message
-            told = watching.wait_for(WatchEventKind.WAITING).message
-            assert "under the control of somebody else" in told
-            assert plan_at(switch) == 0
-            assert other.alive
+    with installed(switch, network, program) as watching, client_of(switch, 2) as other:
+        clear(other)
+        assert "no longer obeys" in watching.wait_for(WatchEventKind.LOST).message
+        told = watching.wait_for(WatchEventKind.WAITING).message
+        assert "under the control of somebody else" in told
+        assert plan_at(switch) == 0
+        assert other.alive
     assert watching.error is None
 
 
