@@ -1,7 +1,6 @@
 """A watched switch gets its plan back, unless somebody else uses it: a run, or another plan."""
 
 import threading
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -81,7 +80,7 @@ class Watching:
 
             def found():
                 of_kind = [event for event in self.told if event.kind is kind]
-                return [event for event in of_kind if words in event.message][times - 1 : times]
+                return [event for event in of_kind if words in event.message][times - 1 :]
 
             assert self._news.wait_for(found, seconds_here()), (kind, self.told, self.error)
             return found()[0]
@@ -148,20 +147,6 @@ def refused(address, network, program, election_id=1):
     return watching.error
 
 
-@contextmanager
-def installed(address, network, program, election_id=1):
-    """A watch that has installed PLAN."""
-    with Watching([client_of(address, election_id)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
-        yield watching
-
-
-def sure_to_install(address, network, program, election_id=1):
-    with installed(address, network, program, election_id) as watching:
-        pass
-    assert watching.error is None
-
-
 def test_another_plan_is_not_replaced(switch, network, program):
     bring(switch, OTHER, network, program)
     error = refused(switch, network, program)
@@ -173,12 +158,15 @@ def test_another_plan_is_not_replaced(switch, network, program):
 
 def test_its_own_plan_is_watched_in_its_session(switch, network, program):
     session = bring(switch, PLAN, network, program)
-    sure_to_install(switch, network, program)
+    with Watching([client_of(switch)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+    assert watching.error is None
     assert bring(switch, PLAN, network, program) == session
 
 
 def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network, program):
-    with installed(switch, network, program) as watching:
+    with Watching([client_of(switch)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
         bring(switch, OTHER, network, program, election_id=2)
         watching.join()
     assert isinstance(watching.error, OtherPlanError)
@@ -195,7 +183,8 @@ def test_a_plan_of_another_program_is_not_replaced(switch, network, program):
 def test_a_program_without_a_plan_is_replaced(switch, network, program):
     with client_of(switch) as client:
         serve_strawman(client)
-    sure_to_install(switch, network, program)
+    with Watching([client_of(switch)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
     assert plan_at(switch) == PLAN.manifest.number
 
 
@@ -223,17 +212,21 @@ def test_a_controller_that_is_gone_keeps_nobody_away(switch, network, program):
     error = refused(switch, network, program, election_id=4)
     assert isinstance(error, NoPrimaryError)
     assert "give --election-id 5" in str(error)
-    sure_to_install(switch, network, program, election_id=5)
+    with Watching([client_of(switch, 5)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+    assert watching.error is None
 
 
 def test_who_has_taken_over_is_not_disturbed(switch, network, program):
-    with installed(switch, network, program) as watching, client_of(switch, 2) as other:
-        clear(other)
-        assert "no longer obeys" in watching.wait_for(WatchEventKind.LOST).message
-        told = watching.wait_for(WatchEventKind.WAITING).message
-        assert "under the control of somebody else" in told
-        assert plan_at(switch) == 0
-        assert other.alive
+    with Watching([client_of(switch)], network, program) as watching:
+        watching.wait_for(WatchEventKind.INSTALLED)
+        with client_of(switch, 2) as other:
+            clear(other)
+            assert "no longer obeys" in watching.wait_for(WatchEventKind.LOST).message
+            told = watching.wait_for(WatchEventKind.WAITING).message
+            assert "under the control of somebody else" in told
+            assert plan_at(switch) == 0
+            assert other.alive
     assert watching.error is None
 
 
@@ -257,11 +250,10 @@ def without_sessions(address, layout):
 @pytest.fixture
 def two_jobs(fake, network, program):
     """PLAN as the usual job in session 1, and BESIDE as job b in session 3."""
-    with client_of(fake.address) as client:
-        install(PLAN, [client], network, program=program)
-        for new_session in (False, True):
-            around = network_on((7, 8))
-            install(BESIDE, [client], around, "b", program=program, new_session=new_session)
+    bring(fake.address, PLAN, network, program)
+    for new_session in (False, True):
+        options = {"program": program, "new_session": new_session}
+        install(BESIDE, [fake.address], network_on((7, 8)), "b", **options)
     assert jobs_at(fake.address) == {
         "default": (1, PLAN.manifest.number, 0),
         "b": (3, BESIDE.manifest.number, 0),
