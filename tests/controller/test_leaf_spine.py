@@ -120,7 +120,8 @@ def test_a_spine_takes_parts_from_the_leaves_that_have_one(plans, layout):
         leaf = leaf_of[int(switch.entry_source[entry])]
         expected[block, vertex[block, bank, switch.entry_slot[entry, bank]]] |= part.members[leaf]
     records = control.records(control.rows(spine))
-    assert expected == {(x["block_id"], x["dst_id"]): int(x["senders"], 16) for x in records}
+    found = {(each["block_id"], each["dst_id"]): int(each["senders"], 16) for each in records}
+    assert found == expected
     assert {number.bit_count() for number in expected.values()} == {2, 3, 5}
     assert Fanout(layout).count(spine) == 0
 
