@@ -172,14 +172,8 @@ def test_listening_needs_root():
 HERE, THERE = f"c{os.getpid() % 0xFFFF:x}h", f"c{os.getpid() % 0xFFFF:x}t"
 
 
-@pytest.fixture
-def ends():
-    with linked_ends(HERE, THERE) as links:
-        yield links
-
-
 @contextmanager
-def listening(interface=HERE):
+def listening(interface):
     with capturing("--interface", interface) as process:
         assert process.stderr.readline() == f"Listening at {interface}; Ctrl-C ends it.\n"
         yield process
@@ -194,9 +188,8 @@ def ends_with(process, counts):
 @whole
 @needs_root
 @needs("ip", "iproute2")
-def test_both_ways_at_once_and_ctrl_c(ends):
-    link, other = ends
-    with listening() as process:
+def test_both_ways_at_once_and_ctrl_c():
+    with linked_ends(HERE, THERE) as (link, other), listening(HERE) as process:
         link.send(feature(0, src_id=5, block_id=1))
         assert " w0 > switch feature session 1 " in process.stdout.readline()
         other.send(control(Kind.ADVANCE, 0, down=True, block_id=1))

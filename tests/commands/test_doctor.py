@@ -58,11 +58,8 @@ def test_what_is_to_be_installed(folder, torch, numpy, install, nothing_here):
 def test_every_extra_that_it_names_is_one(install, nothing_here):
     install(None)
     extras = set(importlib.metadata.metadata("switchgnn").get_all("Provides-Extra"))
-    named = {
-        finding.fix.partition("[")[2].partition("]")[0]
-        for finding in examine()
-        if "[" in finding.fix
-    }
+    fixes = [finding.fix for finding in examine() if "[" in finding.fix]
+    named = {fix.partition("[")[2].partition("]")[0] for fix in fixes}
     assert named >= {"test", "training", "plots", "hypergraph", "mininet"}
     assert named <= extras
 
@@ -197,10 +194,8 @@ def test_where_no_metrics_can_be(wrong, tmp_path):
     with pytest.raises(NetworkError, match="Metrics cannot be served"):
         run("worker", 0, "--interface", "enp1s0", f"--metrics={wrong}", "--network", file)
     with pytest.raises(NetworkError, match="no IPv4 address"):
-        run(
-            *("worker", 0, "--interface", "enp1s0", "--gloo", "enp2s0", "--metrics", 1),
-            *("--network", file),
-        )
+        words = ("--interface", "enp1s0", "--gloo", "enp2s0", "--metrics", 1)
+        run("worker", 0, *words, "--network", file)
     assert read_network(file).workers[0].metrics == ""
 
 

@@ -82,13 +82,8 @@ def runs(tmp_path, monkeypatch):
         large = "12000" in options.graph
         seconds = [0.5] + [0.003 if large else 0.002] * (options.rounds - 1)
         frames = (1_500 if large else 500) * options.rounds
-        worker = SimpleNamespace(
-            features_sent=frames,
-            sums_received=0,
-            host_partial_bytes_up=frames,
-            round_seconds=seconds,
-        )
-        return SimpleNamespace(per_worker=[worker] * 2)
+        counts = {"features_sent": frames, "sums_received": 0, "host_partial_bytes_up": frames}
+        return SimpleNamespace(per_worker=[SimpleNamespace(**counts, round_seconds=seconds)] * 2)
 
     monkeypatch.setattr(module, "cache_folder", lambda part: tmp_path / part)
     monkeypatch.setattr(module, "compile_ahead", lambda *_: Ahead(Backend.PYTHON, 0.0))

@@ -83,24 +83,21 @@ def test_nothing_is_left_where_nothing_was_sent(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+def refused_to_record(folder, words):
+    with pytest.raises(RecordingsError, match=words), recordings_in(folder, 2, None):
+        raise AssertionError
+
+
 def test_packets_of_another_run_are_not_mixed_in(tmp_path):
     (tmp_path / "w7.pcap").write_text("")
-    with (
-        pytest.raises(RecordingsError, match=r"another run \(w7.pcap\)"),
-        recordings_in(tmp_path, 2, None),
-    ):
-        raise AssertionError
+    refused_to_record(tmp_path, r"another run \(w7.pcap\)")
     assert [path.name for path in tmp_path.iterdir()] == ["w7.pcap"]
 
 
 @pytest.mark.parametrize("name", ["none/kept", "file/kept", "file"])
 def test_a_folder_that_cannot_be_written(tmp_path, name):
     (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(RecordingsError, match="Cannot write packets to"),
-        recordings_in(tmp_path / name, 2, None),
-    ):
-        raise AssertionError
+    refused_to_record(tmp_path / name, "Cannot write packets to")
 
 
 LOG = logging.getLogger("switchgnn.some.part")

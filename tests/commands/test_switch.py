@@ -55,20 +55,16 @@ def test_wrong_input_is_one_sentence(tmp_path, called):
     twice = f"1=udp:{here}:{there}"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        gone = tmp_path / "nowhere"
+        wrong = ("127.0.0.1", "::", ":0", "localhost:http", address)
         for number, (word, *words) in enumerate(
             [
                 ("no-such-if0", "--port", "1=eth:no-such-if0"),
                 ("one=eth:lo", "--port", "one=eth:lo"),
                 ("Port 1 is given twice", "--port", twice, "--port", twice),
                 ("no.json", "--program", tmp_path / "no.json"),
-                ("nowhere", "--ready-file", gone / "ready"),
-                *(
-                    (wrong, "--grpc", wrong)
-                    for wrong in ("127.0.0.1", "::", ":0", "localhost:http")
-                ),
+                ("nowhere", "--ready-file", tmp_path / "nowhere" / "ready"),
+                *((each, "--grpc", each) for each in wrong),
                 ("99999", "--grpc", "127.0.0.1:99999"),
-                (address, "--grpc", address),
             ]
         ):
             code, shown, said = called("switch", "--grpc", f"unix:{tmp_path}/{number}.sock", *words)
@@ -82,10 +78,8 @@ def test_wrong_input_is_one_sentence(tmp_path, called):
 @needs("setpriv", "util-linux")
 def test_without_the_right_to_packet_sockets(tmp_path):
     words = ("switch", "--grpc", f"unix:{tmp_path}/s.sock", "--port", "1=eth:lo")
-    done = run_program(
-        ["setpriv", "--bounding-set=-net_raw", *python_program("switchgnn.commands", *words)],
-        seconds=60,
-    )
+    program = python_program("switchgnn.commands", *words)
+    done = run_program(["setpriv", "--bounding-set=-net_raw", *program], seconds=60)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "CAP_NET_RAW" in done.stderr
@@ -109,12 +103,8 @@ def file(tmp_path):
 def test_the_only_switch(file):
     path = file(described_star(2), grpc="unix:switch.sock", device_id=7)
     found = as_described(SwitchOptions(queue_depth=3), path, None)
-    assert found == SwitchOptions(
-        grpc="unix:switch.sock",
-        device_id=7,
-        queue_depth=3,
-        port=["1=eth:enp1s0", "2=udp:127.0.0.1:1:127.0.0.1:2"],
-    )
+    ports = ["1=eth:enp1s0", "2=udp:127.0.0.1:1:127.0.0.1:2"]
+    assert found == SwitchOptions(grpc="unix:switch.sock", device_id=7, queue_depth=3, port=ports)
 
 
 def test_one_of_several(file):

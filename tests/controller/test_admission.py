@@ -44,11 +44,8 @@ class Need:
 
     def plan(self):
         plan = make_plan(sources=self.sources, workers=self.workers)
-        switch = replace(
-            plan.switch,
-            entry_slot=np.zeros_like(plan.switch.entry_slot),
-            result_slot=np.array([self.slots - 1], np.uint32),
-        )
+        none, last = np.zeros_like(plan.switch.entry_slot), np.array([self.slots - 1], np.uint32)
+        switch = replace(plan.switch, entry_slot=none, result_slot=last)
         return SwitchPlan(replace(plan.manifest, blocks=self.blocks, pool_slots=0), switch)
 
 
@@ -61,12 +58,8 @@ class Occupancy:
     """Which cells of each range are taken, one array each: brute force."""
 
     def __init__(self):
-        self.taken = {
-            "slots": np.zeros(SLOTS, bool),
-            "blocks": np.zeros(BLOCKS, bool),
-            "sources": np.zeros(SOURCES, bool),
-            "workers": np.zeros(WORKERS, bool),
-        }
+        room = {"slots": SLOTS, "blocks": BLOCKS, "sources": SOURCES, "workers": WORKERS}
+        self.taken = {what: np.zeros(count, bool) for what, count in room.items()}
         self.jobs = {}
 
     def lowest(self, what, count):

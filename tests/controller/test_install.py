@@ -75,13 +75,16 @@ def test_a_second_install_writes_nothing_and_says_so(put, fake):
     assert report.session == 1
 
 
-def test_a_new_session_is_one_update(put, fake):
+# The newest session is an update of its own; a threshold is one for each port.
+@pytest.mark.parametrize(
+    ("options", "session", "count"),
+    [({"new_session": True}, 2, 2), ({"ecn_threshold": 20}, 1, 3 + 8)],
+)
+def test_what_changes_beside_the_plan_is_all_that_is_written(put, fake, options, session, count):
     put(PLAN)
     updates = fake.updates
-    report = put(PLAN, new_session=True)
-    assert report.session == 2
-    # The newest session is one more.
-    assert fake.updates == updates + 2
+    assert put(PLAN, **options).session == session
+    assert fake.updates == updates + count
 
 
 def turns(client, layout):
@@ -99,7 +102,9 @@ def test_a_restarted_switch_takes_all_turns_until_a_new_session(
         had = read_state(client, layout)
     fake.restart()
     with P4RuntimeClient(fake.address) as client:
-        restore(client, program, layout, had)
+        target = SwitchInstall(client, program, layout)
+        target.look()
+        target.restore(had)
         assert turns(client, layout) == 1
         # Nor is that forgotten.
         report = install(PLAN, [client], network, program=program)
@@ -109,23 +114,10 @@ def test_a_restarted_switch_takes_all_turns_until_a_new_session(
         assert turns(client, layout) == 0
 
 
-def restore(client, program, layout, had):
-    target = SwitchInstall(client, program, layout)
-    target.look()
-    target.restore(had)
-
-
 def test_another_plan_takes_a_new_session(put):
     put(PLAN)
     assert put(OTHER).session == 2
     assert put(PLAN).session == 3
-
-
-def test_another_threshold_is_an_update_for_each_port_in_the_same_session(put, fake):
-    put(PLAN)
-    updates = fake.updates
-    assert put(PLAN, ecn_threshold=20).session == 1
-    assert fake.updates == updates + (3 + 8)
 
 
 def test_another_program_is_replaced(put, client, fake, program):
@@ -142,17 +134,14 @@ def test_a_cleared_switch_gets_its_program_anew(put, client, fake):
     assert not fake.contents.groups
     assert not fake.contents.defaults
     report = put(PLAN)
-    assert report.switches[0].pipeline_pushed
-    assert report.session == 1
+    assert (report.switches[0].pipeline_pushed, report.session) == (True, 1)
 
 
 def test_the_session_starts_over_after_the_last_number(put, client, fake, layout):
     put(PLAN)
-    session = Session(layout)
-    newest = Jobs(layout).encode_newest(session.max_session)
+    newest = Jobs(layout).encode_newest(Session(layout).max_session)
     client.write([default_update(layout.table("job"), newest)])
-    report = put(PLAN, new_session=True)
-    assert report.session == 1
+    assert put(PLAN, new_session=True).session == 1
     assert fake.pushes == 2
 
 
@@ -168,20 +157,19 @@ def test_foreign_entries_are_removed_and_damaged_ones_repaired(put, client, fake
 
 def test_the_session_is_closed_while_entries_change(put, client, fake, layout, monkeypatch):
     put(PLAN)
-    seen = []
-    session = Session(layout)
+    seen = set()
+    table = Session(layout).table.id
     original = fake._apply
 
     def spy(update, context):
-        sessions = [key for key in fake.contents.entries if key[0] == session.table.id]
         entry = update.entity.table_entry
-        if entry.table_id != session.table.id and not entry.is_default_action:
-            seen.append(len(sessions))
+        if entry.table_id != table and not entry.is_default_action:
+            seen.add(sum(key[0] == table for key in fake.contents.entries))
         return original(update, context)
 
     monkeypatch.setattr(fake, "_apply", spy)
     put(OTHER)
-    assert set(seen) == {0}
+    assert seen == {0}
 
 
 def refused(plan, network, program, match):
@@ -198,10 +186,6 @@ TWO_ON_A_PORT = replace(STAR, neighbours=STAR.neighbours[:1] * 4)
 ON_A_LOOP_PORT = replace(
     STAR, neighbours=(*STAR.neighbours[:3], replace(STAR.neighbours[3], port=256))
 )
-
-
-def changed(**columns):
-    return PLAN.manifest, replace(PLAN.switch, **columns)
 
 
 @pytest.mark.parametrize(
@@ -224,9 +208,8 @@ def test_slots_beyond_a_bank_are_refused(network, program, layout):
     slots = PLAN.switch.entry_slot.copy()
     expected = PLAN.switch.entry_expected.copy()
     slots[0, 0], expected[0, 0] = size, 1
-    refused(
-        changed(entry_slot=slots, entry_expected=expected), network, program, f"room for {size:,}"
-    )
+    switch = replace(PLAN.switch, entry_slot=slots, entry_expected=expected)
+    refused((PLAN.manifest, switch), network, program, f"room for {size:,}")
 
 
 def test_a_client_for_reading_is_refused(fake, network, program):

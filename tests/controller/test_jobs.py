@@ -138,11 +138,11 @@ ABOVE = (0, 0, 1, 1), 2
 
 
 def elsewhere(network):
-    moved = [
-        tuple(replace(each, port=each.port + 50) for each in neighbours)
-        for neighbours in (network.neighbours, network.beyond)
-    ]
-    return replace(network, neighbours=moved[0], beyond=moved[1])
+
+    def moved(neighbours):
+        return tuple(replace(each, port=each.port + 50) for each in neighbours)
+
+    return replace(network, neighbours=moved(network.neighbours), beyond=moved(network.beyond))
 
 
 @pytest.mark.parametrize("kind", range(3), ids=["star", "leaf", "spine"])
@@ -191,9 +191,8 @@ def test_a_job_that_moves_takes_a_new_session(put, client):
 
 
 def test_a_switch_joins_a_session_that_is_newer_than_all_it_has_had(fake, other_fake, program):
-    for _ in range(2):
-        install(B_PLAN, [other_fake.address], network_on(B_PORTS), "b", program=program)
-        options = {"program": program, "new_session": True}
+    for new_session in (False, True) * 2:
+        options = {"program": program, "new_session": new_session}
         install(B_PLAN, [other_fake.address], network_on(B_PORTS), "b", **options)
     around = network_on(A_PORTS)
     assert install(A_PLAN, [fake.address], around, "a", program=program).session == 1
@@ -213,21 +212,22 @@ def test_sessions_that_are_used_up_need_an_empty_switch(beside, put, client, fak
 
 def test_tables_have_room_for_all_jobs_together(put, client, fake, layout, monkeypatch):
     room = len(A_PLAN.switch.source_vertex) + len(B_PLAN.switch.source_vertex)
-    for size, fits in ((room, True), (room - 1, False)):
+
+    def put_b(size):
         table = replace(layout.tables["source"], size=size)
         smaller = replace(layout, tables={**layout.tables, "source": table})
-        monkeypatch.setattr(Layout, "from_text", lambda _, smaller=smaller: smaller)
+        monkeypatch.setattr(Layout, "from_text", lambda _: smaller)
         put("b", B_PLAN, B_PORTS)
-        had = snapshot(fake)
-        if fits:
-            put("a", A_PLAN, A_PORTS)
-            remove_job([client], "a")
-            continue
-        with pytest.raises(
-            PlanRefusedError, match=f"have {room} entries for table source, .*{size}"
-        ):
-            put("a", A_PLAN, A_PORTS)
-        assert snapshot(fake) == had
+
+    put_b(room)
+    put("a", A_PLAN, A_PORTS)
+    remove_job([client], "a")
+    put_b(room - 1)
+    had = snapshot(fake)
+    words = f"have {room} entries for table source, .*{room - 1}"
+    with pytest.raises(PlanRefusedError, match=words):
+        put("a", A_PLAN, A_PORTS)
+    assert snapshot(fake) == had
 
 
 def test_a_program_that_serves_other_jobs_is_not_replaced(put, client, fake):
@@ -269,14 +269,12 @@ def test_a_job_runs_if_its_workers_have_sent(put, client, fake, outcome, job, ru
     put("b", B_PLAN, B_PORTS)
     had, before = snapshot(fake), read_counters(client)
     fake.contents.counters = {("outcome", job * OUTCOME_CELLS + outcome): 17}
-    if runs:
-        with pytest.raises(
-            JobRunningError, match=r"Job a of .* runs: .* sent 17 frames\. .*--force"
-        ):
-            remove_job([client], "a", [before])
-        assert snapshot(fake) == had
-    else:
+    if not runs:
         remove_job([client], "a", [before])
+        return
+    with pytest.raises(JobRunningError, match=r"Job a of .* runs: .* sent 17 frames\. .*--force"):
+        remove_job([client], "a", [before])
+    assert snapshot(fake) == had
 
 
 def run(*arguments):
@@ -298,10 +296,8 @@ def test_jobs_from_the_command_line(fake, tmp_path, program, monkeypatch):
     assert b["since"] >= a["since"] > 1_600_000_000
     assert "use" not in a
     (shown,) = json.loads(run("show", *at, "--entries", "worker", "--json").stdout)
-    assert {(each["port"], each["worker"]) for each in shown["entries"]} == {
-        *((4, 0), (2, 1)),
-        *((7, 0), (8, 1)),
-    }
+    ports = {(each["port"], each["worker"]) for each in shown["entries"]}
+    assert ports == {(4, 0), (2, 1), (7, 0), (8, 1)}
     said = run("remove", "a", *at)
     assert said.exit_code == 0, said.output
     assert f"ports 2,4 and {a['slots']} slots in each bank are free" in said.stdout
@@ -323,9 +319,8 @@ def test_the_share_of_the_loop(fake, client, put, monkeypatch):
         return waited(event, timeout)
 
     monkeypatch.setattr(commands.threading.Event, "wait", wait)
-    (listed,) = json.loads(
-        run("jobs", "--address", fake.address, "--seconds", 0.25, "--json").stdout
-    )
+    done = run("jobs", "--address", fake.address, "--seconds", 0.25, "--json")
+    (listed,) = json.loads(done.stdout)
     uses = {job["job"]: job["use"] for job in listed["jobs"]}
     assert uses["a"] == {"frames": 5, "passes": 60, "share": 6 / 7}
     assert uses["b"] == {"frames": 0, "passes": 10, "share": 1 / 7}

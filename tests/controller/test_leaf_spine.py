@@ -56,10 +56,8 @@ def test_a_leaf_has_workers_below_and_spines_above(plans, layout):
     leaf, network = plans[1], NETWORKS.leaves[1]
     worker = WorkerPorts(layout)
     assert worker.records(worker.rows(leaf, network)) == [
-        {"port": 1, "job": 1, "worker": 3},
-        {"port": 2, "job": 1, "worker": 4},
-        {"port": 3, "job": 1, "worker": "above"},
-        {"port": 4, "job": 1, "worker": "above"},
+        {"port": port, "job": 1, "worker": behind}
+        for port, behind in enumerate((3, 4, "above", "above"), 1)
     ]
     assert Session(layout).entry(1, leaf).members == 0b11000
     tier = Tier(layout)
@@ -77,10 +75,7 @@ def test_a_spine_has_leaves_with_their_workers(plans, layout):
     spine, network = plans[2], NETWORKS.spines[0]
     worker = WorkerPorts(layout)
     rows = worker.rows(spine, network)
-    assert worker.records(rows) == [
-        {"port": 1, "job": 1, "worker": 0},
-        {"port": 2, "job": 1, "worker": 1},
-    ]
+    assert worker.records(rows) == [{"port": w + 1, "job": 1, "worker": w} for w in range(2)]
     bits = rows.param_columns(worker.table.action("set_worker"))["worker_bit"]
     assert list(bits) == [0b00111, 0b11000]
     assert Session(layout).entry(1, spine).members == 0b11111
@@ -103,15 +98,12 @@ def test_parts_go_up_and_sums_to_workers(plans, layout):
     rows = result.rows(leaf, network)
     partial = result.table.action("set_partial")
     up = rows.action_ids == partial.id
-    ports, ids = (rows.param_columns(partial)[name] for name in ("port", "source"))
-    assert set(ports[up]) <= {4, 5}
+    columns, sent_up = rows.param_columns(partial), leaf.part.result_partial > 0
+    assert set(columns["port"][up]) <= {4, 5}
     whole = rows.param_columns(result.table.action("set_result"))
     assert set(whole["port"][~up]) <= {1, 2, 3}
-    assert sorted(ids[up]) == sorted(leaf.part.result_partial[leaf.part.result_partial > 0])
-    vertices = rows.param_columns(partial)["vertex"]
-    assert sorted(vertices[up]) == sorted(
-        leaf.part.switch.result_vertex[leaf.part.result_partial > 0]
-    )
+    assert sorted(columns["source"][up]) == sorted(leaf.part.result_partial[sent_up])
+    assert sorted(columns["vertex"][up]) == sorted(leaf.part.switch.result_vertex[sent_up])
     spine = Result(layout).rows(plans[2], NETWORKS.spines[0])
     assert not (spine.action_ids == partial.id).any()
 
@@ -127,10 +119,8 @@ def test_a_spine_takes_parts_from_the_leaves_that_have_one(plans, layout):
         block = switch.entry_block[entry]
         leaf = leaf_of[int(switch.entry_source[entry])]
         expected[block, vertex[block, bank, switch.entry_slot[entry, bank]]] |= part.members[leaf]
-    found = {
-        (each["block_id"], each["dst_id"]): int(each["senders"], 16)
-        for each in control.records(control.rows(spine))
-    }
+    records = control.records(control.rows(spine))
+    found = {(each["block_id"], each["dst_id"]): int(each["senders"], 16) for each in records}
     assert found == expected
     assert {number.bit_count() for number in expected.values()} == {2, 3, 5}
     assert Fanout(layout).count(spine) == 0
@@ -151,20 +141,15 @@ def test_destinations_say_who_completes_them(plans, layout):
 
 
 def test_sources_of_other_leaves_are_not_known(plans, layout):
-    ports = (
-        Source(layout)
-        .rows(plans[0], NETWORKS.leaves[0])
-        .param_columns(Source(layout).table.action("set_source"))["port"]
-    )
-    assert set(ports) <= {1, 2, 3}
+    source = Source(layout)
+    rows = source.rows(plans[0], NETWORKS.leaves[0])
+    assert set(rows.param_columns(source.table.action("set_source"))["port"]) <= {1, 2, 3}
 
 
 def test_broadcasts_go_up_once(plans, layout):
     forward = Forward(layout)
-    for plan, network, action in (
-        (plans[0], NETWORKS.leaves[0], "flood_stations"),
-        (plans[2], NETWORKS.spines[0], "flood"),
-    ):
+    leaf, spine = (plans[0], NETWORKS.leaves[0]), (plans[2], NETWORKS.spines[0])
+    for plan, network, action in ((*leaf, "flood_stations"), (*spine, "flood")):
         rows = forward.rows(plan, network)
         assert (rows.action_ids == forward.table.action(action).id).sum() == 1
         assert len(rows) == len(network.neighbours) + len(network.beyond) + 1

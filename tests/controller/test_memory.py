@@ -30,16 +30,18 @@ LAYOUT = Layout.from_text(PROGRAM.p4info)
 ECN_THRESHOLD = 10
 
 
+STAR = star_network(4)
+
+
 @functools.cache
-def planned(send="multicast", program=PROGRAM, workers=4, **options):
-    return build_plan(
-        load_graph("digits"),
-        workers=workers,
-        slots=64,
-        program=program.digest,
-        send=send,
-        **options,
-    )
+def planned(send="multicast", program=PROGRAM, **options):
+    options |= {"send": send, "program": program.digest}
+    return build_plan(load_graph("digits"), workers=4, slots=64, **options)
+
+
+def on_a_star(*how, **options):
+    plan = planned(*how, **options)
+    return SwitchPlan(plan.manifest, plan.switch)
 
 
 def entries_of(plan, layout, network):
@@ -49,21 +51,17 @@ def entries_of(plan, layout, network):
     return {name: len(rows) for name, rows in state.rows.items() if len(rows)}
 
 
-def numbers_of(found):
-    return {use.name: use.number for use in found.tables if use.number}
-
-
 def check_entries(switch, network, layout=LAYOUT):
     found = memory_of(switch, layout, network)
-    assert numbers_of(found) == entries_of(switch, layout, network)
+    numbers = {use.name: use.number for use in found.tables if use.number}
+    assert numbers == entries_of(switch, layout, network)
     return found
 
 
 def test_entries_are_those_that_are_written_to_a_switch_or_to_leaves_and_spines():
-    plan, around = planned("cover"), leaf_spine_networks((0, 0, 1, 1), 2)
-    check_entries(SwitchPlan(plan.manifest, plan.switch), star_network(4))
-    plan = planned()
-    check_entries(SwitchPlan(plan.manifest, plan.switch), star_network(4))
+    check_entries(on_a_star("cover"), STAR)
+    check_entries(on_a_star(), STAR)
+    plan, around = planned(), leaf_spine_networks((0, 0, 1, 1), 2)
     parts = split_for_leaf_spine(plan, LeafSpine((0, 0, 1, 1), spines=2)).switches
     for part, network in zip(parts, (*around.leaves, *around.spines), strict=True):
         check_entries(leaf_spine_switch_plan(plan.manifest, part), network)
@@ -71,9 +69,8 @@ def test_entries_are_those_that_are_written_to_a_switch_or_to_leaves_and_spines(
 
 def test_the_strawmans_plan_takes_what_is_written():
     program = load_strawman()
-    plan = planned(program=program, blocks="strawman")
-    switch, layout = SwitchPlan(plan.manifest, plan.switch), Layout.from_text(program.p4info)
-    found = check_entries(switch, star_network(4), layout)
+    plan = on_a_star(program=program, blocks="strawman")
+    found = check_entries(plan, STAR, Layout.from_text(program.p4info))
     cells = {use.name: use.number for use in found.registers}
     assert cells["bank0.destinations"] == plan.switch.result_slot.max() + 1
     assert cells["bank0.free_slots"] == plan.manifest.slots_per_bank
@@ -94,11 +91,11 @@ def test_bits_are_those_that_the_compiler_says():
         for pipeline in compiled["pipelines"]
         for each in pipeline["tables"]
     }
-    plan = planned()
-    found = memory_of(SwitchPlan(plan.manifest, plan.switch), LAYOUT, star_network(4))
+    found = memory_of(on_a_star(), LAYOUT, STAR)
     for use in found.tables:
         table = tables[use.name]
-        key = sum(types[headers[header]][field] for header, field in _targets(table))
+        targets = (each["target"] for each in table["key"])
+        key = sum(types[headers[header]][field] for header, field in targets)
         data = max(
             sum(parameter["bitwidth"] for parameter in actions[number]["runtime_data"])
             for number in table["action_ids"]
@@ -106,19 +103,13 @@ def test_bits_are_those_that_the_compiler_says():
         assert (use.bits, use.room) == (key + data, table["max_size"])
         assert use.bytes == use.number * -(-use.bits // 8)
     for use in found.registers:
-        (register,) = [
-            each for name, each in registers.items() if f".{name}".endswith(f".{use.name}")
-        ]
-        assert (use.bits, use.room) == (register["bitwidth"], register["size"])
-
-
-def _targets(table):
-    return [each["target"] for each in table["key"]]
+        (name,) = [each for each in registers if f".{each}".endswith(f".{use.name}")]
+        assert (use.bits, use.room) == (registers[name]["bitwidth"], registers[name]["size"])
 
 
 def test_registers_grow_with_the_plan():
-    plan = planned("cover")
-    found = memory_of(SwitchPlan(plan.manifest, plan.switch), LAYOUT, star_network(4))
+    plan = on_a_star("cover")
+    found = memory_of(plan, LAYOUT, STAR)
     cells = {use.name: use.number for use in found.registers}
     assert cells["last_tag"] == len(plan.switch.source_vertex)
     assert cells["lanes3.value"] == cells["bank3.state"] == 64 / 8 + cells["fragment_tag"]
@@ -137,22 +128,19 @@ def smaller(name, size):
 
 @pytest.mark.parametrize("name", ["fanout", "source", "destination", "result", "station"])
 def test_tables_that_are_too_small_are_named(name):
-    plan, network = planned(), star_network(4)
-    switch = SwitchPlan(plan.manifest, plan.switch)
-    entries = entries_of(switch, LAYOUT, network)[name]
-    assert too_large(memory_of(switch, smaller(name, entries), network)) == []
-    (use,) = too_large(memory_of(switch, smaller(name, entries - 1), network))
+    switch = on_a_star()
+    entries = entries_of(switch, LAYOUT, STAR)[name]
+    assert too_large(memory_of(switch, smaller(name, entries), STAR)) == []
+    (use,) = too_large(memory_of(switch, smaller(name, entries - 1), STAR))
     assert (use.name, use.number, use.room) == (name, entries, entries - 1)
-    check_plan(switch, PROGRAM, smaller(name, entries), network)
+    check_plan(switch, PROGRAM, smaller(name, entries), STAR)
     with pytest.raises(PlanRefusedError, match=f"{entries:,} entries for table {name}"):
-        check_plan(switch, PROGRAM, smaller(name, entries - 1), network)
+        check_plan(switch, PROGRAM, smaller(name, entries - 1), STAR)
 
 
 def test_it_is_refused_before_an_entry_is_made(monkeypatch):
     """Millions of entries take their time and memory."""
-    plan, network = planned(), star_network(4)
-    switch = SwitchPlan(plan.manifest, plan.switch)
     monkeypatch.setattr(Layout, "from_text", lambda _: smaller("fanout", 1))
     monkeypatch.setattr(Fanout, "rows", lambda *_: pytest.fail("An entry was made."))
     with pytest.raises(PlanRefusedError, match="table fanout, but the P4 program has room for 1"):
-        install_each([Share(switch, network, "127.0.0.1:1")], DesiredStates(PROGRAM))
+        install_each([Share(on_a_star(), STAR, "127.0.0.1:1")], DesiredStates(PROGRAM))

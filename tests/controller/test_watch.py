@@ -52,16 +52,14 @@ class Stop(threading.Event):
 class Watching:
     """A watch of PLAN, or of the jobs that are there, in a thread, and what it has told."""
 
-    def __init__(self, clients, network, program, plan=PLAN):
+    def __init__(self, *what):
         self.told = []
         self._news = threading.Condition()
         self._stop = Stop()
         self.error = None
-        self._thread = threading.Thread(
-            target=self._run, args=(clients, network, program, plan), daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, args=what, daemon=True)
 
-    def _run(self, clients, network, program, plan):
+    def _run(self, clients, network, program, plan=PLAN):
         options = {"on_event": self._on_event, "stop": self._stop, "interval": 0.05}
         try:
             if plan is None:
@@ -79,15 +77,13 @@ class Watching:
 
     def wait_for(self, kind, times=1, words=""):
         with self._news:
-            found = []
 
-            def enough():
+            def found():
                 of_kind = [event for event in self.told if event.kind is kind]
-                found[:] = [event for event in of_kind if words in event.message]
-                return len(found) >= times
+                return [event for event in of_kind if words in event.message][times - 1 :]
 
-            assert self._news.wait_for(enough, seconds_here()), (kind, self.told, self.error)
-            return found[times - 1]
+            assert self._news.wait_for(found, seconds_here()), (kind, self.told, self.error)
+            return found()[0]
 
     def looks(self):
         """Wait until the watch has begun another look at its switches, and ended it."""
@@ -155,9 +151,8 @@ def test_another_plan_is_not_replaced(switch, network, program):
     bring(switch, OTHER, network, program)
     error = refused(switch, network, program)
     assert isinstance(error, OtherPlanError)
-    assert f"serves plan {OTHER.manifest.number:08x} for job default, which somebody else" in str(
-        error
-    )
+    words = f"serves plan {OTHER.manifest.number:08x} for job default, which somebody else"
+    assert words in str(error)
     assert plan_at(switch) == OTHER.manifest.number
 
 
@@ -255,11 +250,10 @@ def without_sessions(address, layout):
 @pytest.fixture
 def two_jobs(fake, network, program):
     """PLAN as the usual job in session 1, and BESIDE as job b in session 3."""
-    with client_of(fake.address) as client:
-        install(PLAN, [client], network, program=program)
-        for new_session in (False, True):
-            around = network_on((7, 8))
-            install(BESIDE, [client], around, "b", program=program, new_session=new_session)
+    bring(fake.address, PLAN, network, program)
+    for new_session in (False, True):
+        options = {"program": program, "new_session": new_session}
+        install(BESIDE, [fake.address], network_on((7, 8)), "b", **options)
     assert jobs_at(fake.address) == {
         "default": (1, PLAN.manifest.number, 0),
         "b": (3, BESIDE.manifest.number, 0),

@@ -87,9 +87,8 @@ def test_prometheus_asks_where_metrics_are_by_default():
         for job in jobs
     }
     options = inspect.signature(metrics_command).parameters
-    assert targets["switchgnn-switches"] == [
-        f"{options['listen'].default}:{options['port'].default}"
-    ]
+    usual = f"{options['listen'].default}:{options['port'].default}"
+    assert targets["switchgnn-switches"] == [usual]
     ports = [int(target.rpartition(":")[2]) for target in targets["switchgnn-workers"]]
     assert ports == list(range(ports[0], ports[0] + 4))
     assert f"--metrics {ports[0]}" in PAGE

@@ -57,16 +57,14 @@ def test_destinations_have_their_slot_and_port(layout, network):
     control = Destination(layout)
     records = control.records(control.rows(PLAN, network))
     switch = PLAN.switch
+    columns = {
+        **{"block_id": switch.result_block, "dst_id": switch.result_vertex},
+        **{"port": switch.result_worker + 1, "bank": switch.result_bank},
+        **{"slot": switch.result_slot, "expected": switch.result_expected},
+    }
     assert len(records) == len(switch.result_vertex)
     for row, record in enumerate(records):
-        assert record == {
-            "block_id": switch.result_block[row],
-            "dst_id": switch.result_vertex[row],
-            "port": switch.result_worker[row] + 1,
-            "bank": switch.result_bank[row],
-            "slot": switch.result_slot[row],
-            "expected": switch.result_expected[row],
-        }
+        assert record == {name: column[row] for name, column in columns.items()}
 
 
 @pytest.fixture(scope="module")
@@ -207,15 +205,15 @@ def test_more_destinations_than_slots_are_installed_up_to_the_registers_size(cli
     room = SlotLimits(LAYOUT).destinations_per_bank
     assert room > LAYOUT.registers["bank0.value"].size
     plan = strawman_plan()
-    highest = np.array(plan.switch.result_slot)
-    highest[0] = room - 1
-    fits = SwitchPlan(plan.manifest, replace(plan.switch, result_slot=highest))
-    install(fits, [client], network, program=STRAWMAN)
-    highest = highest.copy()
-    highest[0] = room
-    beyond = SwitchPlan(plan.manifest, replace(plan.switch, result_slot=highest))
+
+    def install_up_to(highest):
+        slots = np.array([highest, *plan.switch.result_slot[1:]], np.uint32)
+        switch = replace(plan.switch, result_slot=slots)
+        install(SwitchPlan(plan.manifest, switch), [client], network, program=STRAWMAN)
+
+    install_up_to(room - 1)
     with pytest.raises(PlanRefusedError, match=f"{room + 1:,} destinations in one bank"):
-        install(beyond, [client], network, program=STRAWMAN)
+        install_up_to(room)
 
 
 def test_overflows_are_counted_by_bank(fake, client, network):

@@ -38,18 +38,11 @@ def random_rows(name, seed, count):
             for _ in range(count)
         ]
 
-    return concatenate(
-        table,
-        *(
-            make_rows(
-                table,
-                action.name,
-                {field.name: numbers(field.bits) for field in (*table.keys, *action.params)},
-                count,
-            )
-            for action in table.actions
-        ),
-    )
+    found = []
+    for action in table.actions:
+        values = {field.name: numbers(field.bits) for field in (*table.keys, *action.params)}
+        found.append(make_rows(table, action.name, values, count))
+    return concatenate(table, *found)
 
 
 def response(rows, spell=canonical_entry):
