@@ -24,8 +24,7 @@ def pytest_configure(config):
 def pytest_runtest_protocol(item):
     """A whole test may take longer on a slow machine, too: see `timeout` in pyproject.toml."""
     if item.config.getoption("timeout") is None and not item.get_closest_marker("timeout"):
-        seconds = float(item.config.getini("timeout"))
-        item.add_marker(pytest.mark.timeout(seconds_here(seconds)))
+        item.add_marker(pytest.mark.timeout(seconds_here(float(item.config.getini("timeout")))))
     return (yield)
 
 

@@ -61,8 +61,7 @@ def _needed(node, errors):
     if node.returns is None or ast.unparse(node.returns) not in _NOTHING:
         yield "Returns/Yields"
     raised = [it.exc for it in ast.walk(node) if isinstance(it, ast.Raise) and it.exc is not None]
-    names = {ast.unparse(getattr(exc, "func", exc)).rpartition(".")[2] for exc in raised}
-    if names & errors:
+    if {ast.unparse(getattr(exc, "func", exc)).rpartition(".")[2] for exc in raised} & errors:
         yield "Raises"
 
 

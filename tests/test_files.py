@@ -33,15 +33,11 @@ from tests.support.processes import run_program
 from tests.support.speed import seconds_here
 
 
-def _link_to_zeros(path):
-    path.symlink_to("/dev/zero")
-
-
 def open_files():
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-@pytest.mark.parametrize("made", [os.mkfifo, Path.mkdir, _link_to_zeros])
+@pytest.mark.parametrize("made", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
 def test_what_is_no_file_is_refused(tmp_path, made):
     made(tmp_path / "strange")
     before = open_files()
@@ -63,12 +59,8 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path):
 
     place = Exchanged(tmp_path / "file")
     # What waits for the pipe otherwise would wait without end.
-    keep_open = os.open(tmp_path / "pipe", os.O_RDWR)
-    try:
-        with open_regular(place) as file:
-            assert stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    finally:
-        os.close(keep_open)
+    with (tmp_path / "pipe").open("r+b", buffering=0), open_regular(place) as file:
+        assert stat.S_ISREG(os.fstat(file.fileno()).st_mode)
 
 
 def test_texts_and_bytes(tmp_path):
@@ -192,16 +184,14 @@ def test_a_cache_that_others_may_write_to_is_not_used(tmp_path, place):
 @needs_root
 def test_a_cache_of_another_user_is_not_used(tmp_path):
     """As after `su` with the HOME of another user."""
-    file = compiled_in(tmp_path / "part")
-    os.chown(file.parent, 12345, 12345)
+    os.chown(compiled_in(tmp_path / "part").parent, 12345, 12345)
     with pytest.raises(CacheError, match="belongs to user 12345"):
         compiled_in(tmp_path / "part")
 
 
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
     (tmp_path / "precious").write_text("kept")
-    file = compiled_in(tmp_path / "part")
-    lock = file.with_suffix(".lock")
+    lock = compiled_in(tmp_path / "part").with_suffix(".lock")
     lock.unlink()
     lock.symlink_to(tmp_path / "precious")
     with pytest.raises(CacheError, match="is a link"):
@@ -254,24 +244,19 @@ def test_another_cache_where_the_usual_one_cannot_be_used(
         cache_folder("part")
 
 
-MOUNTED = """
-from switchgnn.base.native import cache_folder
-print(cache_folder("part"))
-"""
-
-
 @needs_root
 def test_a_cache_where_programs_cannot_run_is_not_used(tmp_path):
-    (tmp_path / "caches").mkdir()
-    (tmp_path / "temporary").mkdir()
+    caches, temporary = (tmp_path / name for name in ("caches", "temporary"))
+    caches.mkdir()
+    temporary.mkdir()
+    show = 'from switchgnn.base.native import cache_folder; print(cache_folder("part"))'
     mounted = 'mount -t tmpfs -o noexec,mode=700 none "$XDG_CACHE_HOME" && exec "$@"'
     done = run_program(
-        ["unshare", "-m", "sh", "-c", mounted, "sh", sys.executable, "-c", MOUNTED],
-        env=os.environ
-        | {"XDG_CACHE_HOME": str(tmp_path / "caches"), "TMPDIR": str(tmp_path / "temporary")},
+        ["unshare", "-m", "sh", "-c", mounted, "sh", sys.executable, "-c", show],
+        env=os.environ | {"XDG_CACHE_HOME": str(caches), "TMPDIR": str(temporary)},
         check=True,
     )
-    assert done.stdout.startswith(str(tmp_path / "temporary"))
+    assert done.stdout.startswith(str(temporary))
     assert "mounted noexec. Set XDG_CACHE_HOME to a folder" in done.stderr
 
 
@@ -313,8 +298,6 @@ touch "$TMPDIR/ccXXXX.s"
 kill -INT $PPID
 exec sleep 1000
 """
-
-
 INTERRUPTED = """
 import sys
 from pathlib import Path

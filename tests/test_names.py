@@ -64,24 +64,22 @@ def comments(file: Path) -> Iterator[str]:
 
 
 def test_files_that_documents_name_exist(known):
-    found = {
+    assert {
         str(page.relative_to(ROOT)): missing
         for page in files(".md")
         if page != GLOSSARY  # It has earlier names, too.
         for missing in [unknown_files(" ".join(QUOTED.findall(page.read_text())), known)]
         if missing
-    }
-    assert found == {}
+    } == {}
 
 
 def test_files_that_comments_name_exist(known):
-    found = {
+    assert {
         str(file.relative_to(ROOT)): missing
         for file in files(*CODE)
         for missing in [unknown_files("\n".join(comments(file)), known)]
         if missing
-    }
-    assert found == {}
+    } == {}
 
 
 def test_a_wrong_name_is_found(tmp_path):

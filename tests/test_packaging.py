@@ -44,13 +44,11 @@ def requirements():
 
 def test_the_lowest_versions_are_those_that_are_allowed():
     text = (ROOT / "requirements-lowest.txt").read_text()
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    allowed = {
+    assert {line for line in text.splitlines() if line and not line.startswith("#")} == {
         f"{name}=={version}"
         for name, relation, version in requirements()
         if relation != "<" and name != ONE_VERSION
     }
-    assert set(lines) == allowed
 
 
 @pytest.mark.parametrize("path", [HOOKS, WORKFLOW], ids=lambda path: path.name)

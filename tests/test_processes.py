@@ -83,23 +83,15 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 RELAY = "switchgnn.topologies.relay"
 
 
-@pytest.fixture
-def foreign(tmp_path):
+@pytest.mark.whole
+def test_what_lies_in_the_current_folder_is_not_run(tmp_path):
     trace = tmp_path / "ran"
     for name in ("json", "select", "runpy", "numpy", "switchgnn"):
         (tmp_path / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")
-    return tmp_path, trace
-
-
-def run_in(folder, command):
     environment = {"PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
-    return run_program(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL)
-
-
-@pytest.mark.whole
-def test_what_lies_in_the_current_folder_is_not_run(foreign):
-    folder, trace = foreign
-    ended = run_in(folder, python_program(RELAY))
+    ended = run_program(
+        python_program(RELAY), cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ready\n", "")
     assert not trace.exists()
 

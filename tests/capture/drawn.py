@@ -43,11 +43,8 @@ def packets(draw, kinds=tuple(Kind)):
     header = with_possible_bits(draw(headers)._replace(kind=draw(st.sampled_from(kinds))))
     if header.kind is Kind.SUM and draw(st.booleans()):
         header = header._replace(dst_id=SUM_BUNDLES)
-    body = draw(bodies(header))
-    ends = [draw(st.sampled_from(WORKERS)), SWITCH]
-    if draw(st.booleans()):
-        ends.reverse()
-    return header, frame_of(header, body, *ends)
+    body, worker = draw(bodies(header)), draw(st.sampled_from(WORKERS))
+    return header, over_link(header, body, worker, down=draw(st.booleans()))
 
 
 @st.composite
@@ -59,13 +56,17 @@ def direct_packets(draw):
     body = b""
     if kind is Kind.FEATURE:
         body = draw(packed_rows if packed else rows)
-    ends = draw(st.permutations(WORKERS))[:2]
-    return header, frame_of(header, body, *ends, protocol=DIRECT)
+    return header, frame_of(header, body, *draw(st.permutations(WORKERS))[:2], protocol=DIRECT)
 
 
 def frame_of(header, body, sender, receiver, protocol=PROTOCOL):
     packet = header.pack(body)
     return ipv4_envelope(sender, receiver, len(packet), protocol=protocol) + packet
+
+
+def over_link(header, body, worker, *, down):
+    """A frame from a worker to the switch, or back."""
+    return frame_of(header, body, *((SWITCH, worker) if down else (worker, SWITCH)))
 
 
 def feature(worker=0, *, fragment=0, **fields):
@@ -76,16 +77,12 @@ def feature(worker=0, *, fragment=0, **fields):
 
 def control(kind, worker=0, *, down=False, **fields):
     """A packet without lanes from a worker, or to it."""
-    barrier = kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING)
     body = (
         BarrierBody(heartbeats=0 if kind in (Kind.WAITING, Kind.REDUCING) else None).pack()
-        if barrier
+        if kind in (Kind.DONE, Kind.ADVANCE, Kind.WAITING, Kind.REDUCING)
         else b""
     )
-    ends = [WORKERS[worker], SWITCH]
-    if down:
-        ends.reverse()
-    return frame_of(Header(kind=kind, session=1, **fields), body, *ends)
+    return over_link(Header(kind=kind, session=1, **fields), body, WORKERS[worker], down=down)
 
 
 def flipped(frame, bit):

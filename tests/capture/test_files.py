@@ -104,8 +104,7 @@ def test_a_file_that_was_cut_off_is_read_up_to_there(data):
 def test_whatever_is_changed_ends_with_a_sentence(data):
     content = bytearray(data.draw(st.sampled_from((pcap(FRAMES), pcapng(FRAMES, name=b"n")))))
     for _ in range(data.draw(st.integers(1, 4))):
-        position = data.draw(st.integers(4, len(content) - 1))
-        content[position] = data.draw(st.integers(0, 255))
+        content[data.draw(st.integers(4, len(content) - 1))] = data.draw(st.integers(0, 255))
     try:
         found, _ = read(bytes(content))
     except CaptureError as error:

@@ -143,8 +143,7 @@ def test_others_are_none_of_ours():
 
 def test_the_line_of_a_packet():
     frame = feature(1, src_id=17, block_id=3, round=5, feature_group=2, echo=True)
-    packet = decode(Captured(2_000_001_600, "w1", frame, len(frame)), NAMES)
-    assert line_of(packet, 10**9) == (
+    assert line_of(decode(Captured(2_000_001_600, "w1", frame, len(frame)), NAMES), 10**9) == (
         "1.000002 w1 > switch feature session 1 round 5 block 3 fragment 0 lanes 32 "
         "group 2 src 17 dst 0 count 1 level 0 [echo]"
     )

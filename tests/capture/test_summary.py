@@ -6,7 +6,7 @@ from switchgnn.capture.packet import Captured, decode, usual_names
 from switchgnn.capture.summary import Summary
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT
 from switchgnn.host.wire.header import Header, Kind
-from tests.capture.drawn import SWITCH, WORD, WORKERS, control, feature, flipped, frame_of
+from tests.capture.drawn import WORD, WORKERS, control, feature, flipped, frame_of, over_link
 
 NAMES = usual_names()
 
@@ -30,10 +30,8 @@ def told(frames, link="-", **limits):
 
 
 def test_a_block_from_its_first_feature_to_its_advance():
-    sum_of_7 = frame_of(
-        Header(kind=Kind.SUM, dst_id=7, block_id=2, count=2, fragment=WORD, session=1, round=3),
-        bytes(128), SWITCH, WORKERS[1],
-    )  # fmt: skip
+    header = Header(kind=Kind.SUM, dst_id=7, block_id=2, count=2, fragment=WORD, session=1, round=3)
+    sum_of_7 = over_link(header, bytes(128), WORKERS[1], down=True)
     frames = [
         (10, control(Kind.DONE, 0, round=3)),
         (20, control(Kind.ADVANCE, 0, down=True, round=3)),
@@ -66,10 +64,8 @@ def reduce_frame(kind, number, worker=0, *, down=False, **fields):
     header = Header(kind=kind, session=1, block_id=number % 2**16, round=number >> 16, **fields)
     if kind is Kind.REDUCING:
         return control(kind, worker, down=down, block_id=header.block_id, round=header.round)
-    ends = [WORKERS[worker], SWITCH]
-    if down:
-        ends.reverse()
-    return frame_of(header._replace(fragment=WORD), bytes(128), *ends)
+    header = header._replace(fragment=WORD)
+    return over_link(header, bytes(128), WORKERS[worker], down=down)
 
 
 def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
@@ -100,8 +96,7 @@ def test_an_all_reduce_has_a_chapter_for_as_many_fragments_as_there_are_slots():
 def test_blocks_are_told_as_soon_as_newer_ones_are_there():
     summary, blocks = Summary(most_open=2), []
     for block in range(1, 6):
-        newer = note(summary, block, feature(0, block_id=block))
-        blocks += [each.key.block for each in newer]
+        blocks += [each.key.block for each in note(summary, block, feature(0, block_id=block))]
     assert blocks == [1, 2, 3]
     assert not note(summary, 9, feature(0, block_id=1))
     assert summary.late == 1
@@ -114,14 +109,10 @@ def test_what_is_not_sound_says_nothing():
 
 def test_packets_between_hosts_count_at_their_own_ends_only():
     """A packet that is read from several links counts once."""
-    row = frame_of(
-        Header(kind=Kind.FEATURE, src_id=3, block_id=1, round=2),
-        bytes(128), WORKERS[0], WORKERS[1], protocol=DIRECT,
-    )  # fmt: skip
-    back = frame_of(
-        Header(kind=Kind.FEATURE, src_id=3, block_id=1 << 8, round=2),
-        bytes(128), WORKERS[1], WORKERS[0], protocol=DIRECT,
-    )  # fmt: skip
+    header = Header(kind=Kind.FEATURE, src_id=3, block_id=1, round=2)
+    row = frame_of(header, bytes(128), WORKERS[0], WORKERS[1], protocol=DIRECT)
+    header = header._replace(block_id=1 << 8)
+    back = frame_of(header, bytes(128), WORKERS[1], WORKERS[0], protocol=DIRECT)
     frames = [(1, row, "w0"), (2, row, "l0s0"), (3, row, "w1"), (4, back, "w1"), (5, back, "w0")]
     [chapter], _ = told(frames)
     one = {"sent": {"feature": 1}, "got": {"feature": 1}}

@@ -54,8 +54,9 @@ def succeeded(*arguments, **options):
 
 
 def run_json(combination, *arguments):
-    result = succeeded("run", *words_of(combination), "--json", *arguments)
-    report = json.loads(result.stdout)
+    """The report of a run whose sums are all exact."""
+    report = json.loads(succeeded("run", *words_of(combination), "--json", *arguments).stdout)
+    assert report["exact"] is True
     assert "python" not in combination or report["backend"] == "python"
     return report
 

@@ -16,31 +16,28 @@ from tests.support.speed import seconds_here
 COMMAND = (sys.executable, "-m", "tests.soak", "--seed", "7")
 
 
-def soaked(*words):
+def soaked(*words, code=0):
     done = subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, check=False)
     assert not done.stderr
-    return done
+    assert done.returncode == code, done.stdout
+    return done.stdout
 
 
 @pytest.mark.parametrize("combination", [*BOTH_ENDS, COMBINATION_ON_PYTHON])
 def test_a_short_soak_is_exact(combination):
-    done = soaked("--minutes", 0.03, *words_of(combination))
-    assert done.returncode == 0, done.stdout
-    assert "runs, 0 of which failed." in done.stdout
+    assert "runs, 0 of which failed." in soaked("--minutes", 0.03, *words_of(combination))
 
 
 @pytest.mark.parametrize("combination", MOSTLY_LOOPBACK)
 def test_a_short_soak_over_leaves_and_spines(combination):
-    done = soaked("--minutes", 0, *words_of(combination), "--leaves", 2, "--spines", 2)
-    assert done.returncode == 0, done.stdout
-    assert "1 runs, 0 of which failed." in done.stdout
+    told = soaked("--minutes", 0, *words_of(combination), "--leaves", 2, "--spines", 2)
+    assert "1 runs, 0 of which failed." in told
 
 
 def test_a_failed_run_is_exit_code_1_and_can_be_repeated():
-    done = soaked("--minutes", 0, *LOOPBACK, "--timeout", "-1")
-    assert done.returncode == 1
-    assert "1 runs, 1 of which failed." in done.stdout
-    assert "repeat it: switchgnn run --graph " in done.stdout
+    told = soaked("--minutes", 0, *LOOPBACK, "--timeout", "-1", code=1)
+    assert "1 runs, 1 of which failed." in told
+    assert "repeat it: switchgnn run --graph " in told
 
 
 def test_the_summary_comes_when_it_is_interrupted():

@@ -44,8 +44,7 @@ def result(**changes):
     shares = dict.fromkeys(("copies_per_vertex", "connected_share", "first_fifth_share"), 0.5)
     neighbours = {"neighbours": [1, 3], "vertices_with_them": [2, 1]}
     training = {"vertices_per_second": 1e4, "seconds": [1.0, 1.0], "losses": [2.0, 1.0]}
-    others = boundary | shares | neighbours | training
-    return {**others, **numbers, "series": series, **changes}
+    return {**(boundary | shares | neighbours | training), **numbers, "series": series, **changes}
 
 
 class FakeProgram:

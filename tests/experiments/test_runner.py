@@ -15,11 +15,7 @@ PYTHON = (sys.executable, "-S", "-c")
 POINTS = [point(workers=number) for number in (2, 3, 4)]
 
 
-def quiet(_line):
-    pass
-
-
-def run(points, folder, words, versions=None, jobs=2, tell=quiet):
+def run(points, folder, words, versions=None, jobs=2, tell=lambda _line: None):
     store = Store(folder / "out", versions or VERSIONS)
     with store.opened():
         return run_points(points, store, jobs, tell, words), store

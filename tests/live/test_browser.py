@@ -61,14 +61,8 @@ return {
 
 
 @contextmanager
-def browser(folder, *, dark=False):
+def browser(folder):
     """Chromium with its driver and its files in a folder."""
-    # It makes a socket there, whose path must be short; what it leaves ends with the folder.
-    with tempfile.TemporaryDirectory(prefix="browser-", dir="/tmp") as short:
-        yield from _driver(folder, short, dark=dark)
-
-
-def _driver(folder, temporary, *, dark):
     from selenium import webdriver  # noqa: PLC0415
     from selenium.webdriver.chrome.service import Service  # noqa: PLC0415
 
@@ -81,19 +75,21 @@ def _driver(folder, temporary, *, dark):
         options.add_argument(f"--{word}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     options.binary_location = shutil.which("chromium")
-    own = {"HOME": str(folder), "TMPDIR": temporary, "PATH": os.environ["PATH"]}
-    service = Service(shutil.which("chromedriver"), env=own)
-    driver = webdriver.Chrome(options=options, service=service)
-    try:
-        driver.set_page_load_timeout(seconds_here(30))
-        driver.set_script_timeout(seconds_here(30))
-        size = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-        yield driver
-    finally:
-        driver.quit()
+    # It makes a socket there, whose path must be short; what it leaves ends with the folder.
+    with tempfile.TemporaryDirectory(prefix="browser-", dir="/tmp") as short:
+        own = {"HOME": str(folder), "TMPDIR": short, "PATH": os.environ["PATH"]}
+        service = Service(shutil.which("chromedriver"), env=own)
+        driver = webdriver.Chrome(options=options, service=service)
+        try:
+            driver.set_page_load_timeout(seconds_here(30))
+            driver.set_script_timeout(seconds_here(30))
+            size = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            scheme = {"name": "prefers-color-scheme", "value": "light"}
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+            yield driver
+        finally:
+            driver.quit()
 
 
 def look(driver):
@@ -210,8 +206,7 @@ def values(blocks, passed, *, waited=0.0, recalls=0, lost=0):
 def test_rates_of_workers(page):
     page.board.begin("a star", [True] * 4)
     page.tell(values(2, 1_000), values(2, 1_000), values(2, 90_000), {"link_bytes_total/up": 1.0})
-    first = page.seen()
-    assert [each["up/s"] for each in first["workers"]] == [DASH] * 4
+    assert [each["up/s"] for each in page.seen()["workers"]] == [DASH] * 4
     page.clock.seconds += EVERY - 0.1
     # The third process has been restarted, and the fourth exchanges without the switch.
     page.tell(
@@ -253,15 +248,14 @@ def test_silence(page):
 
 
 def job(name, session, passes, frames=None):
-    outcomes = {
-        f"job_frames_total/{name}/{outcome}": count for outcome, count in (frames or {}).items()
-    }
     return {
         f"session/{name}": float(session),
         f"plan_workers/{name}": 4.0,
         f"job_slots/{name}": 2_048.0,
         f"job_passes_total/{name}": float(passes),
-        **outcomes,
+        **{
+            f"job_frames_total/{name}/{outcome}": count for outcome, count in (frames or {}).items()
+        },
     }
 
 

@@ -4,7 +4,7 @@ import http.client
 import json
 import socket
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,19 +24,12 @@ def address():
         yield address
 
 
-def connect(address):
-    parts = urlsplit(address)
-    return http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds_here(10))
-
-
 @contextmanager
 def asked(address, path="/", method="GET", **headers):
-    connection = connect(address)
-    try:
+    where = urlsplit(address).netloc
+    with closing(http.client.HTTPConnection(where, timeout=seconds_here(10))) as connection:
         connection.request(method, path, headers=headers)
         yield connection.getresponse()
-    finally:
-        connection.close()
 
 
 def test_it_listens_on_loopback_alone(address):

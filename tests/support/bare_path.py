@@ -19,8 +19,7 @@ def bare_path(path):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     for searched in filter(None, path.split(os.pathsep)):
-        programs = sorted(Path(searched).iterdir()) if Path(searched).is_dir() else []
-        for program in programs:
+        for program in sorted(Path(searched).iterdir()) if Path(searched).is_dir() else []:
             link = folder / program.name
             if program.name not in OPTIONAL and not link.is_symlink():
                 link.symlink_to(program.absolute())

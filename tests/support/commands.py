@@ -35,8 +35,7 @@ def switchgnn(*arguments, seconds=100, scratch=None, folder=None, disk=None, env
     with tempfile.TemporaryDirectory() as logs:
         log = Path(logs) / "stderr"
         where = {"scratch": scratch, "folder": folder, "disk": disk}
-        command = started(*arguments, log=log, **where, environment=environment)
-        with command as child:
+        with started(*arguments, log=log, **where, environment=environment) as child:
             words = child._command
             child.stdin.close()
             with _killed_after(seconds_here(seconds), child.pid) as killed:

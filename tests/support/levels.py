@@ -137,9 +137,7 @@ class Kept:
     def pytest_terminal_summary(self, terminalreporter):
         passed = [report.nodeid for report in terminalreporter.stats.get("passed", [])]
         terminalreporter.section("what ran")
-        for line in summary(passed):
-            terminalreporter.write_line(line)
-        for line in left_out(self.config, self.left_out):
+        for line in (*summary(passed), *left_out(self.config, self.left_out)):
             terminalreporter.write_line(line)
 
 

@@ -59,10 +59,9 @@ def listening(pids):
 def refused_to_nobody(family, address):
     """Whether an unprivileged user of this machine cannot connect; needs root."""
     command = [sys.executable, "-I", "-S", "-c", _NOBODY, str(int(family)), repr(address)]
-    attempt = subprocess.run(
+    return subprocess.run(
         command, capture_output=True, text=True, timeout=seconds_here(20), check=True
-    )
-    return attempt.stdout.strip() in ("PermissionError", "ConnectionRefusedError")
+    ).stdout.strip() in ("PermissionError", "ConnectionRefusedError")
 
 
 def _inode(file):

@@ -78,8 +78,7 @@ def words_of(combination):
 
 def covering(*axes):
     """The product of some axes; `make test` has every pair of values, test-all the rest."""
-    chosen = _pairs_covered([len(axis) for axis in axes])
-    return _product(axes, chosen)
+    return _product(axes, _pairs_covered([len(axis) for axis in axes]))
 
 
 def some_of(keep, *axes):

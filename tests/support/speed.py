@@ -76,8 +76,7 @@ def a_piece_of_work():
 def crowd():
     """Return the runnable threads per core, now or in the last minute."""
     words = _LOAD.read_text().split()
-    running = int(words[3].partition("/")[0])
-    return max(float(words[0]), running) / cores()
+    return max(float(words[0]), int(words[3].partition("/")[0])) / cores()
 
 
 @functools.cache

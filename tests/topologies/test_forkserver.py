@@ -109,25 +109,14 @@ with Forkserver() as forkserver:
 """
 
 
-def parent(tmp_path, what):
-    """A process of its own that makes a forkserver: no thread of pytest is forked."""
-    (tmp_path / "planted_program.py").write_text(PROGRAM)
-    path = f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}"
-    return subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            PARENT.format(what=what, folder=str(tmp_path), seconds=seconds_here(60)),
-        ],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
-        text=True,
-    )
-
-
 @pytest.mark.parametrize("what", ["echo", "fail", "stay"])
 def test_a_forkserver_serves_stops_and_ends(tmp_path, what):
-    with parent(tmp_path, what) as process:
+    """In a process of its own, so that no thread of pytest is forked."""
+    (tmp_path / "planted_program.py").write_text(PROGRAM)
+    path = f"{tmp_path}:{os.environ.get('PYTHONPATH') or Path.cwd()}"
+    text = PARENT.format(what=what, folder=str(tmp_path), seconds=seconds_here(60))
+    options = {"stdout": subprocess.PIPE, "env": {**os.environ, "PYTHONPATH": path}, "text": True}
+    with subprocess.Popen([sys.executable, "-c", text], **options) as process:
         pid = int(process.stdout.readline())
         if what == "stay":
             assert is_alive(pid)

@@ -110,10 +110,7 @@ def exchanged(soak, monkeypatch):
     def run(scenario, *, ends_well=True, **options):
         crew = Crew(scenario.graph, **options)
 
-        def work(worker, task, job, _done):
-            crew.work(worker, task, job)
-
-        monkeypatch.setattr(VirtualWorker, "_work", work)
+        monkeypatch.setattr(VirtualWorker, "_work", lambda *given: crew.work(*given[:-1]))
         monkeypatch.setattr(simulated, "all_checks", lambda _rows: [Ends()])
         outcome = soak.run(scenario)
         crew.errors = outcome.errors
@@ -154,11 +151,10 @@ def test_paths_that_stay_have_early_features(exchanged):
 def test_a_switch_that_restarts_between_paths(exchanged, kind, event):
     """Some have passed the last barrier and wait for rows of others that have not."""
 
-    def in_turns(manifest, turn):
-        return one_path(manifest, [Path.SWITCH, Path.HOST][turn % 2])
-
-    incident = Incident(kind, "s0", event, 0.1)
-    assert exchanged(replace(STAR, incidents=(incident,)), paths=in_turns).wrong == []
+    scenario = replace(STAR, incidents=(Incident(kind, "s0", event, 0.1),))
+    paths = [Path.SWITCH, Path.HOST]
+    crew = exchanged(scenario, paths=lambda manifest, turn: one_path(manifest, paths[turn % 2]))
+    assert crew.wrong == []
 
 
 class CountedTwice(PathsTransport):
