@@ -15,13 +15,14 @@ from switchgnn.controller.controls.congestion import Congestion, Marking, markin
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.job import WorkerPorts
-from switchgnn.controller.controls.loop import Result, multicast_groups
+from switchgnn.controller.controls.loop import FIRST_REPLICA_GROUP, Result, multicast_groups
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_strawman
 from switchgnn.planner import build_plan, graph_from_edges
 from switchgnn.planner.graphs.graph import FIRST_RESERVED_ID
+from switchgnn.planner.partition.vertex_cut import MOST_SETS
 from tests.controller.plans import install, make_plan
 
 PLAN = make_plan(workers=3)
@@ -121,6 +122,10 @@ def test_groups_join_each_worker_with_each_loop_port(network):
     assert groups[64 + 1 * 8] == (1, 256)
     assert groups[64 + 3 * 8 + 7] == (3, 263)
     assert len(groups) == 1 + 3 * 8
+
+
+def test_vertex_cuts_are_planned_for_the_groups_that_remain():
+    assert MOST_SETS == (1 << 16) - FIRST_REPLICA_GROUP
 
 
 def test_departures_carry_addresses(layout):

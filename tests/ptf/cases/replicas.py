@@ -97,7 +97,7 @@ class ReplicaTest(RecoveryTest):
 
 
 class SumGoesBackToAllContributors(ReplicaTest):
-    """To each once, with equal lanes, whoever completes it; to no one else."""
+    """Each contributor gets it once, with equal numbers, whoever completes it; no one else does."""
 
     def runTest(self) -> None:
         one, other = self.contribute(900, 0), self.contribute(901, 2, 0)
