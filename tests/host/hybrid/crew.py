@@ -22,14 +22,12 @@ from tests.support.speed import pace_here
 def crew(bed, *, faults="", pace=PATIENT, mtu="1500", on_block=None):
     """A transport for each worker of the bed's plan; `on_block` is called with each block done."""
     plan = bed.plan
-    edges = host_edges(bed.graph, plan)
-    parsed = Faults.parse(faults)
     with ExitStack() as stack:
         made = []
-        for part, own in zip(plan.workers, edges, strict=True):
+        for part, own in zip(plan.workers, host_edges(bed.graph, plan), strict=True):
             link = stack.enter_context(bed.link(part.worker, PROTOCOL, DIRECT_PROTOCOL))
             if faults:
-                link = FaultyLink(link, parsed, part.worker)
+                link = FaultyLink(link, Faults.parse(faults), part.worker)
             end = WorkerEnd(
                 worker=part.worker,
                 workers=bed.workers,
@@ -42,8 +40,7 @@ def crew(bed, *, faults="", pace=PATIENT, mtu="1500", on_block=None):
                 session=bed.session,
                 mtu=mtu,
             )
-            options = {"on_block": on_block}
-            made.append(PathsTransport(end, plan.manifest, part, own, link, **options))
+            made.append(PathsTransport(end, plan.manifest, part, own, link, on_block=on_block))
         yield made
 
 

@@ -37,9 +37,8 @@ LEFT = [some, all_of_one_worker, forward_only, everything]
 
 @pytest.fixture(scope="module", params=LEFT, ids=lambda left: left.__name__)
 def made(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bed")
     options = {"graph": "karate", "slots": 8, "directions": "both", "left": request.param}
-    with bed(Target.EMBEDDED, WORKERS, folder, **options) as each:
+    with bed(Target.EMBEDDED, WORKERS, tmp_path_factory.mktemp("bed"), **options) as each:
         assert each.plan.leaves_any
         yield each
 
@@ -104,9 +103,8 @@ def test_both_parts_are_the_whole(karate):
 
 @pytest.fixture(scope="module")
 def karate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("karate")
     options = {"graph": "karate", "slots": 8, "directions": "both", "left": some}
-    with bed(Target.EMBEDDED, WORKERS, folder, **options) as each:
+    with bed(Target.EMBEDDED, WORKERS, tmp_path_factory.mktemp("karate"), **options) as each:
         yield each
 
 
