@@ -139,13 +139,8 @@ class Second(GradientSums):
 
 def test_other_workers_hear_why(tmp_path):
     why = list(b"Cannot write.")
-    second = Checkpoint(
-        tmp_path / "nowhere" / "saved",
-        *make(),
-        TRAINED,
-        Second([len(why), why, len(why), why]),
-        own=False,
-    )
+    sums = Second([len(why), why, len(why), why])
+    second = Checkpoint(tmp_path / "nowhere" / "saved", *make(), TRAINED, sums, own=False)
     for call in (lambda: second.save(DONE), second.restore):
         with pytest.raises(TrainingError, match=r"^Cannot write\.$"):
             call()

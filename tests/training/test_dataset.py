@@ -93,16 +93,11 @@ LABELS = st.lists(st.integers(-1, 4), max_size=60).map(lambda x: np.array(x, dty
 
 @STEADY
 @given(LABELS, st.integers(0, 5))
-def test_each_labelled_vertex_is_in_one_part(labels, seed):
+def test_a_split_has_each_labelled_vertex_once_and_each_class_trains(labels, seed):
+    """Large classes are in all of its parts."""
     split = split_vertices(labels, seed)
     times = split.train.astype(int) + split.validation + split.test
     assert np.array_equal(times, (labels >= 0).astype(int))
-
-
-@STEADY
-@given(LABELS, st.integers(0, 5))
-def test_each_class_trains_and_large_ones_are_everywhere(labels, seed):
-    split = split_vertices(labels, seed)
     for label, count in zip(*np.unique(labels[labels >= 0], return_counts=True), strict=True):
         members = labels == label
         assert split.train[members].any()

@@ -144,12 +144,8 @@ def test_layers_with_copies_of_rows_compute_what_they_do_in_one_process(directed
     alone, targets = Net(*COPYING), torch.randn(V, NARROW)
     state = copy.deepcopy(alone.state_dict())
     expected = step(alone, torch.from_numpy(data.features), whole_edges(data), targets)
-
-    def rows_of(number):
-        return VertexRows(parts[number], posts.of(number))
-
-    found = together(lambda: Net(*COPYING), step, data, targets, state=state, rows_of=rows_of)
-    assert off(expected, found) < 2e-5
+    more = {"state": state, "rows_of": lambda number: VertexRows(parts[number], posts.of(number))}
+    assert off(expected, together(lambda: Net(*COPYING), step, data, targets, **more)) < 2e-5
 
 
 def test_without_labels_a_mean_needs_a_count():

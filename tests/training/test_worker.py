@@ -173,10 +173,9 @@ def test_errors_of_ours_and_of_others_stay_what_they_are(file):
 
     with pytest.raises(SwitchGNNError, match=r"^the switch is gone$"):
         forward(file, ours)
-    with pytest.raises(ValueError, match="of a library"), own_code(f"{file}:Net"):
-        fails()
-    with pytest.raises(ValueError, match="of a library"), own_code("gcn"):
-        fails()
+    for model in (f"{file}:Net", "gcn"):
+        with pytest.raises(ValueError, match="of a library"), own_code(model):
+            fails()
 
 
 def build(file, name):

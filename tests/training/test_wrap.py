@@ -38,6 +38,10 @@ class Net(nn.Module):
         return self.second(h.tanh(), edges)
 
 
+def mixing():
+    return Net(lambda h: h.mean(0), lambda h: h.sum(0))
+
+
 def workers_run(data, work, transports=None):
     """Return work(worker) of workers that are threads."""
     assignment = assigned(data.vertices)
@@ -67,7 +71,7 @@ def test_means_and_sums_in_a_model_are_those_of_one_process(held):
     data = make_data(5, directed=False)
     torch.manual_seed(4)
     targets = torch.randn(data.vertices, NARROW)
-    alone = Net(lambda h: h.mean(0), lambda h: h.sum(0))
+    alone = mixing()
     expected = gradients(alone, torch.from_numpy(data.features), whole_edges(data), targets)
 
     def work(worker):
@@ -103,10 +107,6 @@ def test_sums_keep_their_type_and_means_of_losses_are_shares():
         assert (rows.dtype, rows.tolist()) == (torch.bfloat16, [6, 6])
         assert share.tolist() == [3]
         assert mean.tolist() == pytest.approx([14 / 6])
-
-
-def mixing():
-    return Net(lambda h: h.mean(0), lambda h: h.sum(0))
 
 
 def test_a_model_that_mixes_vertices_is_refused_unless_unchecked():
