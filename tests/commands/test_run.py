@@ -34,12 +34,6 @@ SMALL = {
 }
 
 
-@pytest.fixture
-def no_compiler(monkeypatch, tmp_path):
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("command", "backend"),
@@ -59,7 +53,9 @@ def test_reports_say_what_ran(command, backend):
     assert backend == "native" or report["compile_seconds"] == 0
 
 
-def test_native_code_needs_a_compiler(no_compiler):
+def test_native_code_needs_a_compiler(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
     result = CliRunner().invoke(app, ["run", *map(str, SMALL["run"]), *HERE, "--backend", "native"])
     assert result.exit_code != 0
     said = f"{result.output} {result.exception}"
@@ -71,9 +67,8 @@ def test_what_is_not_asked_for_is_what_the_environment_says(monkeypatch):
     assert backend_here(None) is Backend.PYTHON
     assert backend_here(Backend.NATIVE) is Backend.NATIVE
     monkeypatch.setenv(VARIABLE, "rust")
-    with pytest.raises(
-        SoftSwitchError, match=r"unknown back end, 'rust'.*use one of native, python, auto"
-    ):
+    words = r"unknown back end, 'rust'.*use one of native, python, auto"
+    with pytest.raises(SoftSwitchError, match=words):
         backend_here(None)
 
 
@@ -87,21 +82,16 @@ def test_doctor_says_what_auto_takes():
     assert found() == f"--backend auto takes native, compiled by {find_compiler()}"
 
 
-@pytest.fixture
-def open_cache(monkeypatch, tmp_path):
-    """A cache that everybody may write to, for temporary files too."""
+@needs_compiler
+def test_doctor_says_why_a_cache_is_not_trusted(monkeypatch, tmp_path):
+    """One that everybody may write to, for temporary files too."""
     cache = tmp_path / "cache"
     cache.mkdir()
     cache.chmod(0o777)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.setattr(tempfile, "tempdir", str(cache))
-    return cache
-
-
-@needs_compiler
-def test_doctor_says_why_a_cache_is_not_trusted(open_cache):
     assert found().startswith("--backend auto takes python: Compiled programs cannot be kept: ")
-    assert f"others may write to {open_cache}. Set XDG_CACHE_HOME" in found()
+    assert f"others may write to {cache}. Set XDG_CACHE_HOME" in found()
 
 
 # Each vertex of worker 0 has one in-neighbour on worker 1, and the other way around.
