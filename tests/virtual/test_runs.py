@@ -187,8 +187,7 @@ def test_draws_have_everything():
     drawn = [draw_scenario(Random(seed), Wish()) for seed in range(600)]
     assert {8, 32, 64, 256} <= {scenario.lanes for scenario in drawn}
     assert {each.pools for each in drawn} == {1, 2, 3, 4}
-    cuts = sum(each.partition is not None for each in drawn)
-    assert 30 <= cuts <= 90
+    assert 30 <= sum(each.partition is not None for each in drawn) <= 90
     assert {each.kind for scenario in drawn for each in scenario.incidents} == set(IncidentKind)
     assert 20 <= sum(each.graph.startswith("random:240:1600") for each in drawn) <= 100
     sizes = {tensor.elements for scenario in drawn for tensor in scenario.reduces}
@@ -198,8 +197,7 @@ def test_draws_have_everything():
 
 def test_a_scenario_is_written_and_read(tmp_path):
     faults = (replace(LOST, kind=FaultKind.LATE, delay=5_000), replace(LOST, bits=(7, 9)))
-    drawn = draw_scenario(Random(4), Wish(2, 2, reduces=True))
-    scenario = replace(drawn, faults=faults)
+    scenario = replace(draw_scenario(Random(4), Wish(2, 2, reduces=True)), faults=faults)
     text = scenario_text(scenario)
     (tmp_path / "scenario.json").write_text(text)
     assert read_scenario(text) == read_scenario(tmp_path / "scenario.json") == scenario
@@ -215,8 +213,7 @@ def test_what_is_no_scenario_is_refused(text):
 def test_every_width_sums_exactly(soak, lanes):
     scenario = Scenario(lanes, lanes=lanes, width=2 * lanes + 9, up=BAD, down=BAD, send="cover")
     outcome = soak.run(scenario)
-    assert not outcome.violations
-    assert not outcome.errors
+    assert outcome.violations == outcome.errors == ()
     assert outcome.exchanges == scenario.exchanges
     assert set(outcome.faults) == {"loss", "duplicate", "late", "reorder", "corrupt"}
 
@@ -283,15 +280,13 @@ def test_a_restarted_switch_loses_none(soak, kind):
 
 
 def test_a_killed_worker_is_named_by_all_others(soak):
-    kill = Incident(IncidentKind.KILL, "w1", 700)
-    outcome = run(soak, replace(LARGE, incidents=(kill,)))
+    outcome = run(soak, replace(LARGE, incidents=(Incident(IncidentKind.KILL, "w1", 700),)))
     errors = [error for error in outcome.errors if "All-reduce" in error]
     assert len(errors) == CALM.workers - 1
     assert all(re.search(r"without a sign of life, for worker 1\.", error) for error in errors)
 
 
 def test_a_worker_that_computes_for_longer_than_the_patience_is_waited_for(soak):
-    slow = replace(CALM, reduces=(Tensor(300), Tensor(300, pause=4 * CALM.patience)))
-    outcome = run(soak, slow)
+    outcome = run(soak, replace(CALM, reduces=(Tensor(300), Tensor(300, pause=4 * CALM.patience))))
     assert outcome.reduces == 2
     assert outcome.seconds > 2 * CALM.patience
