@@ -19,10 +19,10 @@ from switchgnn.host.wire.narrow import pack_lanes
 from switchgnn.host.wire.native import write_checksums
 from tests.host.addresses import ADDRESSES
 
-OF_REDUCTIONS = (wire.Kind.REDUCE, wire.Kind.REDUCED)
-OF_LANES = (wire.Kind.FEATURE, wire.Kind.SUM, *OF_REDUCTIONS)
 bits = st.booleans()
+u8 = st.integers(0, 2**8 - 1)
 u16 = st.integers(0, 2**16 - 1)
+u24 = st.integers(0, 2**24 - 1)
 u32 = st.integers(0, 2**32 - 1)
 words = st.builds(
     lambda number, pool, code: number << 7 | pool << 5 | code,
@@ -34,10 +34,15 @@ def with_possible_bits(header):
     """The header, with numbers of 32 bits if there is no body of those of its own."""
     groups = (header.fragment & 31) + 1
     possible = (0, 32, *([16] if groups > 1 else []), *([8] if groups > 2 else []))
-    if header.kind in OF_REDUCTIONS:
+    if header.kind in (wire.Kind.REDUCE, wire.Kind.REDUCED):
         possible = (32,)
-    fits = header.kind not in OF_LANES or header.bits in possible
-    return header if fits else header._replace(bits=32)
+    of_lanes = header.kind in (
+        wire.Kind.FEATURE,
+        wire.Kind.SUM,
+        wire.Kind.REDUCE,
+        wire.Kind.REDUCED,
+    )
+    return header._replace(bits=32) if of_lanes and header.bits not in possible else header
 
 
 headers = st.builds(
@@ -57,8 +62,8 @@ headers = st.builds(
     echo=bits,
     fragment=words,
     feature_group=u16,
-    session=st.integers(0, 2**8 - 1),
-    round=st.integers(0, 2**24 - 1),
+    session=u8,
+    round=u24,
 ).map(with_possible_bits)
 # The body of a bundle of sums has places, too.
 headers = headers.filter(lambda header: not wire.places_bytes(header))
@@ -75,7 +80,7 @@ def lanes_for(word: int, bits: int = 32):
 
 def body_of(header: wire.Header, data) -> tuple[bytes, object]:
     kind = header.kind
-    if kind in OF_LANES:
+    if kind in (wire.Kind.FEATURE, wire.Kind.SUM, wire.Kind.REDUCE, wire.Kind.REDUCED):
         if header.bits == 0:
             return b"", None
         lanes = data.draw(lanes_for(header.fragment, header.bits))
@@ -137,7 +142,8 @@ def test_a_flipped_bit_is_noticed(header, data):
 
 @pytest.mark.parametrize("size", [*range(60, 240, 4), 316, 572, 1084, 1500, 9000])
 def test_native_checksums_are_zlibs(size):
-    frames = np.random.default_rng(size).integers(0, 256, (3, size), dtype=np.uint8)
+    generator = np.random.default_rng(size)
+    frames = generator.integers(0, 256, (3, size), dtype=np.uint8)
     write_checksums(frames)
     for frame in map(bytes, frames):
         expected = zlib.crc32(frame[60:], zlib.crc32(frame[34:56]))
@@ -152,12 +158,14 @@ def test_a_short_frame_is_refused():
 
 @pytest.mark.parametrize("bits", [32, 16, 8, 0])
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 4, 8, 30, 31])
-@pytest.mark.parametrize("kind", OF_LANES)
+@pytest.mark.parametrize(
+    "kind", [wire.Kind.FEATURE, wire.Kind.SUM, wire.Kind.REDUCE, wire.Kind.REDUCED]
+)
 def test_a_frame_has_the_bytes_that_its_bits_say(kind, code, bits):
     size = 32 * math.ceil((code + 1) * bits / 32)
     frame = ADDRESSES.frame(wire.Header(kind=kind, fragment=code, bits=bits).pack(bytes(size)))
     least = {32: 0, 16: 1, 8: 2, 0: 0}
-    exists = bits == 32 if kind in OF_REDUCTIONS else code >= least[bits]
+    exists = bits == 32 if kind in (wire.Kind.REDUCE, wire.Kind.REDUCED) else code >= least[bits]
     heard = wire.unpack_header(frame)
     assert (heard is not None) == exists
     if heard is not None:
@@ -167,7 +175,8 @@ def test_a_frame_has_the_bytes_that_its_bits_say(kind, code, bits):
 
 
 def test_other_traffic_is_refused():
-    assert wire.unpack_header(bytes(Ether() / IP(proto=6) / bytes(200))) is None
+    tcp = bytes(Ether() / IP(proto=6) / bytes(200))
+    assert wire.unpack_header(tcp) is None
 
 
 @given(
@@ -186,6 +195,7 @@ def test_feature_frames_are_scapys(sources, block, session, number, fragment, gr
     frames.fill(7, fragment ^ 8, np.full_like(lanes, -7, dtype=np.int32))
     rows = frames.fill(number, fragment, np.array(lanes, dtype=np.int32))
     for index, (source, count) in enumerate(sources.items()):
+        echo = (index + 1) % group_size == 0 or index == len(sources) - 1
         header = wire.Header(
             kind=wire.Kind.FEATURE,
             src_id=source,
@@ -195,6 +205,6 @@ def test_feature_frames_are_scapys(sources, block, session, number, fragment, gr
             feature_group=index // group_size,
             session=session & wire.SESSION_MASK,
             round=number,
-            echo=(index + 1) % group_size == 0 or index == len(sources) - 1,
+            echo=echo,
         )
         assert bytes(rows.frame(index)) == scapy_frame(header, Fragment(lanes=lanes[index]))
