@@ -1,5 +1,11 @@
 """The P4 program, and access to its committed compilation."""
 
-from switchgnn.p4src.program import Program, StaleProgramError, load_program, load_strawman
+from switchgnn.p4src.program import (
+    Program,
+    StaleProgramError,
+    load_program,
+    load_strawman,
+    load_tofino,
+)
 
-__all__ = ["Program", "StaleProgramError", "load_program", "load_strawman"]
+__all__ = ["Program", "StaleProgramError", "load_program", "load_strawman", "load_tofino"]

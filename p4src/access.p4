@@ -4,7 +4,6 @@
 #pragma once
 
 #include "metadata.p4"
-#include "payload.p4"
 
 // The port and the slot of a destination vertex.
 control Destination(in headers_t hdr, inout metadata_t meta) {
@@ -81,6 +80,7 @@ control Source(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
+#ifndef TOFINO
 // A partial sum goes into the slot of the destination that it names. The destination must
 // expect partial sums of the sender; so only contributors ask for the sums of a vertex cut. A count
 // above the expected one would complete or release the slot for all. The switch does not know how
@@ -249,3 +249,4 @@ control Access(inout headers_t hdr,
         }
     }
 }
+#endif

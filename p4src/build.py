@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from switchgnn.base.errors import SwitchGNNError
-from switchgnn.p4src.program import STRAWMAN, SWITCHGNN, ProgramFiles
+from switchgnn.p4src.program import STRAWMAN, SWITCHGNN, TOFINO, ProgramFiles
 
 COMPILER = "p4c-bm2-ss"
 
@@ -20,8 +20,12 @@ class CompileError(SwitchGNNError):
     """p4c is missing, failed, or warned."""
 
 
-def compile_program(files: ProgramFiles = SWITCHGNN, *, one_line: bool = False) -> None:
+def compile_program(
+    files: ProgramFiles = SWITCHGNN, *, one_line: bool = False, sharing: bool = False
+) -> None:
     """Compile a program into the folder of its compilation.
+
+    ``sharing``: its sources may have what only another program uses.
 
     Nothing in the result depends on where the sources are.
     """
@@ -37,6 +41,7 @@ def compile_program(files: ProgramFiles = SWITCHGNN, *, one_line: bool = False) 
             [
                 COMPILER,
                 *("--std", "p4-16", "--arch", "v1model"),
+                *(("--Wdisable=unused", "--Wdisable=removed") if sharing else ()),
                 *("-o", str(raw)),
                 *("--p4runtime-files", str(p4info)),
                 files.main.name,
@@ -84,6 +89,7 @@ def main(folder: Path = SWITCHGNN.compiled) -> None:
     try:
         compile_program(replace(SWITCHGNN, compiled=folder))
         compile_strawman()
+        compile_program(TOFINO, one_line=True, sharing=True)
     except SwitchGNNError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error

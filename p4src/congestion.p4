@@ -14,6 +14,7 @@ const bit<16> WEIGHT_OF_OTHERS = 32;
 const bit<16> SHARED_FROM = 256;
 const bit<16> MOST_OF_OTHERS = 1024;
 
+#ifndef TOFINO
 // A packet that found its egress queue longer than the threshold is marked in the SwitchGNN
 // header and, where the sender supports it, in the IPv4 header. A queue of sums alone may hold those
 // of a block; on a port that they share with ordinary traffic the threshold is lower.
@@ -82,6 +83,8 @@ control Congestion(inout headers_t hdr,
     }
 }
 
+#endif
+
 // A worker that receives marked packets cannot shorten its queue by sending less: the queue holds
 // sums of the others' features. So it notifies the switch, which notifies all workers, like a
 // congestion notification packet of DCQCN (Zhu et al., SIGCOMM 2015, section 3.1).
@@ -96,12 +99,15 @@ control Notice(inout headers_t hdr,
             meta.outcome = WRONG_PORT;
         } else {
             meta.outcome = NOTICED;
-            if (meta.above_port == 0) {
-                standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
-            } else {
+#ifndef TOFINO
+            if (meta.above_port != 0) {
                 // It comes back from above, for all workers.
                 hdr.switchgnn.src_id = meta.switch_number;
                 standard_metadata.egress_spec = meta.above_port;
+            } else
+#endif
+            {
+                standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
             }
         }
     }

@@ -4,6 +4,14 @@
 #include "metadata.p4"
 
 #define SLOT_PARAMETERS(b) , slot_t slot##b, count_t expected##b, bit<3> row##b
+#define TAKE_SLOT(b) \
+    meta.slots.slot##b = slot##b; \
+    meta.slots.expected##b = expected##b; \
+    meta.slots.row##b = row##b;
+#define NO_SLOT(b) \
+    meta.slots.slot##b = 0; \
+    meta.slots.expected##b = 0; \
+    meta.slots.row##b = 0;
 
 // The slots of a source's feature: for each hop of the loop at most one (slot, expected
 // count) per bank.
@@ -14,10 +22,7 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
     action set_slots(bit<1> last_hop, bit<4> last_bank EACH_BANK(SLOT_PARAMETERS)) {
         meta.last_hop = last_hop;
         meta.last_bank = last_bank;
-        meta.slots = { slot0, expected0, row0, slot1, expected1, row1,
-                       slot2, expected2, row2, slot3, expected3, row3,
-                       slot4, expected4, row4, slot5, expected5, row5,
-                       slot6, expected6, row6, slot7, expected7, row7 };
+        EACH_BANK(TAKE_SLOT)
     }
 
     action unknown_block() {
@@ -53,8 +58,7 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
 
 control OwnSlot(inout metadata_t meta) {
     apply {
-        meta.slots = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+        EACH_BANK(NO_SLOT)
         meta.last_bank = meta.destination_bank;
         meta.last_hop = 1;
         EACH_BANK(OWN_SLOT)

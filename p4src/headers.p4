@@ -1,12 +1,12 @@
 // Sizes, types and headers. docs/protocol.md draws the headers.
 #pragma once
 
-#include <core.p4>
-#include <v1model.p4>
+#include "architecture.p4"
 
 // Every table and register takes its size from here; the Python side reads them from the
 // compiled program.
 
+#ifndef TOFINO
 // Aggregator memory, in bytes of feature data. The paper's testbed switch has
 // 10 MB. One slot of a bank holds 32 lanes of 32 bits. A wider fragment takes the slots of
 // several banks.
@@ -14,11 +14,16 @@ const bit<32> SLOT_MEMORY_BYTES = 10485760;
 
 // A pass of a packet may touch each bank once, the rule of the hardware that
 // the paper recirculates for. Eight banks are eight additions per pass.
-const bit<32> BANKS = 8;
+#define BANKS 8
 // DO(b) for all banks, or chunks of a packet. A chain of conditions ends without one for the last.
 #define BUT_THE_LAST_BANK(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6)
 #define EACH_BANK(DO) BUT_THE_LAST_BANK(DO) DO(7)
 const bit<32> SLOTS_PER_BANK = SLOT_MEMORY_BYTES / 128 / BANKS;
+
+const bit<32> MAX_SOURCES = 1 << 18;
+const bit<32> MAX_ENTRIES = 1 << 22;
+const bit<32> MAX_RESULTS = 1 << 20;
+#endif
 // Jobs share the switch and have numbers from 1; packets of ports without a job have number 0.
 const bit<32> MAX_JOBS = 16;
 const bit<32> JOB_CELLS = MAX_JOBS + 1;
@@ -35,9 +40,6 @@ const bit<32> ALL_REDUCE_SLOTS = MAX_JOBS << REDUCE_SLOT_BITS;
 const bool SLOTS_HAVE_NUMBERS = static_assert(SLOTS_PER_BANK + ALL_REDUCE_SLOTS <= 32w1 << SLOT_BITS,
                                               "SLOT_BITS is too small for SLOTS_PER_BANK");
 
-const bit<32> MAX_SOURCES = 1 << 18;
-const bit<32> MAX_ENTRIES = 1 << 22;
-const bit<32> MAX_RESULTS = 1 << 20;
 const bit<32> MAX_WORKERS = 128;
 // Parts of the slots, each with a unit of its own in flight: 2 bits of the header.
 const bit<32> MAX_POOLS = 4;
@@ -63,7 +65,9 @@ typedef bit<SLOT_BITS> slot_t;
 typedef bit<16>   count_t;
 typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
+#ifndef TOFINO
 typedef bit<1024> lanes_t;  // of one bank
+#endif
 typedef bit<2>    pool_t;
 typedef bit<5>    job_t;
 typedef bit<5>    width_t;
@@ -219,6 +223,20 @@ header places_t {
 }
 const bit<128> NO_PLACES = 0xffffffff_ffffffff_ffffffff_ffffffff;
 
+// Follows the SwitchGNN header in DONE, ADVANCE, WAITING and REDUCING.
+header barrier_t {
+    bit<32>      magnitude;  // float32 bits; the largest of the round
+    bit<32>      plan;       // the first 32 bits of the plan's digest
+    bit<32>      round;      // the switch's current round
+    worker_set_t workers;    // those that are done; in a DONE: the sender's heartbeat
+}
+
+// Follows barrier_t in WAITING and REDUCING.
+header waiting_t {
+    worker_set_t heartbeats; // the latest of each worker
+}
+
+#ifndef TOFINO
 // Follow the SwitchGNN header in FEATURE, SUM, REDUCE and REDUCED: chunks, and the rest.
 header chunk_t {
     lanes_t lanes;
@@ -234,19 +252,6 @@ header lanes16_t {
 
 header lanes24_t {
     bit<768> lanes;
-}
-
-// Follows the SwitchGNN header in DONE, ADVANCE, WAITING and REDUCING.
-header barrier_t {
-    bit<32>      magnitude;  // float32 bits; the largest of the round
-    bit<32>      plan;       // the first 32 bits of the plan's digest
-    bit<32>      round;      // the switch's current round
-    worker_set_t workers;    // those that are done; in a DONE: the sender's heartbeat
-}
-
-// Follows barrier_t in WAITING and REDUCING.
-header waiting_t {
-    worker_set_t heartbeats; // the latest of each worker
 }
 
 // The lanes of the widest packet, by banks.
@@ -268,3 +273,4 @@ struct headers_t {
     barrier_t   barrier;
     waiting_t   waiting;
 }
+#endif

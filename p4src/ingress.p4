@@ -141,7 +141,7 @@ control SwitchIngress(inout headers_t hdr,
             if (meta.outcome == PENDING) {
                 join();
             }
-            outcome.apply(meta.own.first_outcome, meta.outcome);
+            outcome.apply(meta.own.first_outcome + (bit<32>) meta.outcome);
             if (meta.touches_slots == 1) {
                 rows.apply(hdr, meta);
                 widen.apply(hdr, meta);

@@ -13,6 +13,7 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
         meta.own.job = job;
         meta.is_worker = 1;
         meta.worker = worker;
+        meta.own.worker = (bit<32>) worker;
         meta.worker_bit = worker_bit;
     }
 
@@ -50,12 +51,18 @@ control Jobs(in headers_t hdr, inout metadata_t meta) {
                    bit<32> first_slot, bit<32> slots, bit<16> first_block, bit<16> last_block,
                    bit<32> first_source, bit<32> sources, bit<32> first_worker, bit<32> workers,
                    bit<16> first_set, bit<16> sets) {
+#ifdef TOFINO
+        meta.block = first_block + hdr.switchgnn.block_id;
+        meta.last_block = last_block;
+        meta.first_slot = first_slot;
+#else
         meta.loop.block = hdr.switchgnn.block_id <= last_block
             ? first_block + hdr.switchgnn.block_id : 0;
         meta.loop.first_slot = first_slot;
-        meta.own.first_source = first_source;
-        meta.own.worker = first_worker + (bit<32>) meta.worker;
         meta.loop.first_worker = first_worker;
+#endif
+        meta.own.first_source = first_source;
+        meta.own.worker = meta.own.worker + first_worker;
     }
 
     // newest_session: the highest number that an install has had, of any job.
@@ -77,6 +84,14 @@ control Jobs(in headers_t hdr, inout metadata_t meta) {
 
     // Of what each job has equally much.
     action find_parts() {
+#ifdef TOFINO
+        // Numbers side by side.
+        meta.own.cell = (bit<32>) meta.own.job;
+        meta.own.pool = 25w0 ++ meta.own.job ++ hdr.switchgnn.pool;
+        meta.own.groups = 10w0 ++ meta.own.job ++ 1w0;
+        meta.own.first_outcome = 22w0 ++ meta.own.job ++ 5w0;
+        meta.own.first_reduce = 20w0 ++ meta.own.job ++ 7w0;
+#else
         meta.own.cell = (bit<32>) meta.own.job;
         meta.own.pool = (meta.own.cell << 2) + (bit<32>) hdr.switchgnn.pool;
         meta.own.groups = (bit<16>) meta.own.job << 1;
@@ -84,6 +99,7 @@ control Jobs(in headers_t hdr, inout metadata_t meta) {
         meta.own.first_reduce = (meta.own.cell - 1) << REDUCE_SLOT_BITS;
         meta.loop.first_passes = meta.own.cell << PASS_BITS;
         meta.loop.first_port = FIRST_LOOP_PORT + ((port_t) (meta.own.job - 1) << LOOP_LANE_BITS);
+#endif
     }
 
     apply {

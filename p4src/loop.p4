@@ -3,7 +3,6 @@
 #pragma once
 
 #include "metadata.p4"
-#include "payload.p4"
 
 // The path of a complete sum: the destination vertex, the port of its worker, and the first of
 // the groups {that port, a loop port}, one per loop port. A leaf's part of a sum goes to a
@@ -39,7 +38,7 @@ control Result(in headers_t hdr, inout metadata_t meta) {
     }
 
     // Complete sums without an entry.
-    counter(1, CounterType.packets) unrouted;
+    COUNTER(1, unrouted)
 
     action no_result() {
         unrouted.count(0);
@@ -66,6 +65,7 @@ control Result(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
+#ifndef TOFINO
 // The rest of the banks, the next hop, or the end. Chooses between the result port, a loop
 // port, and the group of both.
 control Loop(in headers_t hdr,
@@ -164,6 +164,8 @@ control Answer(inout headers_t hdr,
     }
 }
 
+#endif
+
 // The class of a packet that leaves. Packets without numbers overtake those with: a worker that
 // waits for an acknowledgement behind its own sums sends nothing meanwhile. The kind decides, and the
 // DSCP that arrives can only lower the class: an all-reduce, and ordinary traffic that asks for it,
@@ -179,7 +181,7 @@ const bit<3> PRIORITY_ANSWERS = 4;
 
 // Must be applied last in ingress, when it is decided what leaves.
 control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
-    action choose() {
+    ONE_ACTION(choose,
         priority = PRIORITY_NUMBERS;
         meta.dscp = DSCP_DEFAULT;
         if (!hdr.switchgnn.isValid()) {
@@ -190,8 +192,12 @@ control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
             }
         } else if (hdr.switchgnn.kind == kind_t.REDUCE || hdr.switchgnn.kind == kind_t.REDUCED) {
             // A sum has the class of the part that completes it.
-            priority = hdr.ipv4.dscp == DSCP_LATE ? PRIORITY_LATE : PRIORITY_EARLY;
-            meta.dscp = hdr.ipv4.dscp == DSCP_LATE ? DSCP_LATE : DSCP_EARLY;
+            priority = PRIORITY_EARLY;
+            meta.dscp = DSCP_EARLY;
+            if (hdr.ipv4.dscp == DSCP_LATE) {
+                priority = PRIORITY_LATE;
+                meta.dscp = DSCP_LATE;
+            }
         } else if (meta.send_sum == 0) {
             if (meta.send_ack == 1 || meta.send_missing == 1
                     || hdr.switchgnn.kind == kind_t.DONE
@@ -205,9 +211,5 @@ control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
                 meta.dscp = DSCP_CONTROL;
             }
         }
-    }
-
-    apply {
-        choose();
-    }
+    )
 }

@@ -18,12 +18,29 @@ const bit<32> SLOT_EVENTS    = 4;
 // Cells of each job in the counter of passes, one for each number of contributions.
 #define PASS_BITS 4
 
+// What is the job's own among the cells of registers and counters, and the groups, of all jobs.
+struct own_t {
+    job_t   job;
+    bit<32> cell;          // of registers with one cell per job
+    bit<32> pool;          // of registers with one per pool
+    bit<32> worker;        // of the packet's worker
+    bit<32> first_source;
+    bit<32> first_reduce;  // slot of the all-reduce
+    bit<32> first_outcome;
+    bit<16> groups;        // the first one
+}
+
+#define SPEAKS_FOR_ITSELF(hdr, meta) \
+    (meta.is_worker == 1 && hdr.switchgnn.src_id == (bit<32>) meta.worker)
+#define OTHER_SESSION(hdr, meta) (hdr.switchgnn.session != meta.session[7:0])
+
 // The slots of one table entry, one per bank, and the rows that are added; expected 0 means none.
 #define SLOT(b) slot_t slot##b; count_t expected##b; bit<3> row##b;
 struct slots_t {
     EACH_BANK(SLOT)
 }
 
+#ifndef TOFINO
 // A sum that leaves.
 struct sum_t {
     chunks_t lanes;
@@ -53,22 +70,6 @@ struct loop_t {
     @field_list(1) count_t accepted;
     @field_list(1) bit<1>  narrow;    // whether a sum that it completes or recalls may be narrow
 }
-
-// What is the job's own among the cells of registers and counters, and the groups, of all jobs.
-struct own_t {
-    job_t   job;
-    bit<32> cell;          // of registers with one cell per job
-    bit<32> pool;          // of registers with one per pool
-    bit<32> worker;        // of the packet's worker
-    bit<32> first_source;
-    bit<32> first_reduce;  // slot of the all-reduce
-    bit<32> first_outcome;
-    bit<16> groups;        // the first one
-}
-
-#define SPEAKS_FOR_ITSELF(hdr, meta) \
-    (meta.is_worker == 1 && hdr.switchgnn.src_id == (bit<32>) meta.worker)
-#define OTHER_SESSION(hdr, meta) (hdr.switchgnn.session != meta.session[7:0])
 
 struct metadata_t {
     loop_t       loop;
@@ -167,3 +168,4 @@ struct metadata_t {
     bit<1>       update_ipv4;
     bit<1>       seal;
 }
+#endif

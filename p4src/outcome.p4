@@ -39,11 +39,11 @@ const outcome_t NO_JOB          = 29;  // of a port that is in no job
 // Cells of each job.
 #define OUTCOME_BITS 5
 
-// first: the job's first cell.
-control Outcome(in bit<32> first, in outcome_t found) {
-    counter(JOB_CELLS << OUTCOME_BITS, CounterType.packets) outcome;
+// cell: of the job and the outcome.
+control Outcome(in bit<32> cell) {
+    COUNTER(JOB_CELLS << OUTCOME_BITS, outcome)
 
     apply {
-        outcome.count(first + (bit<32>) found);
+        outcome.count(cell);
     }
 }

@@ -71,6 +71,8 @@ SWITCHGNN = ProgramFiles(SOURCE_FOLDER / "switchgnn.p4", SOURCE_FOLDER / "compil
 STRAWMAN = ProgramFiles(
     SOURCE_FOLDER / "strawman" / "strawman.p4", SOURCE_FOLDER / "strawman" / "compiled"
 )
+# The Tofino program's controls on v1model.
+TOFINO = ProgramFiles(SOURCE_FOLDER / "tofino" / "emulated.p4", SOURCE_FOLDER / "tofino" / "compiled")
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,11 @@ def load_program(files: ProgramFiles = SWITCHGNN) -> Program:
 def load_strawman() -> Program:
     """Return the committed compilation of the strawman; see ``load_program``."""
     return load_program(STRAWMAN)
+
+
+def load_tofino() -> Program:
+    """Return the committed compilation of the Tofino program for v1model; see ``load_program``."""
+    return load_program(TOFINO)
 
 
 def _add_with_included(path: Path, found: list[Path]) -> None:

@@ -3,6 +3,35 @@
 #pragma once
 
 #include "metadata.p4"
+
+// The addresses at the ends of the link.
+control Address(inout headers_t hdr, in port_t egress_port) {
+    action address(bit<48> switch_mac, bit<48> worker_mac,
+                   bit<32> switch_ip, bit<32> worker_ip) {
+        hdr.ethernet.src_addr = switch_mac;
+        hdr.ethernet.dst_addr = worker_mac;
+        hdr.ipv4.src_addr = switch_ip;
+        hdr.ipv4.dst_addr = worker_ip;
+    }
+
+    table rewrite {
+        key = {
+            egress_port: exact @name("port");
+        }
+        actions = {
+            address;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction;
+        size = MAX_PORTS;
+    }
+
+    apply {
+        rewrite.apply();
+    }
+}
+
+#ifndef TOFINO
 #include "payload.p4"
 #include "bundle.p4"
 
@@ -40,26 +69,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
     Narrow()    narrow;
     Payload()   payload;
     NoPayload() no_payload;
-
-    action address(bit<48> switch_mac, bit<48> worker_mac,
-                   bit<32> switch_ip, bit<32> worker_ip) {
-        hdr.ethernet.src_addr = switch_mac;
-        hdr.ethernet.dst_addr = worker_mac;
-        hdr.ipv4.src_addr = switch_ip;
-        hdr.ipv4.dst_addr = worker_ip;
-    }
-
-    table rewrite {
-        key = {
-            egress_port: exact @name("port");
-        }
-        actions = {
-            address;
-            @defaultonly NoAction;
-        }
-        const default_action = NoAction;
-        size = MAX_PORTS;
-    }
+    Address()   address;
 
     // A feature to the switch above; `is_fetch` stays if it was asked for. Only leaves send it,
     // so its level is 1, whatever the packet that completed it claims.
@@ -165,6 +175,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         hdr.ipv4.ttl = 64;
         meta.update_ipv4 = 1;
         meta.seal = 1;
-        rewrite.apply();
+        address.apply(hdr, egress_port);
     }
 }
+#endif

@@ -22,12 +22,17 @@ control Session(in headers_t hdr, inout metadata_t meta) {
         meta.members = members;
         meta.magnitude_limit = magnitude_limit;
         meta.width = width;
-        meta.loop.rows = rows;
         meta.any_tag = any_tag;
         meta.last_pool = last_pool;
         meta.reduces = reduces;
+#ifdef TOFINO
+        meta.rows = rows;
+        meta.pool_slots = pool_slots;
+#else
+        meta.loop.rows = rows;
         meta.loop.first_slot = meta.loop.first_slot + (hdr.switchgnn.pool[0:0] == 1 ? pool_slots : 0)
             + (hdr.switchgnn.pool[1:1] == 1 ? pool_slots << 1 : 0);
+#endif
     }
 
     table session {
@@ -76,6 +81,7 @@ control Tier(inout metadata_t meta) {
     }
 }
 
+#ifndef TOFINO
 // A port may bring in whole frames with a right checksum, and of our own kinds only those that
 // workers send, or a switch above. A packet of our protocol in a fragment, with options or
 // after a VLAN tag, which a host's kernel removes, would be forwarded like ordinary traffic, and a
@@ -142,3 +148,4 @@ control Admission(in headers_t hdr,
         }
     }
 }
+#endif

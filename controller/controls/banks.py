@@ -14,6 +14,7 @@ PASS_CELLS = 16
 # One cell for each slot of the all-reduces.
 FRAGMENTS_REGISTER = "fragment_tag"
 TABLE = "slot_limits"
+ONLY_BANK = "state"
 # Milliseconds without a contribution after which another destination may take over a shared slot:
 # longer than workers wait for each other, and soon enough after the end of a job.
 SHARED_AGE = 5000
@@ -57,10 +58,13 @@ class Banks:
             for name in sorted(layout.registers)
             if name.startswith(("bank", "lanes")) and name.endswith(".value")
         ]
+        self.event_counters = [f"bank{bank}.events" for bank in range(len(self._values))]
+        if ONLY_BANK in layout.registers:
+            # The Tofino program's, whose slots are in many registers.
+            self._values, self.event_counters = [layout.registers[ONLY_BANK]], ["events"]
         if not self._values:
             raise OtherProgramError("The P4 program has no banks of aggregators.")
         self._reserved = all_reduce_slots(layout)
-        self.event_counters = [f"bank{bank}.events" for bank in range(len(self._values))]
 
     @property
     def slots_per_bank(self) -> int:
@@ -80,7 +84,7 @@ def shared_slots(layout: Layout, defaults: Mapping[str, bytes]) -> int | None:
 
 def all_reduce_slots(layout: Layout) -> int:
     """Return how many slots of each bank are those of all-reduces; the strawman's has none."""
-    return 0 if hands_out_slots(layout) else layout.registers[FRAGMENTS_REGISTER].size
+    return layout.registers[FRAGMENTS_REGISTER].size if FRAGMENTS_REGISTER in layout.registers else 0
 
 
 def reduce_slots(layout: Layout) -> int:

@@ -12,7 +12,7 @@ from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.controls.job import Jobs
-from switchgnn.controller.controls.loop import result_group
+from switchgnn.controller.controls.loop import harvest_group, result_group
 from switchgnn.controller.controls.session import NO_SESSION, SessionEntry
 from switchgnn.controller.p4runtime.layout import Table
 from switchgnn.controller.p4runtime.rows import (
@@ -154,6 +154,10 @@ class Entries:
     def add_result_groups(self, port: int) -> None:
         for lane, loop_port in enumerate(self.place.loop_ports):
             self.add_group(result_group(port) + lane, [port, loop_port])
+
+    def add_harvest_group(self) -> None:
+        first = self.place.loop_ports[0]
+        self.add_group(harvest_group(self.place), [first, first])
 
     def add_group(self, number: int, ports: Iterable[int]) -> None:
         self._pending.append(_group(INSERT, number, ports))

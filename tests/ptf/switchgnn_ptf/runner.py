@@ -100,6 +100,7 @@ class Setting:
     target: Target
     wiring: Callable[[], contextlib.AbstractContextManager[Wiring]]
     backend: Backend | None = None
+    program: str = "switchgnn"
 
     def missing(self) -> str | None:
         if self.target is Target.BMV2 and not bmv2_installed():
@@ -120,6 +121,7 @@ SETTINGS = {
         Setting("bmv2", Target.BMV2, veth_wiring),
         Setting("embedded-veth", Target.EMBEDDED, veth_wiring),
         Setting("embedded-udp", Target.EMBEDDED, udp_wiring),
+        Setting("tofino", Target.EMBEDDED, udp_wiring, program="tofino"),
         Setting("embedded-python", Target.EMBEDDED, udp_wiring, Backend.PYTHON),
     )
 }
@@ -186,6 +188,7 @@ class Runner:
             "results": str(folder / "results.jsonl"),
             "mistake": mistake,
             "setting": self._setting.name,
+            "program": self._setting.program,
         }
         command = [
             *_DIE_WITH_PARENT,

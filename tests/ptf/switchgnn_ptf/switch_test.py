@@ -38,7 +38,7 @@ from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import result_group
 from switchgnn.host.scapy_host.layers import SwitchGNN
 from switchgnn.host.wire.header import LANES, SESSION_MASK
-from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.p4src import Program, load_program, load_strawman, load_tofino
 from tests.ptf.switchgnn_ptf.entries import Entries
 from tests.ptf.switchgnn_ptf.mistakes import with_mistake
 from tests.ptf.switchgnn_ptf.packets import (
@@ -67,7 +67,8 @@ _serials = itertools.count(1)
 @functools.cache
 def program(*, strawman: bool) -> Program:
     """Return the program under test: a committed one, or one with a planted mistake."""
-    committed = load_strawman() if strawman else load_program()
+    usual = load_tofino if testutils.test_param_get("program") == "tofino" else load_program
+    committed = load_strawman() if strawman else usual()
     mistake = testutils.test_param_get("mistake")
     return with_mistake(committed, mistake) if mistake else committed
 
@@ -424,6 +425,7 @@ class SwitchTest(BaseTest):
         """Attach the workers 0, 1, ... to ports, and broadcast among them."""
         self.entries.add("station", "flood", dst_addr=mac_number(BROADCAST))
         self.entries.add_group(self.entries.place.workers_group, ports)
+        self.entries.add_harvest_group()
         for worker, port in enumerate(ports):
             self.entries.add_worker(port=port, worker=worker)
             self.entries.add_rewrite(port=port, network=NETWORK)

@@ -1,0 +1,129 @@
+// What a port may bring in, as Admission in ../session.p4: frames of our protocol with whole groups of
+// 32-bit lanes, and only the kinds that workers send.
+#pragma once
+
+#include "metadata.p4"
+
+// The tag, the block of the job, and the first slot of the pool.
+control Ranges(in headers_t hdr, inout metadata_t meta) {
+    bit<32> twice;
+    bit<16> beyond;
+
+    action add_one() {
+        meta.first_slot = meta.first_slot + meta.pool_slots;
+    }
+
+    action make_tag() {
+        meta.loop.tag_hi = hdr.switchgnn.session ++ hdr.switchgnn.round;
+        meta.loop.tag_lo[31:23] = hdr.switchgnn.fragment;
+    }
+
+    action add_block() {
+        meta.loop.tag_lo[22:7] = hdr.switchgnn.block_id;
+    }
+
+    action add_pool() {
+        meta.loop.tag_lo[6:0] = hdr.switchgnn.pool ++ hdr.switchgnn.width;
+    }
+
+    action add_two() {
+        meta.first_slot = meta.first_slot + twice;
+    }
+
+    apply {
+        make_tag();
+        add_block();
+        add_pool();
+        twice = meta.pool_slots[30:0] ++ 1w0;
+        beyond = hdr.switchgnn.block_id |-| meta.last_block;
+        if (hdr.switchgnn.pool[0:0] == 1) {
+            add_one();
+        }
+        if (hdr.switchgnn.pool[1:1] == 1) {
+            add_two();
+        }
+        meta.loop.first_slot = meta.first_slot;
+        meta.loop.block = meta.block;
+        if (beyond != 0) {
+            meta.loop.block = 0;
+        }
+    }
+}
+
+control Admission(in headers_t hdr,
+                  inout metadata_t meta,
+                  in standard_metadata_t standard_metadata) {
+    bit<1>  fits;
+    bit<32> above;
+    bit<5>  wider;
+
+    action fit() {
+        fits = 1;
+    }
+
+    table lengths {
+        key = {
+            hdr.switchgnn.bits:  exact;
+            hdr.switchgnn.width: exact;
+            hdr.ipv4.total_len:  exact;
+        }
+        actions = {
+            fit;
+            NoAction;
+        }
+        const default_action = NoAction;
+        const entries = {
+            (BITS_32, 0, BARE_LENGTH + 32): fit();
+            (BITS_32, 1, BARE_LENGTH + 64): fit();
+            (BITS_32, 2, BARE_LENGTH + 96): fit();
+            (BITS_32, 3, BARE_LENGTH + 128): fit();
+            (BITS_32, 4, BARE_LENGTH + 160): fit();
+            (BITS_32, 5, BARE_LENGTH + 192): fit();
+            (BITS_32, 6, BARE_LENGTH + 224): fit();
+            (BITS_32, 7, BARE_LENGTH + 256): fit();
+        }
+    }
+
+    apply {
+        fits = 0;
+        above = hdr.barrier.magnitude |-| LARGEST_FLOAT;
+        wider = hdr.switchgnn.width |-| meta.width;
+        if (HAS_NUMBERS(hdr.switchgnn.kind)) {
+            lengths.apply();
+        } else {
+            fits = 1;
+        }
+        if (PARSER_FAILED(standard_metadata) || standard_metadata.checksum_error == 1
+                || hdr.ethernet.ether_type == ETHERTYPE_VLAN
+                || hdr.ethernet.ether_type == ETHERTYPE_SERVICE_VLAN) {
+            meta.outcome = MALFORMED;
+        } else if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_SWITCHGNN
+                    && !hdr.switchgnn.isValid()) {
+            meta.outcome = MALFORMED;
+        } else if (hdr.switchgnn.isValid()) {
+            if (meta.own.job == 0 && hdr.switchgnn.kind != kind_t.DONE) {
+                meta.outcome = NO_JOB;
+            } else if (hdr.switchgnn.version != SWITCHGNN_VERSION || fits == 0) {
+                meta.outcome = MALFORMED;
+            } else if (wider != 0 && meta.own.job != 0 && !IS_REDUCE(hdr.switchgnn)) {
+                meta.outcome = MALFORMED;
+            } else if (IS_REDUCE(hdr.switchgnn) && hdr.switchgnn.pool != 0) {
+                meta.outcome = MALFORMED;
+            } else if (hdr.barrier.isValid() && above != 0) {
+                meta.outcome = MALFORMED;
+            } else if (hdr.switchgnn.kind != kind_t.FEATURE
+                       && hdr.switchgnn.kind != kind_t.DONE
+                       && hdr.switchgnn.kind != kind_t.RECALL
+                       && hdr.switchgnn.kind != kind_t.FETCH
+                       && hdr.switchgnn.kind != kind_t.NOTICE
+                       && hdr.switchgnn.kind != kind_t.REDUCE
+                       && hdr.switchgnn.kind != kind_t.REDUCING
+                       && (hdr.switchgnn.kind != kind_t.REDUCED
+                           || hdr.switchgnn.resend == 0)) {
+                meta.outcome = UNKNOWN_KIND;
+            } else if (hdr.switchgnn.kind != kind_t.DONE && OTHER_SESSION(hdr, meta)) {
+                meta.outcome = WRONG_SESSION;
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+// The Tofino program on v1model: the same controls, whose registers are pairs of words.
+#include "metadata.p4"
+#include "parser.p4"
+#include "ingress.p4"
+#include "egress.p4"
+
+parser SwitchParser(packet_in packet,
+                    out headers_t hdr,
+                    inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    state start {
+        transition select(meta.loop.step) {
+            step_t.ARRIVE: parse_arrival;
+            default: parse_looping_ethernet;
+        }
+    }
+
+    state parse_arrival {
+        meta.loop.port = standard_metadata.ingress_port;
+        transition parse_arriving_ethernet;
+    }
+
+    PARSE_HEADERS(arriving, accept)
+    PARSE_HEADERS(looping, parse_sets)
+    PARSE_BODIES
+}
+
+control SwitchDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+#define BODY_OF(g) , hdr.group##g
+#define CHECKED { SWITCHGNN_FIELDS, hdr.barrier, hdr.waiting EACH_GROUP(BODY_OF) }
+#define ARRIVES(meta) (meta.loop.step == step_t.ARRIVE)
+#include "../checksums.p4"
+
+V1Switch(SwitchParser(),
+         VerifyChecksums(),
+         SwitchIngress(),
+         SwitchEgress(),
+         ComputeChecksums(),
+         SwitchDeparser()) main;

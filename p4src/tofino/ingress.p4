@@ -1,0 +1,182 @@
+// The path of a frame through a pipe: `apply` is the table of contents. Where a control has the name
+// of one of the main program, it is the same file, or does the same.
+#pragma once
+
+#include "metadata.p4"
+#include "headers.p4"
+#include "../job.p4"
+#include "../session.p4"
+#include "../forward.p4"
+#include "../congestion.p4"
+#include "../fanout.p4"
+#include "admission.p4"
+#include "access.p4"
+#include "barrier.p4"
+#include "dedup.p4"
+#include "banks.p4"
+#include "body.p4"
+#include "loop.p4"
+
+control SwitchIngress(inout headers_t hdr,
+                      inout metadata_t meta,
+                      inout standard_metadata_t standard_metadata) {
+    WorkerPorts() worker;
+    Jobs()      job;
+    Session()   session;
+    Ranges()    ranges;
+    Admission() admission;
+    Forward()   forward;
+    Notice()    notice;
+    TagWindow() tag_window;
+    Barrier()   barrier;
+    Access()    access;
+    Fanout()    fanout;
+    OwnSlot()   own_slot;
+    Dedup()     dedup;
+    Accepted()  accepted;
+    Outcome()   outcome;
+    Slots()     slots;
+    Result()    result;
+    Body()      body;
+    Lanes()     lanes;
+    NoBody()    no_body;
+    Loop()      loop;
+    Answer()    answer;
+    Priority()  priority;
+
+    // Of each job cell n: passes that made n contributions.
+    COUNTER(JOB_CELLS << PASS_BITS, passes)
+
+    bit<1> contributed;
+    bit<1> decides;
+
+    action arrive() {
+        DROP(standard_metadata)
+        meta.outcome = PENDING;
+        meta.contribution = 16w0 ++ hdr.switchgnn.count;
+    }
+
+    action find_slot() {
+        meta.index = (bit<32>) meta.slots.slot0;
+    }
+
+    action find_cell() {
+        meta.index = meta.index + meta.loop.first_slot;
+    }
+
+    action enter() {
+        meta.loop.step = step_t.FIRST;
+        standard_metadata.egress_spec = meta.lane;
+    }
+
+    apply {
+        arrive();
+        contributed = 0;
+        decides = 0;
+        worker.apply(meta, meta.loop.port);
+        job.apply(hdr, meta);
+        session.apply(hdr, meta);
+        meta.lane = 1w0 ++ meta.own.job ++ hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
+        if (meta.own.job == 0) {
+            // A `done` of no job, which is answered.
+            meta.lane = 1 << LOOP_LANE_BITS;
+        }
+        meta.lane = meta.lane + (FIRST_LOOP_PORT - (1 << LOOP_LANE_BITS));
+        if (meta.loop.step == step_t.ARRIVE) {
+            decides = 1;
+            ranges.apply(hdr, meta);
+            admission.apply(hdr, meta, standard_metadata);
+            if (meta.outcome == PENDING) {
+                if (!hdr.switchgnn.isValid()) {
+                    forward.apply(hdr, meta, standard_metadata);
+                } else {
+                    enter();
+                    if (hdr.barrier.isValid()) {
+                        hdr.sets.setValid();
+                        hdr.sets.own = meta.worker_bit;
+                        hdr.sets.members = meta.members;
+                    }
+                }
+            }
+        } else {
+            if (meta.loop.step == step_t.FIRST || meta.loop.step == step_t.COLLECT) {
+                decides = 1;
+            }
+            tag_window.apply(hdr, meta);
+            if (hdr.barrier.isValid()) {
+                barrier.apply(hdr, meta, standard_metadata);
+            } else {
+                if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
+                    if (hdr.switchgnn.kind == kind_t.NOTICE) {
+                        notice.apply(hdr, meta, standard_metadata);
+                    } else {
+                        access.apply(hdr, meta, standard_metadata);
+                    }
+                }
+                if (meta.outcome == PENDING && meta.loop.step != step_t.FINISH
+                        && !IS_PARTIAL(hdr.switchgnn.src_id)) {
+                    fanout.apply(hdr, meta);
+                } else if (meta.outcome == PENDING || meta.touches_slots == 1) {
+                    own_slot.apply(meta);
+                }
+                if (meta.loop.step == step_t.FIRST) {
+                    if (meta.outcome == PENDING && hdr.switchgnn.count != 1
+                            && !IS_PARTIAL(hdr.switchgnn.src_id)) {
+                        meta.outcome = WRONG_COUNT;
+                    }
+                    if (meta.outcome == PENDING) {
+                        dedup.apply(hdr, meta);
+                        if (meta.outcome != STALE) {
+                            accepted.apply(hdr, meta);
+                        }
+                    }
+                }
+                if (meta.outcome == PENDING) {
+                    if (meta.loop.step != step_t.FINISH) {
+                        meta.touches_slots = 1;
+                    }
+                    if (meta.loop.step == step_t.HARVEST) {
+                        meta.looks = 1;
+                    } else if (meta.loop.step == step_t.FIRST) {
+                        meta.outcome = AGGREGATED;
+                    }
+                }
+                if (meta.touches_slots == 1 && meta.slots.expected0 != 0) {
+                    find_slot();
+                    find_cell();
+                    slots.apply(hdr, meta);
+                    contributed = 1;
+                }
+                if ((meta.outcome == PENDING || meta.outcome == AGGREGATED)
+                        && (meta.loop.step == step_t.FIRST || meta.loop.step == step_t.HOP)) {
+                    passes.count(23w0 ++ meta.own.job ++ 3w0 ++ contributed);
+                }
+                if (meta.takes == 1) {
+                    result.apply(hdr, meta);
+                }
+                body.apply(hdr, meta);
+                lanes.apply(hdr, meta);
+                if (meta.outcome == PENDING || meta.outcome == AGGREGATED) {
+                    loop.apply(hdr, meta, standard_metadata);
+                } else {
+                    answer.apply(hdr, meta, standard_metadata);
+                }
+            }
+            no_body.apply(hdr, meta);
+        }
+        if (decides == 1 && meta.outcome != PENDING) {
+            outcome.apply(22w0 ++ meta.own.job ++ meta.outcome[OUTCOME_BITS - 1:0]);
+        }
+        priority.apply(hdr, meta, standard_metadata.priority);
+        meta.loop.dscp = meta.dscp;
+        meta.loop.flood = meta.flood;
+        if (!hdr.barrier.isValid()) {
+            meta.loop.destination = meta.destination;
+        }
+        if (meta.loop.leave != leave_t.AS_IT_IS) {
+            hdr.sets.setInvalid();
+        }
+        meta.loop.count = meta.count[15:0];
+        meta.loop.ecn = meta.mark[0:0];
+    }
+}

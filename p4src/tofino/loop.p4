@@ -1,0 +1,92 @@
+// Where a packet goes after a pass; as ../loop.p4. Must be applied after Slots, Result and Lanes.
+#pragma once
+
+#include "metadata.p4"
+#include "../loop.p4"
+
+// Of each job, two copies for its first loop port: a feature, and the harvest of the slot that it
+// completed before its last hop. A packet has room for the lanes of one.
+const bit<16> FIRST_HARVEST_GROUP = 47;
+const bit<16> HARVEST_COPY = 1;
+
+// A feature on its way, and the harvest.
+control Loop(in headers_t hdr,
+             inout metadata_t meta,
+             inout standard_metadata_t standard_metadata) {
+    bit<16> group;
+    bit<16> number;
+
+    action go_on() {
+        meta.loop.step = step_t.HOP;
+        meta.loop.hop = meta.loop.hop + 1;
+    }
+
+    action send_sum(leave_t leave) {
+        meta.loop.leave = leave;
+        meta.loop.step = step_t.FINISH;
+    }
+
+    action acknowledge() {
+        meta.send_ack = 1;
+        meta.loop.leave = leave_t.ACK;
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    apply {
+        number = 13w0 ++ hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
+        group = 11w0 ++ meta.own.job;
+        group = group + FIRST_HARVEST_GROUP;
+        if (meta.loop.step == step_t.FINISH) {
+            acknowledge();
+        } else if (meta.send_sum == 1) {
+            if (meta.to_replicas == 1) {
+                // The sum returns to the sender, too, and is its acknowledgement.
+                if (meta.loop.step == step_t.FIRST) {
+                    meta.loop.flags[0:0] = hdr.switchgnn.echo;
+                }
+                standard_metadata.mcast_grp = meta.result_group;
+            } else if (meta.loop.step != step_t.HARVEST && hdr.switchgnn.echo == 1) {
+                standard_metadata.mcast_grp = meta.result_group + number;
+            } else {
+                standard_metadata.egress_spec = meta.result_port;
+            }
+            send_sum(leave_t.SUM);
+        } else if (meta.loop.step != step_t.HARVEST) {
+            if (meta.last_hop == 0) {
+                if (meta.completed == 1) {
+                    standard_metadata.mcast_grp = group;
+                } else {
+                    standard_metadata.egress_spec = meta.lane;
+                }
+                go_on();
+            } else if (hdr.switchgnn.echo == 1) {
+                acknowledge();
+            }
+        }
+    }
+}
+
+// A repeated feature is acknowledged again; a recall gets the sum, or else MISSING with the count of
+// the slot.
+control Answer(in headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    action answer(leave_t leave) {
+        meta.loop.leave = leave;
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    apply {
+        if (meta.outcome == DUPLICATE && hdr.switchgnn.echo == 1) {
+            meta.send_ack = 1;
+            answer(leave_t.ACK);
+        } else if (meta.outcome == RECALLED) {
+            if (meta.send_sum == 1) {
+                answer(leave_t.SUM);
+            } else {
+                meta.send_missing = 1;
+                answer(leave_t.MISSING);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+// What the controls of the Tofino program know of the current packet.
+#pragma once
+
+#include "sizes.p4"
+#include "../metadata.p4"
+
+// What a pass does. A packet arrives in any pipe, where nothing has state. All others are in the
+// pipe of the loop, which has all registers.
+enum bit<8> step_t {
+    ARRIVE  = 0,
+    FIRST   = 1,  // all checks, and the slots of the first hop
+    HOP     = 2,  // the next slots of a feature
+    FINISH  = 3,  // its acknowledgement
+    HARVEST = 4,  // the sum of a slot that completed before the last hop, beside the feature
+    COLLECT = 5,  // a `done` that has been checked
+    MOVE    = 6   // the last one
+}
+
+// What a copy for a port becomes.
+enum bit<8> leave_t {
+    AS_IT_IS = 0,
+    SUM      = 1,
+    ACK      = 2,
+    MISSING  = 3,
+    FETCH    = 4,
+    REDUCED  = 5,
+    ADVANCE  = 6,
+    WAITING  = 7
+}
+
+// The progress of a packet, to the egress and around the loop.
+CARRIED loop_t {
+    KEPT step_t   step;
+    KEPT leave_t  leave;
+    KEPT bit<16>  hop;         // of an answer to a `done`, the session
+    KEPT bit<16>  block;       // among those of all jobs
+    KEPT bit<32>  tag_hi;      // session ++ round
+    KEPT bit<32>  tag_lo;      // fragment ++ block ++ pool ++ width
+    KEPT bit<32>  first_slot;  // of the job and its pool
+    KEPT bit<16>  accepted;
+    KEPT vertex_t destination; // of a `done`, what follows; of its answer, a worker
+    KEPT count_t  count;       // of a sum, or of what the slot of a missing one has
+    KEPT bit<7>   pad;
+    KEPT port_t   port;        // that it came from
+    KEPT bit<6>   dscp;
+    KEPT bit<1>   ecn;         // of the sum
+    KEPT bit<1>   flood;       // but not back
+    KEPT bit<8>   flags;       // of the sum: 1, that it acknowledges the sender's feature
+}
+
+// What a group does with lanes.
+enum bit<3> operation_t {
+    NOTHING  = 0,
+    SET      = 1,
+    ADD      = 2,
+    MAX      = 3,
+    ADD_TAKE = 4,
+    MAX_TAKE = 5,
+    TAKE     = 6
+}
+
+struct metadata_t {
+    loop_t       loop;
+    outcome_t    outcome;
+    own_t        own;
+    // Jobs
+    bit<16>      block;
+    bit<16>      last_block;
+    bit<32>      first_slot;
+    // Session
+    bit<16>      session;
+    count_t      reduces;
+    width_t      width;
+    bit<32>      plan;
+    bit<32>      magnitude_limit;
+    worker_set_t members;
+    bit<1>       any_tag;
+    pool_t       last_pool;
+    rows_t       rows;
+    bit<32>      pool_slots;
+    // Tier
+    port_t       above_port;
+    bit<32>      switch_number;
+    worker_set_t elsewhere;
+    bit<1>       leaves_below;
+    // Worker
+    bit<1>       from_above;
+    bit<1>       is_worker;
+    worker_t     worker;
+    worker_set_t worker_bit;
+    port_t       lane;        // of the loop
+    bit<1>       touches_slots;
+    // TagWindow
+    bit<32>      window;      // the round of the barrier
+    bit<1>       window_known;
+    bit<1>       beyond_window;
+    bit<1>       wrong_pool;
+    bit<1>       passed;      // all are done with this tag
+    // RoundStart
+    bit<32>      newest_round;
+    bit<32>      largest;
+    bit<32>      reporter;
+    // Collected
+    bit<1>       complete;
+    // Source and Destination
+    port_t       source_port;
+    bit<32>      source_index;
+    port_t       destination_port;
+    bit<4>       destination_bank;
+    slot_t       destination_slot;
+    count_t      destination_expected;
+    port_t       destination_above;
+    bit<16>      destination_group;
+    // Fanout
+    slots_t      slots;
+    bit<4>       last_bank;
+    bit<1>       last_hop;
+    // Banks
+    bit<4>       bank;
+    slot_t       slot;
+    operation_t  operation;
+    bit<1>       looks;       // without a contribution
+    bit<1>       takes;       // the sum leaves in this pass
+    bit<32>      contribution;
+    bit<32>      index;
+    bit<32>      count;
+    bit<32>      mark;
+    bit<1>       completed;
+    // Result
+    vertex_t     destination;
+    vertex_t     partial;
+    port_t       result_port;
+    bit<16>      result_group;
+    bit<1>       to_replicas;
+    worker_t     result_worker;
+    bit<16>      result_place;
+    bit<16>      result_sums;
+    // The packet that leaves
+    bit<1>       send_sum;
+    bit<1>       send_ack;
+    bit<1>       send_missing;
+    bit<6>       dscp;
+    bit<1>       flood;
+    bit<1>       update_ipv4;
+    bit<1>       seal;
+}
+
+// Compares tags as numbers: the outputs of a stateful ALU are 1 for a tag that is newer than that of
+// the cell, and 1 for the same.
+#define NEWER(value, meta) \
+    (value.hi < meta.loop.tag_hi || (value.hi == meta.loop.tag_hi && value.lo < meta.loop.tag_lo))
+#define SAME(value, meta) (value.hi == meta.loop.tag_hi && value.lo == meta.loop.tag_lo)

@@ -1,0 +1,86 @@
+// What both architectures parse alike: as ../parser.p4, but bodies are at most 8 groups of 8 lanes.
+#pragma once
+
+#include "headers.p4"
+
+#define TAKE_GROUP(g) packet.extract(hdr.group##g);
+#define BODY_STATE(n, more) \
+    state parse_body##n { \
+        more \
+        transition accept; \
+    }
+
+#if LANE_GROUPS == 8
+#define MORE_LENGTHS \
+            BARE_LENGTH + 160: parse_body5; \
+            BARE_LENGTH + 192: parse_body6; \
+            BARE_LENGTH + 224: parse_body7; \
+            BARE_LENGTH + 256: parse_body8;
+#define MORE_BODIES \
+    BODY_STATE(5, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4)) \
+    BODY_STATE(6, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5)) \
+    BODY_STATE(7, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5) TAKE_GROUP(6)) \
+    BODY_STATE(8, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5) TAKE_GROUP(6) TAKE_GROUP(7))
+#else
+#define MORE_LENGTHS
+#define MORE_BODIES
+#endif
+
+// When packets arrive, and in the loop, where a barrier has its sets with it.
+#define PARSE_HEADERS(when, after_barrier) \
+    state parse_##when##_ethernet { \
+        packet.extract(hdr.ethernet); \
+        transition select(hdr.ethernet.ether_type) { \
+            ETHERTYPE_IPV4: parse_##when##_ipv4; \
+            default: accept; \
+        } \
+    } \
+    state parse_##when##_ipv4 { \
+        packet.extract(hdr.ipv4); \
+        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.frag_offset, \
+                          hdr.ipv4.protocol) { \
+            (5, 0, 0, PROTOCOL_SWITCHGNN): parse_##when##_switchgnn; \
+            default: accept; \
+        } \
+    } \
+    state parse_##when##_switchgnn { \
+        packet.extract(hdr.switchgnn); \
+        transition select(hdr.switchgnn.kind) { \
+            kind_t.FEATURE:  parse_body; \
+            kind_t.REDUCE:   parse_body; \
+            kind_t.REDUCED:  parse_body; \
+            kind_t.DONE:     parse_##when##_barrier; \
+            kind_t.REDUCING: parse_waiting; \
+            default: accept; \
+        } \
+    } \
+    state parse_##when##_barrier { \
+        packet.extract(hdr.barrier); \
+        transition after_barrier; \
+    }
+
+#define PARSE_BODIES \
+    state parse_sets { \
+        packet.extract(hdr.sets); \
+        transition accept; \
+    } \
+    state parse_waiting { \
+        packet.extract(hdr.barrier); \
+        packet.extract(hdr.waiting); \
+        transition accept; \
+    } \
+    state parse_body { \
+        transition select(hdr.ipv4.total_len) { \
+            BARE_LENGTH + 32: parse_body1; \
+            BARE_LENGTH + 64: parse_body2; \
+            BARE_LENGTH + 96: parse_body3; \
+            BARE_LENGTH + 128: parse_body4; \
+MORE_LENGTHS \
+            default: accept; \
+        } \
+    } \
+    BODY_STATE(1, TAKE_GROUP(0)) \
+    BODY_STATE(2, TAKE_GROUP(0) TAKE_GROUP(1)) \
+    BODY_STATE(3, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2)) \
+    BODY_STATE(4, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3)) \
+    MORE_BODIES

@@ -1,0 +1,19 @@
+// The sizes of the Tofino program. A register is in one stage, whose 48 map RAMs hold 2,048 pairs
+// each; a stage has four stateful ALUs, each with a register of its own.
+#pragma once
+
+#define TOFINO
+
+// One slot per pass, of 64 lanes: 4 MB.
+#define BANKS 1
+#define EACH_BANK(DO) DO(0)
+const bit<32> SLOTS_PER_BANK = 16384;
+#define SLOT_BITS 15
+
+// Groups of 8 lanes.
+#define LANE_GROUPS 8
+
+// Of each pool.
+const bit<32> MAX_SOURCES = 1 << 16;
+const bit<32> MAX_ENTRIES = 1 << 17;
+const bit<32> MAX_RESULTS = 1 << 16;

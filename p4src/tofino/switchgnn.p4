@@ -1,0 +1,148 @@
+// SwitchGNN for a Tofino 2. Compile it with p4lang/p4c's Tofino back end (`make tofino`).
+#define T2NA
+#include "metadata.p4"
+#include "parser.p4"
+#include "ingress.p4"
+#include "egress.p4"
+
+parser IngressParser(packet_in packet,
+                     out headers_t hdr,
+                     out metadata_t meta,
+                     out ingress_intrinsic_metadata_t ig_intr_md) {
+    state start {
+        packet.extract(ig_intr_md);
+        packet.advance(PORT_METADATA_SIZE);
+        transition select(ig_intr_md.ingress_port) {
+            FIRST_LOOP_PORT &&& FIRST_LOOP_PORT: parse_loop;
+            default: parse_arrival;
+        }
+    }
+
+    state parse_loop {
+        packet.extract(meta.loop);
+        transition parse_looping_ethernet;
+    }
+
+    state parse_arrival {
+        meta.loop.setValid();
+        meta.loop.step = step_t.ARRIVE;
+        meta.loop.port = ig_intr_md.ingress_port;
+        transition parse_arriving_ethernet;
+    }
+
+    PARSE_HEADERS(arriving, accept)
+    PARSE_HEADERS(looping, parse_sets)
+    PARSE_BODIES
+}
+
+control Ingress(inout headers_t hdr,
+                inout metadata_t meta,
+                in ingress_intrinsic_metadata_t ig_intr_md,
+                in ingress_intrinsic_metadata_from_parser_t ig_prsr_md,
+                inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
+                inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
+    SwitchIngress() ingress;
+    standard_metadata_t standard_metadata;
+
+    apply {
+        standard_metadata.ingress_port = ig_intr_md.ingress_port;
+        standard_metadata.parser_error = ig_prsr_md.parser_err;
+        standard_metadata.checksum_error = 0;
+        standard_metadata.mcast_grp = 0;
+        ingress.apply(hdr, meta, standard_metadata);
+        ig_tm_md.qid = 4w0 ++ standard_metadata.priority;
+        if (standard_metadata.mcast_grp != 0) {
+            ig_tm_md.mcast_grp_a = standard_metadata.mcast_grp;
+        } else if (standard_metadata.egress_spec == DROPPED) {
+            ig_dprsr_md.drop_ctl = 1;
+        } else {
+            ig_tm_md.ucast_egress_port = standard_metadata.egress_spec;
+        }
+    }
+}
+
+control IngressDeparser(packet_out packet,
+                        inout headers_t hdr,
+                        in metadata_t meta,
+                        in ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md) {
+    apply {
+        packet.emit(meta.loop);
+        packet.emit(hdr);
+    }
+}
+
+// The headers that egress changes; the rest of a packet passes by.
+parser EgressParser(packet_in packet,
+                    out headers_t hdr,
+                    out metadata_t meta,
+                    out egress_intrinsic_metadata_t eg_intr_md) {
+    state start {
+        packet.extract(eg_intr_md);
+        packet.extract(meta.loop);
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.frag_offset,
+                          hdr.ipv4.protocol) {
+            (5, 0, 0, PROTOCOL_SWITCHGNN): parse_switchgnn;
+            default: accept;
+        }
+    }
+
+    state parse_switchgnn {
+        packet.extract(hdr.switchgnn);
+        transition accept;
+    }
+}
+
+control Egress(inout headers_t hdr,
+               inout metadata_t meta,
+               in egress_intrinsic_metadata_t eg_intr_md,
+               in egress_intrinsic_metadata_from_parser_t eg_prsr_md,
+               inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
+               inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
+    SwitchEgress() egress;
+    standard_metadata_t standard_metadata;
+
+    apply {
+        standard_metadata.egress_port = eg_intr_md.egress_port;
+        standard_metadata.egress_rid = eg_intr_md.egress_rid;
+        standard_metadata.enq_qdepth = eg_intr_md.enq_qdepth;
+        standard_metadata.packet_length = eg_intr_md.pkt_length;
+        standard_metadata.egress_spec = 0;
+        egress.apply(hdr, meta, standard_metadata);
+        if (standard_metadata.egress_spec == DROPPED) {
+            eg_dprsr_md.drop_ctl = 1;
+        }
+        if (eg_intr_md.egress_port[8:8] == 0) {
+            meta.loop.setInvalid();
+        }
+    }
+}
+
+control EgressDeparser(packet_out packet,
+                       inout headers_t hdr,
+                       in metadata_t meta,
+                       in egress_intrinsic_metadata_for_deparser_t eg_dprsr_md) {
+    Checksum() ipv4;
+
+    apply {
+        hdr.ipv4.hdr_checksum = ipv4.update(
+            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,
+              hdr.ipv4.total_len, hdr.ipv4.identification, hdr.ipv4.flags,
+              hdr.ipv4.frag_offset, hdr.ipv4.ttl, hdr.ipv4.protocol,
+              hdr.ipv4.src_addr, hdr.ipv4.dst_addr });
+        packet.emit(meta.loop);
+        packet.emit(hdr);
+    }
+}
+
+Pipeline(IngressParser(), Ingress(), IngressDeparser(),
+         EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;
