@@ -55,7 +55,7 @@ control Source(in headers_t hdr, inout metadata_t meta) {
     // index: of the source among those of the job.
     action set_source(port_t port, bit<32> index) {
         meta.source_port = port;
-        meta.source_index = meta.own.first_source + index;
+        meta.source_index = meta.own.first_source + (index_t) index;
     }
 
     action unknown_vertex() {

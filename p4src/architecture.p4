@@ -26,33 +26,67 @@ struct standard_metadata_t {
 #define DROP(standard_metadata) standard_metadata.egress_spec = DROPPED;
 #define GO_AROUND(fields)
 
-#define COUNTER(size, name) Counter<bit<32>, bit<32>>(size, CounterType_t.PACKETS) name;
+#define COUNT_ONE(name, cell) name.count(cell);
+#define COUNTER(size, name) Counter<bit<32>, index_t>(size, CounterType_t.PACKETS) name;
 // Steps that BMv2 does faster as one action.
 #define ONE_ACTION(name, ...) apply { __VA_ARGS__ }
 
-#define REGISTER(size, name) Register<pair_t, bit<32>>(size) name;
+#define REGISTER(size, name) Register<pair_t, index_t>(size) name;
 // Changes `value`, a pair of words, and gives `one` and `other` back.
 #define ALU_0(register, name, ...) \
-    RegisterAction<pair_t, bit<32>, bit<32>>(register) name = { \
+    RegisterAction<pair_t, index_t, bit<32>>(register) name = { \
         void apply(inout pair_t value) { __VA_ARGS__ } \
     };
 #define ALU(register, name, ...) \
-    RegisterAction<pair_t, bit<32>, bit<32>>(register) name = { \
+    RegisterAction<pair_t, index_t, bit<32>>(register) name = { \
         void apply(inout pair_t value, out bit<32> one) { __VA_ARGS__ } \
     };
 #define ALU_2(register, name, ...) \
-    RegisterAction2<pair_t, bit<32>, bit<32>, bit<32>>(register) name = { \
+    RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \
         void apply(inout pair_t value, out bit<32> one, out bit<32> other) { __VA_ARGS__ } \
     };
-#define ALU_3(register, name, ...) \
-    RegisterAction3<pair_t, bit<32>, bit<32>, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> one, out bit<32> other, \
-                   out bit<32> third) { __VA_ARGS__ } \
+// Flags are 0 or 1.
+#define FLAG(register, name, ...) \
+    RegisterAction<pair_t, index_t, flag_t>(register) name = { \
+        void apply(inout pair_t value, out flag_t flag) { __VA_ARGS__ } \
+    };
+#define FLAGS(register, name, ...) \
+    RegisterAction2<pair_t, index_t, flag_t, flag_t>(register) name = { \
+        void apply(inout pair_t value, out flag_t newer_, out flag_t same_) { __VA_ARGS__ } \
+    };
+#define FLAG_AND_WORD(register, name, ...) \
+    RegisterAction2<pair_t, index_t, flag_t, bit<32>>(register) name = { \
+        void apply(inout pair_t value, out flag_t flag, out bit<32> word) { __VA_ARGS__ } \
+    };
+#define FLAG_AND_WORDS(register, name, ...) \
+    RegisterAction3<pair_t, index_t, flag_t, bit<32>, bit<32>>(register) name = { \
+        void apply(inout pair_t value, out flag_t flag, out bit<32> word, \
+                   out bit<32> other) { __VA_ARGS__ } \
+    };
+// The same for a pair of 16 bits.
+#define REGISTER_16(size, name) Register<halves_t, index_t>(size) name;
+#define ALU_16_0(register, name, ...) \
+    RegisterAction<halves_t, index_t, bit<16>>(register) name = { \
+        void apply(inout halves_t value) { __VA_ARGS__ } \
+    };
+#define ALU_16(register, name, ...) \
+    RegisterAction<halves_t, index_t, bit<16>>(register) name = { \
+        void apply(inout halves_t value, out bit<16> one) { __VA_ARGS__ } \
+    };
+#define ALU_16_2(register, name, ...) \
+    RegisterAction2<halves_t, index_t, bit<16>, bit<16>>(register) name = { \
+        void apply(inout halves_t value, out bit<16> one, out bit<16> other) { __VA_ARGS__ } \
     };
 #define RUN_0(name, index) name.execute(index);
 #define RUN(name, index, one) one = name.execute(index);
 #define RUN_2(name, index, one, other) one = name.execute(index, other);
 #define RUN_3(name, index, one, other, third) one = name.execute(index, other, third);
+
+// Bits side by side, by way of a hash: an instruction joins two containers at most.
+#define JOINS(width, name) Hash<bit<width>>(HashAlgorithm_t.IDENTITY) name;
+#define JOIN_2(name, whole, a, b) whole = name.get({ a, b });
+#define JOIN_3(name, whole, a, b, c) whole = name.get({ a, b, c });
+#define JOIN_4(name, whole, a, b, c, d) whole = name.get({ a, b, c, d });
 
 // What goes along to the egress and around the loop.
 #define CARRIED header
@@ -63,6 +97,7 @@ struct standard_metadata_t {
 #define PARSER_FAILED(standard_metadata) (standard_metadata.parser_error != error.NoError)
 #define DROP(standard_metadata) mark_to_drop(standard_metadata);
 #define GO_AROUND(fields) recirculate_preserving_field_list(fields);
+#define COUNT_ONE(name, cell) name.count((bit<32>) (cell));
 #define COUNTER(size, name) counter(size, CounterType.packets) name;
 #define ONE_ACTION(name, ...) action name() { __VA_ARGS__ } apply { name(); }
 
@@ -70,28 +105,60 @@ struct standard_metadata_t {
 #define BODY(register, ...) \
         bit<64> cell; \
         pair_t value; \
-        register.read(cell, cell_number); \
+        register.read(cell, (bit<32>) cell_number); \
         value.hi = cell[63:32]; \
         value.lo = cell[31:0]; \
         __VA_ARGS__ \
-        register.write(cell_number, value.hi ++ value.lo);
+        register.write((bit<32>) cell_number, value.hi ++ value.lo);
 #define ALU_0(register, name, ...) \
-    action name(in bit<32> cell_number) { BODY(register, __VA_ARGS__) }
+    action name(in index_t cell_number) { BODY(register, __VA_ARGS__) }
 #define ALU(register, name, ...) \
-    action name(in bit<32> cell_number, out bit<32> one) { BODY(register, __VA_ARGS__) }
+    action name(in index_t cell_number, out bit<32> one) { BODY(register, __VA_ARGS__) }
 #define ALU_2(register, name, ...) \
-    action name(in bit<32> cell_number, out bit<32> one, out bit<32> other) { \
+    action name(in index_t cell_number, out bit<32> one, out bit<32> other) { \
         BODY(register, __VA_ARGS__) \
     }
-#define ALU_3(register, name, ...) \
-    action name(in bit<32> cell_number, out bit<32> one, out bit<32> other, \
-                out bit<32> third) { \
+#define FLAG(register, name, ...) \
+    action name(in index_t cell_number, out flag_t flag) { BODY(register, __VA_ARGS__) }
+#define FLAGS(register, name, ...) \
+    action name(in index_t cell_number, out flag_t newer_, out flag_t same_) { \
         BODY(register, __VA_ARGS__) \
+    }
+#define FLAG_AND_WORD(register, name, ...) \
+    action name(in index_t cell_number, out flag_t flag, out bit<32> word) { \
+        BODY(register, __VA_ARGS__) \
+    }
+#define FLAG_AND_WORDS(register, name, ...) \
+    action name(in index_t cell_number, out flag_t flag, out bit<32> word, \
+                out bit<32> other) { \
+        BODY(register, __VA_ARGS__) \
+    }
+#define REGISTER_16(size, name) register<bit<32>>(size) name;
+#define BODY_16(register, ...) \
+        bit<32> cell; \
+        halves_t value; \
+        register.read(cell, (bit<32>) cell_number); \
+        value.hi = cell[31:16]; \
+        value.lo = cell[15:0]; \
+        __VA_ARGS__ \
+        register.write((bit<32>) cell_number, value.hi ++ value.lo);
+#define ALU_16_0(register, name, ...) \
+    action name(in index_t cell_number) { BODY_16(register, __VA_ARGS__) }
+#define ALU_16(register, name, ...) \
+    action name(in index_t cell_number, out bit<16> one) { BODY_16(register, __VA_ARGS__) }
+#define ALU_16_2(register, name, ...) \
+    action name(in index_t cell_number, out bit<16> one, out bit<16> other) { \
+        BODY_16(register, __VA_ARGS__) \
     }
 #define RUN_0(name, index) name(index);
 #define RUN(name, index, one) name(index, one);
 #define RUN_2(name, index, one, other) name(index, one, other);
 #define RUN_3(name, index, one, other, third) name(index, one, other, third);
+
+#define JOINS(width, name)
+#define JOIN_2(name, whole, a, b) whole = a ++ b;
+#define JOIN_3(name, whole, a, b, c) whole = a ++ b ++ c;
+#define JOIN_4(name, whole, a, b, c, d) whole = a ++ b ++ c ++ d;
 
 #define CARRIED struct
 #define KEPT @field_list(1)
@@ -100,4 +167,9 @@ struct standard_metadata_t {
 struct pair_t {
     bit<32> hi;
     bit<32> lo;
+}
+
+struct halves_t {
+    bit<16> hi;
+    bit<16> lo;
 }

@@ -9,7 +9,7 @@
     hdr.switchgnn.version, hdr.switchgnn.bits, hdr.switchgnn.level,         \
     hdr.switchgnn.echo, hdr.switchgnn.fragment, hdr.switchgnn.pool,         \
     hdr.switchgnn.width, hdr.switchgnn.feature_group,                       \
-    hdr.switchgnn.session, hdr.switchgnn.round
+    TURN_OF(hdr)
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {

@@ -65,6 +65,12 @@ typedef bit<SLOT_BITS> slot_t;
 typedef bit<16>   count_t;
 typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
+// Of a cell.
+#ifdef TOFINO
+typedef bit<16> index_t;
+#else
+typedef bit<32> index_t;
+#endif
 #ifndef TOFINO
 typedef bit<1024> lanes_t;  // of one bank
 #endif
@@ -211,8 +217,12 @@ header switchgnn_t {
     pool_t   pool;
     width_t  width;
     bit<16>  feature_group;  // features that are acknowledged together
+#ifdef TOFINO
+    bit<32>  turn;           // session ++ round
+#else
     session_t session;       // the lower bits of the install's number
     bit<24>  round;
+#endif
     bit<32>  checksum;
 }
 

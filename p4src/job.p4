@@ -13,7 +13,7 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
         meta.own.job = job;
         meta.is_worker = 1;
         meta.worker = worker;
-        meta.own.worker = (bit<32>) worker;
+        meta.own.worker = (index_t) worker;
         meta.worker_bit = worker_bit;
     }
 
@@ -54,15 +54,15 @@ control Jobs(in headers_t hdr, inout metadata_t meta) {
 #ifdef TOFINO
         meta.block = first_block + hdr.switchgnn.block_id;
         meta.last_block = last_block;
-        meta.first_slot = first_slot;
+        meta.first_slot = (index_t) first_slot;
 #else
         meta.loop.block = hdr.switchgnn.block_id <= last_block
             ? first_block + hdr.switchgnn.block_id : 0;
         meta.loop.first_slot = first_slot;
         meta.loop.first_worker = first_worker;
 #endif
-        meta.own.first_source = first_source;
-        meta.own.worker = meta.own.worker + first_worker;
+        meta.own.first_source = (index_t) first_source;
+        meta.own.worker = meta.own.worker + (index_t) first_worker;
     }
 
     // newest_session: the highest number that an install has had, of any job.
@@ -82,16 +82,20 @@ control Jobs(in headers_t hdr, inout metadata_t meta) {
         size = MAX_JOBS;
     }
 
+#ifdef TOFINO
+    JOINS(16, cell)
+    JOINS(16, pool)
+    JOINS(16, groups)
+
+    apply {
+        job.apply();
+        JOIN_2(cell, meta.own.cell, 11w0, meta.own.job)
+        JOIN_3(pool, meta.own.pool, 9w0, meta.own.job, hdr.switchgnn.pool)
+        JOIN_3(groups, meta.own.groups, 10w0, meta.own.job, 1w0)
+    }
+#else
     // Of what each job has equally much.
     action find_parts() {
-#ifdef TOFINO
-        // Numbers side by side.
-        meta.own.cell = (bit<32>) meta.own.job;
-        meta.own.pool = 25w0 ++ meta.own.job ++ hdr.switchgnn.pool;
-        meta.own.groups = 10w0 ++ meta.own.job ++ 1w0;
-        meta.own.first_outcome = 22w0 ++ meta.own.job ++ 5w0;
-        meta.own.first_reduce = 20w0 ++ meta.own.job ++ 7w0;
-#else
         meta.own.cell = (bit<32>) meta.own.job;
         meta.own.pool = (meta.own.cell << 2) + (bit<32>) hdr.switchgnn.pool;
         meta.own.groups = (bit<16>) meta.own.job << 1;
@@ -99,11 +103,11 @@ control Jobs(in headers_t hdr, inout metadata_t meta) {
         meta.own.first_reduce = (meta.own.cell - 1) << REDUCE_SLOT_BITS;
         meta.loop.first_passes = meta.own.cell << PASS_BITS;
         meta.loop.first_port = FIRST_LOOP_PORT + ((port_t) (meta.own.job - 1) << LOOP_LANE_BITS);
-#endif
     }
 
     apply {
         job.apply();
         find_parts();
     }
+#endif
 }

@@ -21,12 +21,12 @@ const bit<32> SLOT_EVENTS    = 4;
 // What is the job's own among the cells of registers and counters, and the groups, of all jobs.
 struct own_t {
     job_t   job;
-    bit<32> cell;          // of registers with one cell per job
-    bit<32> pool;          // of registers with one per pool
-    bit<32> worker;        // of the packet's worker
-    bit<32> first_source;
-    bit<32> first_reduce;  // slot of the all-reduce
-    bit<32> first_outcome;
+    index_t cell;          // of registers with one cell per job
+    index_t pool;          // of registers with one per pool
+    index_t worker;        // of the packet's worker
+    index_t first_source;
+    index_t first_reduce;  // slot of the all-reduce
+    index_t first_outcome;
     bit<16> groups;        // the first one
 }
 

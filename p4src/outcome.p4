@@ -40,10 +40,10 @@ const outcome_t NO_JOB          = 29;  // of a port that is in no job
 #define OUTCOME_BITS 5
 
 // cell: of the job and the outcome.
-control Outcome(in bit<32> cell) {
+control Outcome(in index_t cell) {
     COUNTER(JOB_CELLS << OUTCOME_BITS, outcome)
 
     apply {
-        outcome.count(cell);
+        COUNT_ONE(outcome, cell)
     }
 }

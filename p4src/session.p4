@@ -27,7 +27,7 @@ control Session(in headers_t hdr, inout metadata_t meta) {
         meta.reduces = reduces;
 #ifdef TOFINO
         meta.rows = rows;
-        meta.pool_slots = pool_slots;
+        meta.pool_slots = (index_t) pool_slots;
 #else
         meta.loop.rows = rows;
         meta.loop.first_slot = meta.loop.first_slot + (hdr.switchgnn.pool[0:0] == 1 ? pool_slots : 0)

@@ -72,7 +72,7 @@ control Recovery(inout headers_t hdr,
         meta.outcome = FETCHED;
         standard_metadata.egress_spec = meta.source_port;
         meta.loop.leave = leave_t.FETCH;
-        meta.contribution = (bit<32>) RELEASED;
+        meta.contribution = RELEASED;
         meta.touches_slots = 1;
     }
 
@@ -141,7 +141,7 @@ control Access(inout headers_t hdr,
         }
         if (meta.outcome == PENDING && (is_feature == 0 || hdr.switchgnn.resend == 1)) {
             if (hdr.switchgnn.kind == kind_t.FETCH) {
-                releases.count(meta.own.worker);
+                COUNT_ONE(releases, meta.own.worker)
             }
             recovery.apply(hdr, meta, standard_metadata);
         }

@@ -6,24 +6,14 @@
 
 // The tag, the block of the job, and the first slot of the pool.
 control Ranges(in headers_t hdr, inout metadata_t meta) {
-    bit<32> twice;
+    JOINS(32, tag)
+    JOINS(32, session)
+
+    index_t twice;
     bit<16> beyond;
 
     action add_one() {
         meta.first_slot = meta.first_slot + meta.pool_slots;
-    }
-
-    action make_tag() {
-        meta.loop.tag_hi = hdr.switchgnn.session ++ hdr.switchgnn.round;
-        meta.loop.tag_lo[31:23] = hdr.switchgnn.fragment;
-    }
-
-    action add_block() {
-        meta.loop.tag_lo[22:7] = hdr.switchgnn.block_id;
-    }
-
-    action add_pool() {
-        meta.loop.tag_lo[6:0] = hdr.switchgnn.pool ++ hdr.switchgnn.width;
     }
 
     action add_two() {
@@ -31,10 +21,11 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        make_tag();
-        add_block();
-        add_pool();
-        twice = meta.pool_slots[30:0] ++ 1w0;
+        meta.loop.tag_hi = hdr.switchgnn.turn;
+        JOIN_4(tag, meta.loop.tag_lo, hdr.switchgnn.fragment, hdr.switchgnn.block_id,
+               hdr.switchgnn.pool, hdr.switchgnn.width)
+        JOIN_3(session, meta.session_start, meta.session[7:0], 8w0, 16w0)
+        twice = meta.pool_slots[14:0] ++ 1w0;
         beyond = hdr.switchgnn.block_id |-| meta.last_block;
         if (hdr.switchgnn.pool[0:0] == 1) {
             add_one();
@@ -56,6 +47,7 @@ control Admission(in headers_t hdr,
     bit<1>  fits;
     bit<32> above;
     bit<5>  wider;
+    bit<32> other_session;
 
     action fit() {
         fits = 1;
@@ -77,16 +69,20 @@ control Admission(in headers_t hdr,
             (BITS_32, 1, BARE_LENGTH + 64): fit();
             (BITS_32, 2, BARE_LENGTH + 96): fit();
             (BITS_32, 3, BARE_LENGTH + 128): fit();
+#if LANE_GROUPS == 8
             (BITS_32, 4, BARE_LENGTH + 160): fit();
             (BITS_32, 5, BARE_LENGTH + 192): fit();
             (BITS_32, 6, BARE_LENGTH + 224): fit();
             (BITS_32, 7, BARE_LENGTH + 256): fit();
+#endif
         }
     }
 
     apply {
         fits = 0;
         above = hdr.barrier.magnitude |-| LARGEST_FLOAT;
+        other_session = hdr.switchgnn.turn ^ meta.session_start;
+        other_session = other_session & 0xff000000;
         wider = hdr.switchgnn.width |-| meta.width;
         if (HAS_NUMBERS(hdr.switchgnn.kind)) {
             lengths.apply();
@@ -121,7 +117,7 @@ control Admission(in headers_t hdr,
                        && (hdr.switchgnn.kind != kind_t.REDUCED
                            || hdr.switchgnn.resend == 0)) {
                 meta.outcome = UNKNOWN_KIND;
-            } else if (hdr.switchgnn.kind != kind_t.DONE && OTHER_SESSION(hdr, meta)) {
+            } else if (hdr.switchgnn.kind != kind_t.DONE && other_session != 0) {
                 meta.outcome = WRONG_SESSION;
             }
         }

@@ -13,41 +13,44 @@ const bit<32> SLOT_CELLS = SLOTS_PER_BANK + ALL_REDUCE_SLOTS;
 // one under an older tag changes nothing (invariant 3).
 control Slots(in headers_t hdr, inout metadata_t meta) {
     @name("bank0.state") REGISTER(SLOT_CELLS, state)
-    REGISTER(SLOT_CELLS, counts)  // marks, contributions
+    REGISTER_16(SLOT_CELLS, counts)  // marks, contributions
     @name("bank0.events") COUNTER(SLOT_EVENTS, events)
 
-    bit<32> first;
-    bit<32> same;
-    bit<32> mark;
-    bit<32> event;
+    flag_t first;
+    flag_t same;
+    bit<16> mark;
+    index_t event;
     bit<16> left;
 
-    ALU_2(state, claim,
-        one = 0;
-        other = 0;
+    FLAGS(state, claim,
+        newer_ = 0;
+        same_ = 0;
         if (SAME(value, meta)) {
-            other = 1;
+            same_ = 1;
         }
         if (NEWER(value, meta)) {
-            one = 1;
+            newer_ = 1;
             value.hi = meta.loop.tag_hi;
             value.lo = meta.loop.tag_lo;
         })
-    ALU_0(counts, overwrite,
+    ALU_16_0(counts, overwrite,
         value.hi = mark;
         value.lo = meta.contribution;)
-    ALU_2(counts, contribute,
+    ALU_16_2(counts, contribute,
         value.hi = value.hi | mark;
         value.lo = value.lo |+| meta.contribution;
         one = value.lo;
         other = value.hi;)
     apply {
-        mark = 31w0 ++ hdr.switchgnn.ecn;
+        mark = 0;
+        if (hdr.switchgnn.ecn == 1) {
+            mark = 1;
+        }
         if (meta.looks == 1) {
             meta.contribution = 0;
         }
         RUN_2(claim, meta.index, first, same)
-        event = SLOT_EVENTS;
+        event = (index_t) SLOT_EVENTS;
         meta.count = 0;
         meta.mark = 0;
         if (same == 1) {
@@ -61,14 +64,13 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
             meta.mark = mark;
             meta.operation = operation_t.SET;
         } else {
-            event = SLOT_STALE;
+            event = (index_t) SLOT_STALE;
         }
-        left = meta.slots.expected0 |-| meta.count[15:0];
-        if (meta.count[31:16] != 0 || meta.count[15:0] == RELEASED) {
-            meta.count = (bit<32>) RELEASED;
-            event = SLOT_RELEASED;
-        } else if (meta.count[15:0] == meta.slots.expected0) {
-            event = SLOT_COMPLETED;
+        left = meta.slots.expected0 |-| meta.count;
+        if (meta.count == RELEASED) {
+            event = (index_t) SLOT_RELEASED;
+        } else if (meta.count == meta.slots.expected0) {
+            event = (index_t) SLOT_COMPLETED;
             meta.completed = 1;
             meta.slot = meta.slots.slot0;
             // A sum that completes before the last hop is harvested.
@@ -84,10 +86,10 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
                 }
             }
         } else if (left == 0) {
-            event = SLOT_OVERFULL;
+            event = (index_t) SLOT_OVERFULL;
         }
-        if (event != SLOT_EVENTS && meta.loop.step != step_t.HARVEST) {
-            events.count(event);
+        if (event != (index_t) SLOT_EVENTS && meta.loop.step != step_t.HARVEST) {
+            COUNT_ONE(events, event)
         }
         if (hdr.switchgnn.fragment >= FIRST_MAXIMUM) {
             if (meta.operation == operation_t.ADD) {

@@ -7,6 +7,10 @@
 #include "metadata.p4"
 #include "headers.p4"
 
+// Beside the number of a worker.
+const bit<32> EARLY_FEATURES = 0x10000;
+const bit<32> POOL_MASK = 0x60;
+const bit<32> SESSION_BITS = 0xff000000;
 const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
 
 #define READ(register, name) \
@@ -18,60 +22,93 @@ const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
         value.hi = new_hi; \
         value.lo = new_lo;)
 
-// The window of features, and of `done`.
+// The window of features.
 control TagWindow(in headers_t hdr, inout metadata_t meta) {
     REGISTER(POOL_CELLS, feature_tag)
-    REGISTER(POOL_CELLS, barrier_tag)
 
-    bit<32> hi;
-    bit<32> lo;
-    bit<32> next_hi;
-    bit<32> next_lo;
-    bit<32> start_lo;
-    bit<32> hi_above;
-    bit<32> lo_above;
+    flag_t  newer;
+    bit<32> round;
     bit<2>  pool_above;
 
-    READ(feature_tag, read_feature_tag)
-    READ(barrier_tag, read_barrier_tag)
-    WRITE(feature_tag, move_feature_tag, next_hi, next_lo)
-    WRITE(barrier_tag, move_barrier_tag, next_hi, start_lo)
+    FLAG_AND_WORD(feature_tag, compare,
+        flag = 0;
+        if (NEWER(value, meta)) {
+            flag = 1;
+        }
+        word = value.hi;)
+    WRITE(feature_tag, move, hdr.work.next_round, hdr.work.next)
+
+    action differ() {
+        round = round ^ meta.loop.tag_hi;
+    }
+
+    action mask() {
+        round = round & SESSION_BITS;
+    }
+
+    apply {
+        pool_above = hdr.switchgnn.pool |-| meta.last_pool;
+        if (hdr.barrier.isValid()) {
+            if (meta.loop.step == step_t.MOVE) {
+                RUN_0(move, meta.own.pool)
+            }
+        } else if (meta.loop.step == step_t.FIRST) {
+            RUN_2(compare, meta.own.pool, newer, round)
+            differ();
+            mask();
+            if (hdr.switchgnn.kind != kind_t.NOTICE) {
+                if (pool_above != 0) {
+                    meta.outcome = WRONG_TAG;
+                } else if (round == 0) {
+                    if (newer == 1) {
+                        meta.outcome = WRONG_TAG;
+                    }
+                } else if (meta.any_tag == 0) {
+                    meta.outcome = WRONG_TAG;
+                }
+            }
+        }
+    }
+}
+
+// The window of `done`.
+control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
+    REGISTER(POOL_CELLS, barrier_tag)
+
+    bit<2> pool_above;
+
+    READ(barrier_tag, read)
+    WRITE(barrier_tag, move, hdr.work.next_round, hdr.work.start)
+
+    action compare() {
+        hdr.work.hi_above = meta.loop.tag_hi |-| hdr.work.hi;
+        hdr.work.lo_above = meta.loop.tag_lo |-| hdr.work.lo;
+        hdr.work.window = hdr.work.hi;
+        hdr.work.hi = hdr.work.hi ^ meta.loop.tag_hi;
+        hdr.work.lo = hdr.work.lo ^ meta.loop.tag_lo;
+    }
+
+    action mask() {
+        hdr.work.session = hdr.work.hi & SESSION_BITS;
+    }
 
     apply {
         pool_above = hdr.switchgnn.pool |-| meta.last_pool;
         if (meta.loop.step == step_t.MOVE) {
-            next_hi = meta.loop.tag_hi;
-            if (hdr.switchgnn.echo == 1 || hdr.switchgnn.count == 0) {
-                next_hi = next_hi + 1;
-            }
-            next_lo = meta.loop.destination;
-            start_lo = next_lo;
-            if (hdr.switchgnn.echo == 1) {
-                // Of block 0 of that round.
-                start_lo = next_lo & 0x60;
-            }
-            RUN_0(move_feature_tag, meta.own.pool)
-            RUN_0(move_barrier_tag, meta.own.pool)
+            RUN_0(move, meta.own.pool)
         } else if (meta.loop.step == step_t.FIRST) {
-            if (hdr.barrier.isValid()) {
-                RUN_2(read_barrier_tag, meta.own.pool, hi, lo)
-            } else {
-                RUN_2(read_feature_tag, meta.own.pool, hi, lo)
-            }
-            hi_above = meta.loop.tag_hi |-| hi;
-            lo_above = meta.loop.tag_lo |-| lo;
-            meta.window = hi;
-            hi = hi ^ meta.loop.tag_hi;
-            lo = lo ^ meta.loop.tag_lo;
-            if (hi[31:24] == 0) {
+            RUN_2(read, meta.own.pool, hdr.work.hi, hdr.work.lo)
+            compare();
+            mask();
+            if (hdr.work.session == 0) {
                 meta.window_known = 1;
-                if (hi_above != 0) {
+                if (hdr.work.hi_above != 0) {
                     meta.beyond_window = 1;
-                } else if (hi != 0) {
+                } else if (hdr.work.hi != 0) {
                     meta.passed = 1;
-                } else if (lo_above != 0) {
+                } else if (hdr.work.lo_above != 0) {
                     meta.beyond_window = 1;
-                } else if (lo != 0) {
+                } else if (hdr.work.lo != 0) {
                     meta.passed = 1;
                 }
             } else if (meta.any_tag == 0) {
@@ -81,41 +118,44 @@ control TagWindow(in headers_t hdr, inout metadata_t meta) {
                 meta.beyond_window = 1;
                 meta.wrong_pool = 1;
             }
-            if (!hdr.barrier.isValid() && hdr.switchgnn.kind != kind_t.NOTICE
-                    && meta.beyond_window == 1) {
-                meta.outcome = WRONG_TAG;
-            }
         }
     }
 }
 
 // Which process of a worker speaks; see ../barrier.p4.
-control Incarnation(in headers_t hdr, inout metadata_t meta) {
+control Incarnation(inout headers_t hdr, inout metadata_t meta) {
     REGISTER(MAX_WORKERS, incarnation)  // session ++ round, number
-
-    bit<32> known;
-    bit<32> number;
-    bit<32> until;
-    bit<32> above;
 
     READ(incarnation, read)
     ALU_0(incarnation, write,
-        if (value.hi < until) {
-            value.hi = until;
+        if (value.hi < hdr.work.until) {
+            value.hi = hdr.work.until;
             value.lo = hdr.switchgnn.dst_id;
         })
 
+    action compare() {
+        hdr.work.known_above = meta.loop.tag_hi |-| hdr.work.known;
+        hdr.work.known = hdr.work.known ^ meta.loop.tag_hi;
+    }
+
+    action mask() {
+        hdr.work.known = hdr.work.known & SESSION_BITS;
+    }
+
     apply {
-        until = meta.loop.tag_hi + (31w0 ++ hdr.switchgnn.echo);
+        hdr.work.until = meta.loop.tag_hi;
+        if (hdr.switchgnn.echo == 1) {
+            hdr.work.until = hdr.work.until + 1;
+        }
         if (meta.loop.step == step_t.COLLECT) {
             RUN_0(write, meta.own.worker)
         } else {
-            RUN_2(read, meta.own.worker, known, number)
-            above = meta.loop.tag_hi |-| known;
-            known = known ^ meta.loop.tag_hi;
-            if (known[31:24] == 0) {
-                if (number != hdr.switchgnn.dst_id) {
-                    if (hdr.switchgnn.block_id != 0 || above == 0) {
+            RUN_2(read, meta.own.worker, hdr.work.known, hdr.work.number)
+            compare();
+            mask();
+            if (hdr.work.known == 0) {
+                if (hdr.work.number != hdr.switchgnn.dst_id) {
+                    if (hdr.switchgnn.block_id != 0 || hdr.work.known_above == 0) {
                         meta.outcome = WRONG_INCARNATION;
                     }
                 }
@@ -125,62 +165,59 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
 }
 
 // The largest magnitude of the newest round, and its worker; see ../barrier.p4.
-control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
+control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed) {
     REGISTER(JOB_CELLS, largest)   // session ++ round, magnitude
     REGISTER(JOB_CELLS, reporter)  // -, worker
 
-    bit<32> worker;
-    bit<32> above;
-    bit<32> learned;
+    flag_t learned;
 
-    ALU_3(largest, learn,
-        one = 0;
+    FLAG_AND_WORDS(largest, learn,
+        flag = 0;
         if (value.hi < meta.loop.tag_hi
                 || (value.hi == meta.loop.tag_hi && value.lo < hdr.barrier.magnitude)) {
-            one = 1;
+            flag = 1;
             value.hi = meta.loop.tag_hi;
             value.lo = hdr.barrier.magnitude;
         }
-        other = value.hi;
-        third = value.lo;)
-    ALU_3(largest, learn_round,
-        one = 0;
+        word = value.hi;
+        other = value.lo;)
+    FLAG_AND_WORDS(largest, learn_round,
+        flag = 0;
         if (value.hi < meta.loop.tag_hi) {
-            one = 1;
+            flag = 1;
             value.hi = meta.loop.tag_hi;
             value.lo = hdr.barrier.magnitude;
         }
-        other = value.hi;
-        third = value.lo;)
+        word = value.hi;
+        other = value.lo;)
     READ(largest, read_largest)
     ALU_0(reporter, write_reporter,
-        value.lo = worker;)
+        value.lo = hdr.work.worker;)
     ALU(reporter, read_reporter,
         one = value.lo;)
 
     apply {
-        worker = 16w0 ++ meta.worker;
-        above = hdr.barrier.magnitude |-| meta.magnitude_limit;
+        hdr.work.above = hdr.barrier.magnitude |-| meta.magnitude_limit;
         learned = 0;
-        if (meta.loop.step != step_t.FIRST || meta.outcome != PENDING || above != 0) {
-            RUN_2(read_largest, meta.own.cell, meta.newest_round, meta.largest)
+        if (meta.loop.step != step_t.FIRST || meta.outcome != PENDING || hdr.work.above != 0) {
+            RUN_2(read_largest, meta.own.cell, hdr.work.newest_round, hdr.work.largest)
         } else if (closed == 1) {
-            RUN_3(learn_round, meta.own.cell, learned, meta.newest_round, meta.largest)
+            RUN_3(learn_round, meta.own.cell, learned, hdr.work.newest_round, hdr.work.largest)
         } else {
-            RUN_3(learn, meta.own.cell, learned, meta.newest_round, meta.largest)
+            RUN_3(learn, meta.own.cell, learned, hdr.work.newest_round, hdr.work.largest)
         }
         if (learned == 1) {
             RUN_0(write_reporter, meta.own.cell)
-            meta.reporter = worker;
+            hdr.work.reporter = hdr.work.worker;
         } else {
-            RUN(read_reporter, meta.own.cell, meta.reporter)
+            RUN(read_reporter, meta.own.cell, hdr.work.reporter)
         }
         if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
-            if (above != 0) {
+            if (hdr.work.above != 0) {
                 meta.outcome = WRONG_MAGNITUDE;
             } else if (closed == 1 && hdr.switchgnn.block_id != 0) {
-                if (meta.newest_round == meta.loop.tag_hi) {
-                    if (meta.largest != hdr.barrier.magnitude) {
+                if (hdr.work.newest_round == meta.loop.tag_hi) {
+                    if (hdr.work.largest != hdr.barrier.magnitude) {
                         meta.outcome = WRONG_MAGNITUDE;
                     }
                 }
@@ -195,24 +232,24 @@ control RoundStart(in headers_t hdr, inout metadata_t meta, in bit<1> closed) {
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
         other = value.lo; \
-        value.hi = value.hi | hdr.sets.own[hi_bits]; \
-        value.lo = value.lo | hdr.sets.own[lo_bits];) \
+        value.hi = value.hi | hdr.work.own[hi_bits]; \
+        value.lo = value.lo | hdr.work.own[lo_bits];) \
     ALU_0(collected##name, start##name, \
-        value.hi = hdr.sets.own[hi_bits]; \
-        value.lo = hdr.sets.own[lo_bits];) \
+        value.hi = hdr.work.own[hi_bits]; \
+        value.lo = hdr.work.own[lo_bits];) \
     REGISTER(JOB_CELLS, heartbeats##name) \
     ALU_2(heartbeats##name, raise##name, \
-        value.hi = value.hi | hdr.sets.own[hi_bits]; \
-        value.lo = value.lo | hdr.sets.own[lo_bits]; \
+        value.hi = value.hi | hdr.work.own[hi_bits]; \
+        value.lo = value.lo | hdr.work.own[lo_bits]; \
         one = value.hi; \
         other = value.lo;) \
     ALU_2(heartbeats##name, lower##name, \
-        value.hi = value.hi & ~hdr.sets.own[hi_bits]; \
-        value.lo = value.lo & ~hdr.sets.own[lo_bits]; \
+        value.hi = value.hi & ~hdr.work.own[hi_bits]; \
+        value.lo = value.lo & ~hdr.work.own[lo_bits]; \
         one = value.hi; \
         other = value.lo;)
 
-control Collected(inout headers_t hdr, inout metadata_t meta, in bit<32> same) {
+control Collected(inout headers_t hdr, inout metadata_t meta, in flag_t same) {
     HALF(_upper, 127:96, 95:64)
     HALF(_lower, 63:32, 31:0)
 
@@ -227,7 +264,7 @@ control Collected(inout headers_t hdr, inout metadata_t meta, in bit<32> same) {
     }
 
     table heartbeat {
-        key = { hdr.sets.beats: exact; }
+        key = { hdr.work.beats: exact; }
         actions = {
             beat;
             still;
@@ -239,23 +276,23 @@ control Collected(inout headers_t hdr, inout metadata_t meta, in bit<32> same) {
     apply {
         if (meta.loop.step == step_t.COLLECT) {
             if (same == 1) {
-                RUN_2(add_to_upper, meta.own.pool, hdr.sets.before[127:96], hdr.sets.before[95:64])
-                RUN_2(add_to_lower, meta.own.pool, hdr.sets.before[63:32], hdr.sets.before[31:0])
+                RUN_2(add_to_upper, meta.own.pool, hdr.work.before[127:96], hdr.work.before[95:64])
+                RUN_2(add_to_lower, meta.own.pool, hdr.work.before[63:32], hdr.work.before[31:0])
             } else {
                 RUN_0(start_upper, meta.own.pool)
                 RUN_0(start_lower, meta.own.pool)
-                hdr.sets.before = 0;
+                hdr.work.before = 0;
             }
-            hdr.sets.after = hdr.sets.before | hdr.sets.own;
+            hdr.work.after = hdr.work.before | hdr.work.own;
         }
-        hdr.sets.beats = hdr.barrier.workers & hdr.sets.own;
+        hdr.work.beats = hdr.barrier.workers & hdr.work.own;
         heartbeat.apply();
         if (beats == 1) {
-            RUN_2(raise_upper, meta.own.cell, hdr.sets.beats[127:96], hdr.sets.beats[95:64])
-            RUN_2(raise_lower, meta.own.cell, hdr.sets.beats[63:32], hdr.sets.beats[31:0])
+            RUN_2(raise_upper, meta.own.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
+            RUN_2(raise_lower, meta.own.cell, hdr.work.beats[63:32], hdr.work.beats[31:0])
         } else {
-            RUN_2(lower_upper, meta.own.cell, hdr.sets.beats[127:96], hdr.sets.beats[95:64])
-            RUN_2(lower_lower, meta.own.cell, hdr.sets.beats[63:32], hdr.sets.beats[31:0])
+            RUN_2(lower_upper, meta.own.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
+            RUN_2(lower_lower, meta.own.cell, hdr.work.beats[63:32], hdr.work.beats[31:0])
         }
     }
 }
@@ -263,50 +300,46 @@ control Collected(inout headers_t hdr, inout metadata_t meta, in bit<32> same) {
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
+    BarrierWindow() window;
     Incarnation() incarnation;
     RoundStart()  round_start;
     Collected()   collected;
 
+    JOINS(32, follow)
+    JOINS(32, session)
+    JOINS(32, worker)
     REGISTER(POOL_CELLS, collected_tag)
     REGISTER(POOL_CELLS, following)     // what comes next, and who said so first
     REGISTER(JOB_CELLS, opened_round)   // -, session ++ round
 
-    bit<32> hi;
-    bit<32> lo;
-    bit<32> hi_above;
-    bit<32> lo_above;
-    bit<32> newer;
-    bit<32> same;
-    bit<32> opened;
-    bit<32> next;
-    bit<32> following_next;
-    bit<32> following_first;
-    bit<32> first;
+    flag_t  newer;
+    flag_t  same;
+    flag_t  opened;
     bit<1>  closed;
     bit<1>  starts;
+    bit<1>  refused;
     count_t refusal;
-    bit<32> culprit;
 
     READ(collected_tag, read_collected)
-    ALU_2(collected_tag, claim,
-        one = 0;
-        other = 0;
+    FLAGS(collected_tag, claim,
+        newer_ = 0;
+        same_ = 0;
         if (SAME(value, meta)) {
-            other = 1;
+            same_ = 1;
         }
         if (NEWER(value, meta)) {
-            one = 1;
+            newer_ = 1;
             value.hi = meta.loop.tag_hi;
             value.lo = meta.loop.tag_lo;
         })
     READ(following, read_following)
     ALU_0(following, write_following,
-        value.hi = next;
-        value.lo = first;)
-    ALU(opened_round, read_opened,
-        one = 0;
+        value.hi = hdr.work.next;
+        value.lo = hdr.work.first;)
+    FLAG(opened_round, read_opened,
+        flag = 0;
         if (value.lo >= meta.loop.tag_hi) {
-            one = 1;
+            flag = 1;
         })
     ALU_0(opened_round, open_round,
         if (value.lo < meta.loop.tag_hi) {
@@ -319,7 +352,7 @@ control Barrier(inout headers_t hdr,
     }
 
     table missing {
-        key = { hdr.sets.members: exact; }
+        key = { hdr.work.members: exact; }
         actions = {
             complete;
             NoAction;
@@ -337,7 +370,7 @@ control Barrier(inout headers_t hdr,
     }
 
     table added {
-        key = { hdr.sets.before: exact; }
+        key = { hdr.work.before: exact; }
         actions = {
             repeat;
             collect;
@@ -351,91 +384,139 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = meta.lane;
     }
 
+    // The tag of block 0 has only its pool.
+    action compare() {
+        hdr.work.turn_differs = hdr.work.turn_differs ^ meta.loop.tag_hi;
+        hdr.work.round = meta.loop.tag_hi & ~SESSION_BITS;
+        hdr.work.tag_hi_above = meta.loop.tag_hi |-| hdr.work.tag_hi;
+        hdr.work.tag_lo_above = meta.loop.tag_lo |-| hdr.work.tag_lo;
+        hdr.work.early_features = hdr.work.following_first ^ hdr.work.first;
+        hdr.work.hi_differs = hdr.work.tag_hi ^ meta.loop.tag_hi;
+        hdr.work.lo_differs = hdr.work.tag_lo ^ meta.loop.tag_lo;
+        hdr.work.collects_block = hdr.work.tag_lo & ~POOL_MASK;
+        hdr.work.block = meta.loop.tag_lo & ~POOL_MASK;
+    }
+
+    action mask() {
+        hdr.work.early_features = hdr.work.early_features & EARLY_FEATURES;
+        hdr.work.other_session = hdr.work.hi_differs & SESSION_BITS;
+        hdr.work.turn_differs = hdr.work.turn_differs & SESSION_BITS;
+    }
+
     action answer(leave_t leave) {
         meta.loop.leave = leave;
-        meta.loop.hop = meta.session;
-        meta.loop.destination = meta.reporter;
-        hdr.barrier.magnitude = meta.largest;
-        hdr.barrier.plan = meta.plan;
-        hdr.barrier.round = meta.newest_round & 0xffffff;
-        hdr.barrier.workers = hdr.sets.after;
+        meta.loop.accepted = meta.session;
         standard_metadata.egress_spec = meta.loop.port;
     }
 
-    action advance() {
-        answer(leave_t.ADVANCE);
-        hdr.barrier.workers = hdr.sets.members;
+    action tell_worker() {
+        meta.loop.destination = hdr.work.reporter;
     }
 
-    action wait() {
-        answer(leave_t.WAITING);
+    action tell_culprit() {
+        meta.loop.destination = hdr.work.culprit;
+        meta.count = refusal;
+    }
+
+    action tell_magnitude() {
+        hdr.barrier.magnitude = hdr.work.largest;
+    }
+
+    action tell_plan() {
+        hdr.barrier.plan = meta.plan;
+    }
+
+    action tell_round() {
+        hdr.barrier.round = hdr.work.newest_round;
+    }
+
+    action tell_workers() {
+        hdr.barrier.workers = hdr.work.after;
+    }
+
+    action tell_all() {
+        hdr.barrier.workers = hdr.work.members;
+    }
+
+    action tell_nobody() {
+        hdr.barrier.workers = 0;
+    }
+
+    action tell_heartbeats() {
         hdr.waiting.setValid();
-        hdr.waiting.heartbeats = hdr.sets.beats;
+        hdr.waiting.heartbeats = hdr.work.beats;
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
-    action refuse() {
-        wait();
-        hdr.barrier.workers = 0;
+    action tell_none() {
+        hdr.waiting.setValid();
         hdr.waiting.heartbeats = 0;
-        meta.loop.destination = culprit;
-        meta.count = (bit<32>) refusal;
-    }
-
-    // The tag without session and round.
-    action follow() {
-        next[31:23] = hdr.switchgnn.feature_group[15:7];
-    }
-
-    action follow_block() {
-        next[22:7] = hdr.switchgnn.count;
-    }
-
-    action follow_pool() {
-        next[6:0] = hdr.switchgnn.feature_group[6:0];
+        hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
     apply {
-        next = 0;
-        if (meta.loop.step == step_t.FIRST) {
-            follow();
-            follow_block();
-            follow_pool();
-        } else {
-            next = meta.loop.destination;
+        hdr.work.next_round = meta.loop.tag_hi;
+        if (hdr.switchgnn.echo == 1 || hdr.switchgnn.count == 0) {
+            hdr.work.next_round = hdr.work.next_round + 1;
         }
-        first = hdr.switchgnn.echo ++ 15w0 ++ meta.worker;
+        hdr.work.next = meta.loop.destination;
+        hdr.work.start = meta.loop.destination;
+        if (hdr.switchgnn.echo == 1) {
+            // Of block 0 of that round.
+            hdr.work.start = meta.loop.destination & POOL_MASK;
+        }
+        window.apply(hdr, meta);
+        if (meta.loop.step == step_t.FIRST) {
+            JOIN_3(follow, hdr.work.next, hdr.switchgnn.feature_group[15:7], hdr.switchgnn.count,
+                   hdr.switchgnn.feature_group[6:0])
+        }
+        JOIN_3(worker, hdr.work.worker, 8w0, 8w0, meta.own.worker)
+        hdr.work.first = hdr.work.worker;
+        if (hdr.switchgnn.echo == 1) {
+            hdr.work.first = hdr.work.first | EARLY_FEATURES;
+        }
         refusal = REFUSAL_NONE;
-        culprit = 0;
+        hdr.work.culprit = 0;
         closed = 0;
         starts = 0;
         same = 0;
-        hi = 0;
-        following_next = 0;
-        following_first = 0;
+        hdr.work.other_session = 0;
+        hdr.work.tag_hi = 0;
+        hdr.work.following_next = 0;
+        hdr.work.following_first = 0;
         if (meta.loop.step == step_t.FIRST) {
-            RUN_2(read_collected, meta.own.pool, hi, lo)
-            RUN_2(read_following, meta.own.pool, following_next, following_first)
+            RUN_2(read_collected, meta.own.pool, hdr.work.tag_hi, hdr.work.tag_lo)
+            RUN_2(read_following, meta.own.pool, hdr.work.following_next, hdr.work.following_first)
             RUN(read_opened, meta.own.cell, opened)
-            hi_above = meta.loop.tag_hi |-| hi;
-            lo_above = meta.loop.tag_lo |-| lo;
-            if (hi == meta.loop.tag_hi && lo == meta.loop.tag_lo) {
-                same = 1;
+            JOIN_3(session, hdr.work.turn_differs, meta.session[7:0], 8w0, 16w0)
+            compare();
+            mask();
+            if (hdr.work.hi_differs == 0) {
+                if (hdr.work.lo_differs == 0) {
+                    same = 1;
+                }
             }
             if (opened == 1) {
                 closed = 1;
             }
             if (meta.window_known == 0) {
-                // The tag of block 0 has only its pool.
-                if (hi_above == 0 && (hi != meta.loop.tag_hi || lo[31:7] != 0)) {
-                    closed = 1;
+                if (hdr.work.tag_hi_above == 0) {
+                    if (hdr.work.hi_differs != 0) {
+                        closed = 1;
+                        meta.passed = 1;
+                    } else {
+                        if (hdr.work.collects_block != 0) {
+                            closed = 1;
+                        }
+                        if (hdr.work.tag_lo_above == 0 && same == 0) {
+                            meta.passed = 1;
+                        }
+                    }
                 }
-                if (meta.loop.tag_lo[31:7] == 0 && meta.loop.tag_lo[4:0] == 0
-                        && (same == 1 || hi[31:24] != meta.loop.tag_hi[31:24])) {
-                    starts = 1;
-                }
-                if (hi_above == 0 && same == 0 && (hi != meta.loop.tag_hi || lo_above == 0)) {
-                    meta.passed = 1;
+                if (hdr.work.block == 0) {
+                    if (same == 1 || hdr.work.other_session != 0) {
+                        starts = 1;
+                    }
                 }
             }
             if (meta.own.job == 0) {
@@ -444,9 +525,9 @@ control Barrier(inout headers_t hdr,
                 meta.outcome = WRONG_PORT;
             } else if (hdr.barrier.plan != meta.plan) {
                 meta.outcome = WRONG_PLAN;
-            } else if (OTHER_SESSION(hdr, meta)) {
+            } else if (hdr.work.turn_differs != 0) {
                 meta.outcome = WRONG_SESSION;
-            } else if (hdr.switchgnn.round == 0 || meta.wrong_pool == 1
+            } else if (hdr.work.round == 0 || meta.wrong_pool == 1
                        || (meta.beyond_window == 1 && starts == 0)) {
                 meta.outcome = WRONG_TAG;
             }
@@ -464,69 +545,95 @@ control Barrier(inout headers_t hdr,
             incarnation.apply(hdr, meta);
         }
         round_start.apply(hdr, meta, closed);
-        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING && meta.passed == 0
-                && same == 1
-                && (following_next != next || following_first[31:31] != hdr.switchgnn.echo)) {
-            meta.outcome = WRONG_NEXT;
+        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING && meta.passed == 0) {
+            if (same == 1) {
+                if (hdr.work.following_next != hdr.work.next) {
+                    meta.outcome = WRONG_NEXT;
+                } else if (hdr.work.early_features != 0) {
+                    meta.outcome = WRONG_NEXT;
+                }
+            }
         }
         if (meta.outcome == PENDING) {
             collected.apply(hdr, meta, same);
             if (meta.loop.step == step_t.COLLECT) {
                 // Those that lack, and those that are new.
-                hdr.sets.members = hdr.sets.members ^ hdr.sets.after;
-                hdr.sets.before = hdr.sets.before ^ hdr.sets.after;
+                hdr.work.members = hdr.work.members ^ hdr.work.after;
+                hdr.work.before = hdr.work.before ^ hdr.work.after;
                 missing.apply();
                 added.apply();
             }
         }
+        refused = 0;
         if (meta.outcome == WRONG_PORT) {
             // It speaks for another worker.
         } else if (meta.loop.step == step_t.MOVE) {
             answer(leave_t.ADVANCE);
-            if (meta.loop.flags[1:1] == 0) {
+            tell_workers();
+            if (meta.loop.flags == 0) {
                 standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
             }
         } else if (meta.loop.step == step_t.COLLECT) {
             if (meta.complete == 1) {
                 go_around(step_t.MOVE);
                 if (meta.outcome == DONE_REPEATED) {
-                    meta.loop.flags[1:1] = 1;
+                    meta.loop.flags = DONE_AGAIN;
                 }
             } else if (meta.outcome == DONE_REPEATED) {
-                wait();
+                answer(leave_t.WAITING);
+                tell_workers();
+                tell_heartbeats();
             }
         } else if (meta.outcome == PENDING) {
             if (meta.passed == 1) {
                 meta.outcome = DONE_REPEATED;
-                advance();
+                answer(leave_t.ADVANCE);
+                tell_all();
             } else {
-                meta.loop.destination = next;
+                meta.loop.destination = hdr.work.next;
                 go_around(step_t.COLLECT);
             }
         } else {
+            refused = 1;
+            answer(leave_t.WAITING);
+            tell_nobody();
+            tell_none();
             if (meta.outcome == WRONG_MAGNITUDE) {
                 refusal = REFUSAL_MAGNITUDE;
-                culprit = 16w0 ++ meta.worker;
+                hdr.work.culprit = hdr.work.worker;
             } else if (meta.outcome == WRONG_NEXT) {
                 refusal = REFUSAL_NEXT;
-                culprit = 16w0 ++ following_first[15:0];
+                hdr.work.culprit = hdr.work.following_first;
             } else {
-                meta.largest = 0;
-                meta.newest_round = 0;
+                hdr.work.largest = 0;
+                hdr.work.newest_round = 0;
                 if (meta.outcome == WRONG_INCARNATION) {
                     refusal = REFUSAL_INCARNATION;
                 } else if (meta.outcome == WRONG_TAG) {
                     refusal = REFUSAL_TAG;
-                    culprit = NOBODY;
+                    hdr.work.culprit = NOBODY;
                     if (meta.window_known == 1) {
-                        meta.newest_round = meta.window;
-                    } else if (hi[31:24] == meta.loop.tag_hi[31:24]) {
-                        meta.newest_round = hi;
-                        culprit = 16w0 ++ following_first[15:0];
+                        hdr.work.newest_round = hdr.work.window;
+                    } else if (hdr.work.other_session == 0) {
+                        hdr.work.newest_round = hdr.work.tag_hi;
+                        hdr.work.culprit = hdr.work.following_first;
                     }
                 }
             }
-            refuse();
+            if (hdr.work.culprit != NOBODY) {
+                hdr.work.culprit = hdr.work.culprit & 0xffff;
+            }
+        }
+        hdr.work.newest_round = hdr.work.newest_round & 0xffffff;
+        if (meta.loop.leave != leave_t.AS_IT_IS) {
+            if (refused == 1) {
+                tell_culprit();
+            } else {
+                tell_worker();
+            }
+            tell_magnitude();
+            tell_plan();
+            tell_round();
         }
     }
 }

@@ -6,14 +6,14 @@
 // Each pool has a register: together they do not fit into a stage.
 #define LAST_TAG(p) \
     REGISTER(MAX_SOURCES, last_tag##p) \
-    ALU_2(last_tag##p, remember##p, \
-        one = 0; \
-        other = 0; \
+    FLAGS(last_tag##p, remember##p, \
+        newer_ = 0; \
+        same_ = 0; \
         if (SAME(value, meta)) { \
-            other = 1; \
+            same_ = 1; \
         } \
         if (NEWER(value, meta)) { \
-            one = 1; \
+            newer_ = 1; \
             value.hi = meta.loop.tag_hi; \
             value.lo = meta.loop.tag_lo; \
         })
@@ -25,8 +25,8 @@ control Dedup(in headers_t hdr, inout metadata_t meta) {
     LAST_TAG(2)
     LAST_TAG(3)
 
-    bit<32> newer;
-    bit<32> same;
+    flag_t newer;
+    flag_t same;
 
     apply {
         if (hdr.switchgnn.pool == 0) {
@@ -52,43 +52,42 @@ const bit<32> ACCEPTED_CELLS = (MAX_POOLS * MAX_WORKERS) << GROUP_BITS;
 // A cell belongs to the latest group of the latest tag.
 control Accepted(in headers_t hdr, inout metadata_t meta) {
     REGISTER(ACCEPTED_CELLS, group_tag)
-    REGISTER(ACCEPTED_CELLS, groups)  // group, count
+    REGISTER_16(ACCEPTED_CELLS, groups)  // group, count
+    JOINS(16, cell)
 
-    bit<32> index;
-    bit<32> newer;
-    bit<32> same;
-    bit<32> group;
-    bit<32> one_more;
-    bit<32> accepted;
+    index_t index;
+    flag_t newer;
+    flag_t same;
+    bit<16> one_more;
+    bit<16> accepted;
 
-    ALU_2(group_tag, claim,
-        one = 0;
-        other = 0;
+    FLAGS(group_tag, claim,
+        newer_ = 0;
+        same_ = 0;
         if (SAME(value, meta)) {
-            other = 1;
+            same_ = 1;
         }
         if (NEWER(value, meta)) {
-            one = 1;
+            newer_ = 1;
             value.hi = meta.loop.tag_hi;
             value.lo = meta.loop.tag_lo;
         })
-    ALU_0(groups, restart,
-        value.hi = group;
+    ALU_16_0(groups, restart,
+        value.hi = hdr.switchgnn.feature_group;
         value.lo = one_more;)
-    ALU(groups, count_one,
+    ALU_16(groups, count_one,
         one = 0;
-        if (value.hi == group) {
+        if (value.hi == hdr.switchgnn.feature_group) {
             value.lo = value.lo + one_more;
             one = value.lo;
-        } else if (value.hi < group) {
-            value.hi = group;
+        } else if (value.hi < hdr.switchgnn.feature_group) {
+            value.hi = hdr.switchgnn.feature_group;
             value.lo = one_more;
         })
 
     apply {
-        index = 18w0 ++ hdr.switchgnn.pool ++ meta.own.worker[6:0]
-            ++ hdr.switchgnn.feature_group[GROUP_BITS - 1:0];
-        group = 16w0 ++ hdr.switchgnn.feature_group;
+        JOIN_4(cell, index, 2w0, hdr.switchgnn.pool, meta.own.worker[6:0],
+               hdr.switchgnn.feature_group[GROUP_BITS - 1:0])
         one_more = 0;
         if (meta.outcome == PENDING) {
             one_more = 1;
@@ -104,6 +103,6 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
         if (accepted == 0) {
             accepted = one_more;
         }
-        meta.loop.accepted = accepted[15:0];
+        meta.loop.accepted = accepted;
     }
 }

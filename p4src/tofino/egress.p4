@@ -18,9 +18,9 @@ control Congestion(inout headers_t hdr,
     bit<19> limit;
     bit<19> limit_beside_others;
     bit<19> above;
-    bit<32> found;
+    index_t found;
     bit<32> weight;
-    bit<32> port;
+    index_t port;
 
     ALU(others, heavier,
         if (value.lo < (bit<32>) MOST_OF_OTHERS) {
@@ -55,12 +55,12 @@ control Congestion(inout headers_t hdr,
         limit_beside_others = 0x7ffff;
         threshold.apply();
         if (standard_metadata.egress_port[8:8] == 0) {
-            port = 24w0 ++ standard_metadata.egress_port[7:0];
-            found = 26w0 ++ standard_metadata.enq_qdepth[5:0];
+            port = 8w0 ++ standard_metadata.egress_port[7:0];
+            found = 10w0 ++ standard_metadata.enq_qdepth[5:0];
             if (standard_metadata.enq_qdepth[18:6] != 0) {
-                found = QUEUE_LENGTHS - 1;
+                found = (index_t) (QUEUE_LENGTHS - 1);
             }
-            port_queue.count(found);
+            COUNT_ONE(port_queue, found)
             if (hdr.switchgnn.isValid()) {
                 RUN(lighter, port, weight)
             } else if (standard_metadata.packet_length[15:9] != 0) {
@@ -120,7 +120,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
     // To a `done`: a worker, and a refusal or 0.
     action answer(kind_t kind) {
         hdr.switchgnn.kind = kind;
-        hdr.switchgnn.session = meta.loop.hop[7:0];
+        hdr.switchgnn.turn[31:24] = meta.loop.accepted[7:0];
         hdr.switchgnn.dst_id = meta.loop.destination;
         hdr.switchgnn.count = meta.loop.count;
         hdr.switchgnn.feature_group = 0;
@@ -133,7 +133,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
             if (meta.loop.ecn == 1) {
                 hdr.switchgnn.ecn = 1;
             }
-            if (meta.loop.flags[0:0] == 1 && egress_port == meta.loop.port) {
+            if (meta.loop.flags == SUM_ACKNOWLEDGES && egress_port == meta.loop.port) {
                 acknowledge_too();
             }
         } else if (meta.loop.leave == leave_t.ACK) {

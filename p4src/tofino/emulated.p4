@@ -21,7 +21,7 @@ parser SwitchParser(packet_in packet,
     }
 
     PARSE_HEADERS(arriving, accept)
-    PARSE_HEADERS(looping, parse_sets)
+    PARSE_HEADERS(looping, parse_work)
     PARSE_BODIES
 }
 
@@ -33,6 +33,7 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
 
 #define BODY_OF(g) , hdr.group##g
 #define CHECKED { SWITCHGNN_FIELDS, hdr.barrier, hdr.waiting EACH_GROUP(BODY_OF) }
+#define TURN_OF(hdr) hdr.switchgnn.turn
 #define ARRIVES(meta) (meta.loop.step == step_t.ARRIVE)
 #include "../checksums.p4"
 

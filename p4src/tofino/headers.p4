@@ -22,13 +22,48 @@ header group_t {
     bit<32> lane7;
 }
 
-// Only in the loop, with a packet of the barrier: sets of workers, which take the place of lanes.
-header sets_t {
+// Only in the loop, behind a `done`: what the controls of the barrier work with. No packet has this and
+// lanes, so it takes no room beside them.
+header work_t {
     worker_set_t own;      // the packet's worker
     worker_set_t members;
     worker_set_t before;   // those that were done
     worker_set_t after;    // and those that are
-    worker_set_t beats;    // the packet's heartbeat
+    worker_set_t beats;    // heartbeats
+    bit<32> above;
+    bit<32> block;
+    bit<32> collects_block;
+    bit<32> culprit;
+    bit<32> early_features;
+    bit<32> first;
+    bit<32> following_first;
+    bit<32> following_next;
+    bit<32> hi;
+    bit<32> hi_above;
+    bit<32> hi_differs;
+    bit<32> known;
+    bit<32> known_above;
+    bit<32> largest;
+    bit<32> lo;
+    bit<32> lo_above;
+    bit<32> lo_differs;
+    bit<32> newest_round;
+    bit<32> next;
+    bit<32> next_round;
+    bit<32> number;
+    bit<32> other_session;
+    bit<32> reporter;
+    bit<32> round;
+    bit<32> session;
+    bit<32> start;
+    bit<32> tag_hi;
+    bit<32> tag_hi_above;
+    bit<32> tag_lo;
+    bit<32> tag_lo_above;
+    bit<32> turn_differs;
+    bit<32> until;
+    bit<32> window;
+    bit<32> worker;
 }
 
 #define GROUP(g) group_t group##g;
@@ -38,6 +73,6 @@ struct headers_t {
     switchgnn_t switchgnn;
     barrier_t   barrier;
     waiting_t   waiting;
-    sets_t      sets;
+    work_t      work;
     EACH_GROUP(GROUP)
 }

@@ -44,6 +44,11 @@ control SwitchIngress(inout headers_t hdr,
     Answer()    answer;
     Priority()  priority;
 
+    JOINS(9, lane)
+    JOINS(16, pass_cell)
+    JOINS(16, outcome_cell)
+
+    index_t cell;
     // Of each job cell n: passes that made n contributions.
     COUNTER(JOB_CELLS << PASS_BITS, passes)
 
@@ -53,11 +58,15 @@ control SwitchIngress(inout headers_t hdr,
     action arrive() {
         DROP(standard_metadata)
         meta.outcome = PENDING;
-        meta.contribution = 16w0 ++ hdr.switchgnn.count;
+        meta.contribution = hdr.switchgnn.count;
+    }
+
+    action pass_into_loop() {
+        meta.lane = meta.lane + (FIRST_LOOP_PORT - (1 << LOOP_LANE_BITS));
     }
 
     action find_slot() {
-        meta.index = (bit<32>) meta.slots.slot0;
+        meta.index = 1w0 ++ meta.slots.slot0;
     }
 
     action find_cell() {
@@ -76,12 +85,12 @@ control SwitchIngress(inout headers_t hdr,
         worker.apply(meta, meta.loop.port);
         job.apply(hdr, meta);
         session.apply(hdr, meta);
-        meta.lane = 1w0 ++ meta.own.job ++ hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
+        JOIN_3(lane, meta.lane, 1w0, meta.own.job, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
         if (meta.own.job == 0) {
             // A `done` of no job, which is answered.
             meta.lane = 1 << LOOP_LANE_BITS;
         }
-        meta.lane = meta.lane + (FIRST_LOOP_PORT - (1 << LOOP_LANE_BITS));
+        pass_into_loop();
         if (meta.loop.step == step_t.ARRIVE) {
             decides = 1;
             ranges.apply(hdr, meta);
@@ -92,9 +101,9 @@ control SwitchIngress(inout headers_t hdr,
                 } else {
                     enter();
                     if (hdr.barrier.isValid()) {
-                        hdr.sets.setValid();
-                        hdr.sets.own = meta.worker_bit;
-                        hdr.sets.members = meta.members;
+                        hdr.work.setValid();
+                        hdr.work.own = meta.worker_bit;
+                        hdr.work.members = meta.members;
                     }
                 }
             }
@@ -149,7 +158,7 @@ control SwitchIngress(inout headers_t hdr,
                 }
                 if ((meta.outcome == PENDING || meta.outcome == AGGREGATED)
                         && (meta.loop.step == step_t.FIRST || meta.loop.step == step_t.HOP)) {
-                    passes.count(23w0 ++ meta.own.job ++ 3w0 ++ contributed);
+                    COUNT_ONE(passes, 7w0 ++ meta.own.job ++ 3w0 ++ contributed)
                 }
                 if (meta.takes == 1) {
                     result.apply(hdr, meta);
@@ -165,7 +174,8 @@ control SwitchIngress(inout headers_t hdr,
             no_body.apply(hdr, meta);
         }
         if (decides == 1 && meta.outcome != PENDING) {
-            outcome.apply(22w0 ++ meta.own.job ++ meta.outcome[OUTCOME_BITS - 1:0]);
+            JOIN_3(outcome_cell, cell, 6w0, meta.own.job, meta.outcome[OUTCOME_BITS - 1:0])
+            outcome.apply(cell);
         }
         priority.apply(hdr, meta, standard_metadata.priority);
         meta.loop.dscp = meta.dscp;
@@ -174,9 +184,11 @@ control SwitchIngress(inout headers_t hdr,
             meta.loop.destination = meta.destination;
         }
         if (meta.loop.leave != leave_t.AS_IT_IS) {
-            hdr.sets.setInvalid();
+            hdr.work.setInvalid();
         }
-        meta.loop.count = meta.count[15:0];
-        meta.loop.ecn = meta.mark[0:0];
+        meta.loop.count = meta.count;
+        if (meta.mark != 0) {
+            meta.loop.ecn = 1;
+        }
     }
 }

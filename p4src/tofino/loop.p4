@@ -13,8 +13,14 @@ const bit<16> HARVEST_COPY = 1;
 control Loop(in headers_t hdr,
              inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
+    JOINS(16, number_of)
+
     bit<16> group;
     bit<16> number;
+
+    action add_first() {
+        group = group + FIRST_HARVEST_GROUP;
+    }
 
     action go_on() {
         meta.loop.step = step_t.HOP;
@@ -33,16 +39,16 @@ control Loop(in headers_t hdr,
     }
 
     apply {
-        number = 13w0 ++ hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0];
-        group = 11w0 ++ meta.own.job;
-        group = group + FIRST_HARVEST_GROUP;
+        JOIN_2(number_of, number, 13w0, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
+        group = meta.own.cell;
+        add_first();
         if (meta.loop.step == step_t.FINISH) {
             acknowledge();
         } else if (meta.send_sum == 1) {
             if (meta.to_replicas == 1) {
                 // The sum returns to the sender, too, and is its acknowledgement.
-                if (meta.loop.step == step_t.FIRST) {
-                    meta.loop.flags[0:0] = hdr.switchgnn.echo;
+                if (meta.loop.step == step_t.FIRST && hdr.switchgnn.echo == 1) {
+                    meta.loop.flags = SUM_ACKNOWLEDGES;
                 }
                 standard_metadata.mcast_grp = meta.result_group;
             } else if (meta.loop.step != step_t.HARVEST && hdr.switchgnn.echo == 1) {

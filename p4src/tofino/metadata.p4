@@ -4,6 +4,8 @@
 #include "sizes.p4"
 #include "../metadata.p4"
 
+typedef bit<8> flag_t;
+
 // What a pass does. A packet arrives in any pipe, where nothing has state. All others are in the
 // pipe of the loop, which has all registers.
 enum bit<8> step_t {
@@ -28,16 +30,19 @@ enum bit<8> leave_t {
     WAITING  = 7
 }
 
+const bit<8> SUM_ACKNOWLEDGES = 1;  // the sender's feature
+const bit<8> DONE_AGAIN = 2;        // only its worker waits for the answer
+
 // The progress of a packet, to the egress and around the loop.
 CARRIED loop_t {
     KEPT step_t   step;
     KEPT leave_t  leave;
-    KEPT bit<16>  hop;         // of an answer to a `done`, the session
+    KEPT bit<16>  hop;
     KEPT bit<16>  block;       // among those of all jobs
     KEPT bit<32>  tag_hi;      // session ++ round
     KEPT bit<32>  tag_lo;      // fragment ++ block ++ pool ++ width
-    KEPT bit<32>  first_slot;  // of the job and its pool
-    KEPT bit<16>  accepted;
+    KEPT index_t  first_slot;  // of the job and its pool
+    KEPT bit<16>  accepted;    // of an answer to a `done`, the session
     KEPT vertex_t destination; // of a `done`, what follows; of its answer, a worker
     KEPT count_t  count;       // of a sum, or of what the slot of a missing one has
     KEPT bit<7>   pad;
@@ -45,7 +50,7 @@ CARRIED loop_t {
     KEPT bit<6>   dscp;
     KEPT bit<1>   ecn;         // of the sum
     KEPT bit<1>   flood;       // but not back
-    KEPT bit<8>   flags;       // of the sum: 1, that it acknowledges the sender's feature
+    KEPT bit<8>   flags;       // one of those above
 }
 
 // What a group does with lanes.
@@ -66,9 +71,10 @@ struct metadata_t {
     // Jobs
     bit<16>      block;
     bit<16>      last_block;
-    bit<32>      first_slot;
+    index_t      first_slot;
     // Session
     bit<16>      session;
+    bit<32>      session_start;
     count_t      reduces;
     width_t      width;
     bit<32>      plan;
@@ -77,7 +83,7 @@ struct metadata_t {
     bit<1>       any_tag;
     pool_t       last_pool;
     rows_t       rows;
-    bit<32>      pool_slots;
+    index_t      pool_slots;
     // Tier
     port_t       above_port;
     bit<32>      switch_number;
@@ -91,20 +97,15 @@ struct metadata_t {
     port_t       lane;        // of the loop
     bit<1>       touches_slots;
     // TagWindow
-    bit<32>      window;      // the round of the barrier
     bit<1>       window_known;
     bit<1>       beyond_window;
     bit<1>       wrong_pool;
     bit<1>       passed;      // all are done with this tag
-    // RoundStart
-    bit<32>      newest_round;
-    bit<32>      largest;
-    bit<32>      reporter;
     // Collected
     bit<1>       complete;
     // Source and Destination
     port_t       source_port;
-    bit<32>      source_index;
+    index_t      source_index;
     port_t       destination_port;
     bit<4>       destination_bank;
     slot_t       destination_slot;
@@ -121,10 +122,10 @@ struct metadata_t {
     operation_t  operation;
     bit<1>       looks;       // without a contribution
     bit<1>       takes;       // the sum leaves in this pass
-    bit<32>      contribution;
-    bit<32>      index;
-    bit<32>      count;
-    bit<32>      mark;
+    count_t      contribution;
+    index_t      index;
+    count_t      count;
+    bit<16>      mark;
     bit<1>       completed;
     // Result
     vertex_t     destination;

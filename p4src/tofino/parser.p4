@@ -60,8 +60,8 @@
     }
 
 #define PARSE_BODIES \
-    state parse_sets { \
-        packet.extract(hdr.sets); \
+    state parse_work { \
+        packet.extract(hdr.work); \
         transition accept; \
     } \
     state parse_waiting { \

@@ -11,7 +11,9 @@ const bit<32> SLOTS_PER_BANK = 16384;
 #define SLOT_BITS 15
 
 // Groups of 8 lanes.
+#ifndef LANE_GROUPS
 #define LANE_GROUPS 8
+#endif
 
 // Of each pool.
 const bit<32> MAX_SOURCES = 1 << 16;

@@ -31,7 +31,7 @@ parser IngressParser(packet_in packet,
     }
 
     PARSE_HEADERS(arriving, accept)
-    PARSE_HEADERS(looping, parse_sets)
+    PARSE_HEADERS(looping, parse_work)
     PARSE_BODIES
 }
 
