@@ -45,7 +45,7 @@ struct standard_metadata_t {
     RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \
         void apply(inout pair_t value, out bit<32> one, out bit<32> other) { __VA_ARGS__ } \
     };
-// Flags are 0 or 1.
+// Flags are 0 or 1, as wide as what else comes from the same action.
 #define FLAG(register, name, ...) \
     RegisterAction<pair_t, index_t, flag_t>(register) name = { \
         void apply(inout pair_t value, out flag_t flag) { __VA_ARGS__ } \
@@ -55,13 +55,18 @@ struct standard_metadata_t {
         void apply(inout pair_t value, out flag_t newer_, out flag_t same_) { __VA_ARGS__ } \
     };
 #define FLAG_AND_WORD(register, name, ...) \
-    RegisterAction2<pair_t, index_t, flag_t, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out flag_t flag, out bit<32> word) { __VA_ARGS__ } \
+    RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \
+        void apply(inout pair_t value, out bit<32> flag, out bit<32> word) { __VA_ARGS__ } \
     };
 #define FLAG_AND_WORDS(register, name, ...) \
-    RegisterAction3<pair_t, index_t, flag_t, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out flag_t flag, out bit<32> word, \
+    RegisterAction3<pair_t, index_t, bit<32>, bit<32>, bit<32>>(register) name = { \
+        void apply(inout pair_t value, out bit<32> flag, out bit<32> word, \
                    out bit<32> other) { __VA_ARGS__ } \
+    };
+#define FLAGS_AND_WORDS(register, name, ...) \
+    RegisterAction4<pair_t, index_t, bit<32>, bit<32>, bit<32>, bit<32>>(register) name = { \
+        void apply(inout pair_t value, out bit<32> newer_, out bit<32> same_, \
+                   out bit<32> word, out bit<32> other) { __VA_ARGS__ } \
     };
 // The same for a pair of 16 bits.
 #define REGISTER_16(size, name) Register<halves_t, index_t>(size) name;
@@ -81,6 +86,7 @@ struct standard_metadata_t {
 #define RUN(name, index, one) one = name.execute(index);
 #define RUN_2(name, index, one, other) one = name.execute(index, other);
 #define RUN_3(name, index, one, other, third) one = name.execute(index, other, third);
+#define RUN_4(name, index, one, two, three, four) one = name.execute(index, two, three, four);
 
 // Bits side by side, by way of a hash: an instruction joins two containers at most.
 #define JOINS(width, name) Hash<bit<width>>(HashAlgorithm_t.IDENTITY) name;
@@ -125,12 +131,17 @@ struct standard_metadata_t {
         BODY(register, __VA_ARGS__) \
     }
 #define FLAG_AND_WORD(register, name, ...) \
-    action name(in index_t cell_number, out flag_t flag, out bit<32> word) { \
+    action name(in index_t cell_number, out bit<32> flag, out bit<32> word) { \
         BODY(register, __VA_ARGS__) \
     }
 #define FLAG_AND_WORDS(register, name, ...) \
-    action name(in index_t cell_number, out flag_t flag, out bit<32> word, \
+    action name(in index_t cell_number, out bit<32> flag, out bit<32> word, \
                 out bit<32> other) { \
+        BODY(register, __VA_ARGS__) \
+    }
+#define FLAGS_AND_WORDS(register, name, ...) \
+    action name(in index_t cell_number, out bit<32> newer_, out bit<32> same_, \
+                out bit<32> word, out bit<32> other) { \
         BODY(register, __VA_ARGS__) \
     }
 #define REGISTER_16(size, name) register<bit<32>>(size) name;
@@ -154,6 +165,7 @@ struct standard_metadata_t {
 #define RUN(name, index, one) name(index, one);
 #define RUN_2(name, index, one, other) name(index, one, other);
 #define RUN_3(name, index, one, other, third) name(index, one, other, third);
+#define RUN_4(name, index, one, two, three, four) name(index, one, two, three, four);
 
 #define JOINS(width, name)
 #define JOIN_2(name, whole, a, b) whole = a ++ b;

@@ -21,14 +21,16 @@ control Session(in headers_t hdr, inout metadata_t meta) {
         meta.plan = plan;
         meta.members = members;
         meta.magnitude_limit = magnitude_limit;
-        meta.width = width;
         meta.any_tag = any_tag;
-        meta.last_pool = last_pool;
         meta.reduces = reduces;
 #ifdef TOFINO
+        meta.width = (bit<8>) width;
+        meta.last_pool = (bit<8>) last_pool;
         meta.rows = rows;
         meta.pool_slots = (index_t) pool_slots;
 #else
+        meta.width = width;
+        meta.last_pool = last_pool;
         meta.loop.rows = rows;
         meta.loop.first_slot = meta.loop.first_slot + (hdr.switchgnn.pool[0:0] == 1 ? pool_slots : 0)
             + (hdr.switchgnn.pool[1:1] == 1 ? pool_slots << 1 : 0);

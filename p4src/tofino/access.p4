@@ -27,6 +27,10 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
         size = MAX_RESULTS;
     }
 
+    action measure() {
+        above = hdr.switchgnn.count |-| meta.destination_expected;
+    }
+
     action refuse() {
         meta.outcome = WRONG_PORT;
     }
@@ -44,7 +48,7 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
     apply {
         own = 0;
         partial.apply();
-        above = hdr.switchgnn.count |-| meta.destination_expected;
+        measure();
         nobody.apply();
         if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FEATURE) {
             if (hdr.switchgnn.count == 0 || above != 0) {

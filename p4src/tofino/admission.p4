@@ -12,6 +12,10 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
     index_t twice;
     bit<16> beyond;
 
+    action measure() {
+        beyond = hdr.switchgnn.block_id |-| meta.last_block;
+    }
+
     action add_one() {
         meta.first_slot = meta.first_slot + meta.pool_slots;
     }
@@ -26,7 +30,7 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
                hdr.switchgnn.pool, hdr.switchgnn.width)
         JOIN_3(session, meta.session_start, meta.session[7:0], 8w0, 16w0)
         twice = meta.pool_slots[14:0] ++ 1w0;
-        beyond = hdr.switchgnn.block_id |-| meta.last_block;
+        measure();
         if (hdr.switchgnn.pool[0:0] == 1) {
             add_one();
         }
@@ -46,8 +50,19 @@ control Admission(in headers_t hdr,
                   in standard_metadata_t standard_metadata) {
     bit<1>  fits;
     bit<32> above;
-    bit<5>  wider;
+    JOINS(8, width)
+    bit<8>  wider;
     bit<32> other_session;
+
+    action compare() {
+        above = hdr.barrier.magnitude |-| LARGEST_FLOAT;
+        other_session = hdr.switchgnn.turn ^ meta.session_start;
+        wider = wider |-| meta.width;
+    }
+
+    action mask() {
+        other_session = other_session & 0xff000000;
+    }
 
     action fit() {
         fits = 1;
@@ -80,10 +95,9 @@ control Admission(in headers_t hdr,
 
     apply {
         fits = 0;
-        above = hdr.barrier.magnitude |-| LARGEST_FLOAT;
-        other_session = hdr.switchgnn.turn ^ meta.session_start;
-        other_session = other_session & 0xff000000;
-        wider = hdr.switchgnn.width |-| meta.width;
+        JOIN_2(width, wider, 3w0, hdr.switchgnn.width)
+        compare();
+        mask();
         if (HAS_NUMBERS(hdr.switchgnn.kind)) {
             lengths.apply();
         } else {
@@ -117,8 +131,12 @@ control Admission(in headers_t hdr,
                        && (hdr.switchgnn.kind != kind_t.REDUCED
                            || hdr.switchgnn.resend == 0)) {
                 meta.outcome = UNKNOWN_KIND;
-            } else if (hdr.switchgnn.kind != kind_t.DONE && other_session != 0) {
-                meta.outcome = WRONG_SESSION;
+            } else if (other_session != 0) {
+                if (hdr.switchgnn.kind == kind_t.DONE) {
+                    meta.loop.flags = OTHERS_DONE;
+                } else {
+                    meta.outcome = WRONG_SESSION;
+                }
             }
         }
     }

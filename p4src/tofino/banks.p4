@@ -41,6 +41,35 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         value.lo = value.lo |+| meta.contribution;
         one = value.lo;
         other = value.hi;)
+    action take_larger() {
+        meta.operation = operation_t.MAX;
+    }
+
+    action send_larger() {
+        meta.operation = operation_t.MAX_TAKE;
+    }
+
+    table maximum {
+        key = {
+            hdr.switchgnn.fragment: ternary;
+            meta.operation:         ternary;
+        }
+        actions = {
+            take_larger;
+            send_larger;
+            NoAction;
+        }
+        const default_action = NoAction;
+        const entries = {
+            (FIRST_MAXIMUM &&& FIRST_MAXIMUM, operation_t.ADD &&& 3w7): take_larger();
+            (FIRST_MAXIMUM &&& FIRST_MAXIMUM, operation_t.ADD_TAKE &&& 3w7): send_larger();
+        }
+    }
+
+    action measure() {
+        left = meta.slots.expected0 |-| meta.count;
+    }
+
     apply {
         mark = 0;
         if (hdr.switchgnn.ecn == 1) {
@@ -66,7 +95,7 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         } else {
             event = (index_t) SLOT_STALE;
         }
-        left = meta.slots.expected0 |-| meta.count;
+        measure();
         if (meta.count == RELEASED) {
             event = (index_t) SLOT_RELEASED;
         } else if (meta.count == meta.slots.expected0) {
@@ -91,17 +120,11 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         if (event != (index_t) SLOT_EVENTS && meta.loop.step != step_t.HARVEST) {
             COUNT_ONE(events, event)
         }
-        if (hdr.switchgnn.fragment >= FIRST_MAXIMUM) {
-            if (meta.operation == operation_t.ADD) {
-                meta.operation = operation_t.MAX;
-            } else if (meta.operation == operation_t.ADD_TAKE) {
-                meta.operation = operation_t.MAX_TAKE;
-            }
-        }
+        maximum.apply();
     }
 }
 
-// Two lanes, a and b, of group g.
+// Two lanes, a and b, of group g: a stateful ALU and its table.
 #define PAIR(g, p, a, b) \
     REGISTER(SLOT_CELLS, lanes##g##p) \
     ALU_0(lanes##g##p, set##g##p, \
@@ -123,61 +146,51 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         other = value.hi;) \
     ALU_2(lanes##g##p, read##g##p, \
         one = value.lo; \
-        other = value.hi;)
-#define KEEP(does, g, p) RUN_2(does##g##p, meta.index, unused, unused_too)
-#define TAKE_PAIR(does, g, p, a, b) \
-    RUN_2(does##g##p, meta.index, hdr.group##g.lane##a, hdr.group##g.lane##b)
-#define KEEPING(does, g) \
-    action keep_##does##g() { KEEP(does, g, 0) KEEP(does, g, 1) KEEP(does, g, 2) KEEP(does, g, 3) }
-#define SETTING(g) \
-    action keep_set##g() { \
-        RUN_0(set##g##0, meta.index) \
-        RUN_0(set##g##1, meta.index) \
-        RUN_0(set##g##2, meta.index) \
-        RUN_0(set##g##3, meta.index) \
-    }
-#define TAKING(does, g) \
-    action take_##does##g() { \
-        TAKE_PAIR(does, g, 0, 0, 1) \
-        TAKE_PAIR(does, g, 1, 2, 3) \
-        TAKE_PAIR(does, g, 2, 4, 5) \
-        TAKE_PAIR(does, g, 3, 6, 7) \
+        other = value.hi;) \
+    action keep_set##g##p() { RUN_0(set##g##p, meta.index) } \
+    action keep_add##g##p() { RUN_2(add##g##p, meta.index, unused, unused_too) } \
+    action keep_larger##g##p() { RUN_2(larger##g##p, meta.index, unused, unused_too) } \
+    action take_add##g##p() { \
+        RUN_2(add##g##p, meta.index, hdr.group##g.lane##a, hdr.group##g.lane##b) \
+    } \
+    action take_larger##g##p() { \
+        RUN_2(larger##g##p, meta.index, hdr.group##g.lane##a, hdr.group##g.lane##b) \
+    } \
+    action take_read##g##p() { \
+        RUN_2(read##g##p, meta.index, hdr.group##g.lane##a, hdr.group##g.lane##b) \
+    } \
+    table pair##g##p { \
+        key = { meta.operation: exact; } \
+        actions = { \
+            keep_set##g##p; \
+            keep_add##g##p; \
+            keep_larger##g##p; \
+            take_add##g##p; \
+            take_larger##g##p; \
+            take_read##g##p; \
+            NoAction; \
+        } \
+        const default_action = NoAction; \
+        const entries = { \
+            operation_t.SET: keep_set##g##p(); \
+            operation_t.ADD: keep_add##g##p(); \
+            operation_t.MAX: keep_larger##g##p(); \
+            operation_t.ADD_TAKE: take_add##g##p(); \
+            operation_t.MAX_TAKE: take_larger##g##p(); \
+            operation_t.TAKE: take_read##g##p(); \
+        } \
     }
 #define LANES_OF(g) \
     PAIR(g, 0, 0, 1) \
     PAIR(g, 1, 2, 3) \
     PAIR(g, 2, 4, 5) \
-    PAIR(g, 3, 6, 7) \
-    SETTING(g) \
-    KEEPING(add, g) \
-    KEEPING(larger, g) \
-    TAKING(add, g) \
-    TAKING(larger, g) \
-    TAKING(read, g) \
-    table lanes##g { \
-        key = { meta.operation: exact; } \
-        actions = { \
-            keep_set##g; \
-            keep_add##g; \
-            keep_larger##g; \
-            take_add##g; \
-            take_larger##g; \
-            take_read##g; \
-            NoAction; \
-        } \
-        const default_action = NoAction; \
-        const entries = { \
-            operation_t.SET: keep_set##g(); \
-            operation_t.ADD: keep_add##g(); \
-            operation_t.MAX: keep_larger##g(); \
-            operation_t.ADD_TAKE: take_add##g(); \
-            operation_t.MAX_TAKE: take_larger##g(); \
-            operation_t.TAKE: take_read##g(); \
-        } \
-    }
+    PAIR(g, 3, 6, 7)
 #define APPLY_LANES(g) \
     if (hdr.group##g.isValid()) { \
-        lanes##g.apply(); \
+        pair##g##0.apply(); \
+        pair##g##1.apply(); \
+        pair##g##2.apply(); \
+        pair##g##3.apply(); \
     }
 
 // What the packet's lanes do in its slot. A sum that leaves takes their place.

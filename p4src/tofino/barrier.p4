@@ -17,18 +17,34 @@ const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
     ALU_2(register, name, \
         one = value.hi; \
         other = value.lo;)
-#define WRITE(register, name, new_hi, new_lo) \
+// Whether the packet's tag is newer, or the same, and the tag of the cell.
+#define COMPARE(register, name) \
+    FLAGS_AND_WORDS(register, name, \
+        newer_ = 0; \
+        same_ = 0; \
+        if (SAME(value, meta)) { \
+            same_ = 1; \
+        } \
+        if (NEWER(value, meta)) { \
+            newer_ = 1; \
+        } \
+        word = value.hi; \
+        other = value.lo;)
+// To this round, or to the next one.
+#define WRITE(register, name, new_lo) \
     ALU_0(register, name, \
-        value.hi = new_hi; \
+        value.hi = meta.loop.tag_hi; \
+        value.lo = new_lo;) \
+    ALU_0(register, name##_on, \
+        value.hi = meta.loop.tag_hi + 1; \
         value.lo = new_lo;)
 
 // The window of features.
 control TagWindow(in headers_t hdr, inout metadata_t meta) {
     REGISTER(POOL_CELLS, feature_tag)
 
-    flag_t  newer;
+    bit<32> newer;
     bit<32> round;
-    bit<2>  pool_above;
 
     FLAG_AND_WORD(feature_tag, compare,
         flag = 0;
@@ -36,7 +52,7 @@ control TagWindow(in headers_t hdr, inout metadata_t meta) {
             flag = 1;
         }
         word = value.hi;)
-    WRITE(feature_tag, move, hdr.work.next_round, hdr.work.next)
+    WRITE(feature_tag, move, hdr.work.next)
 
     action differ() {
         round = round ^ meta.loop.tag_hi;
@@ -47,17 +63,23 @@ control TagWindow(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        pool_above = hdr.switchgnn.pool |-| meta.last_pool;
         if (hdr.barrier.isValid()) {
+            if (hdr.switchgnn.echo == 1 || hdr.switchgnn.count == 0) {
+                meta.next_round = 1;
+            }
             if (meta.loop.step == step_t.MOVE) {
-                RUN_0(move, meta.own.pool)
+                if (meta.next_round == 1) {
+                    RUN_0(move_on, meta.own.pool)
+                } else {
+                    RUN_0(move, meta.own.pool)
+                }
             }
         } else if (meta.loop.step == step_t.FIRST) {
             RUN_2(compare, meta.own.pool, newer, round)
             differ();
             mask();
             if (hdr.switchgnn.kind != kind_t.NOTICE) {
-                if (pool_above != 0) {
+                if (meta.pool_above != 0) {
                     meta.outcome = WRONG_TAG;
                 } else if (round == 0) {
                     if (newer == 1) {
@@ -75,46 +97,40 @@ control TagWindow(in headers_t hdr, inout metadata_t meta) {
 control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
     REGISTER(POOL_CELLS, barrier_tag)
 
-    bit<2> pool_above;
+    COMPARE(barrier_tag, compare)
+    WRITE(barrier_tag, move, hdr.work.start)
 
-    READ(barrier_tag, read)
-    WRITE(barrier_tag, move, hdr.work.next_round, hdr.work.start)
-
-    action compare() {
-        hdr.work.hi_above = meta.loop.tag_hi |-| hdr.work.hi;
-        hdr.work.lo_above = meta.loop.tag_lo |-| hdr.work.lo;
-        hdr.work.window = hdr.work.hi;
-        hdr.work.hi = hdr.work.hi ^ meta.loop.tag_hi;
-        hdr.work.lo = hdr.work.lo ^ meta.loop.tag_lo;
+    action differ() {
+        hdr.work.window = hdr.work.window ^ meta.loop.tag_hi;
     }
 
     action mask() {
-        hdr.work.session = hdr.work.hi & SESSION_BITS;
+        hdr.work.window_session = hdr.work.window & SESSION_BITS;
     }
 
     apply {
-        pool_above = hdr.switchgnn.pool |-| meta.last_pool;
         if (meta.loop.step == step_t.MOVE) {
-            RUN_0(move, meta.own.pool)
+            if (meta.next_round == 1) {
+                RUN_0(move_on, meta.own.pool)
+            } else {
+                RUN_0(move, meta.own.pool)
+            }
         } else if (meta.loop.step == step_t.FIRST) {
-            RUN_2(read, meta.own.pool, hdr.work.hi, hdr.work.lo)
-            compare();
+            RUN_4(compare, meta.own.pool, hdr.work.window_newer, hdr.work.window_same,
+                  hdr.work.window, hdr.work.unused)
+            differ();
             mask();
-            if (hdr.work.session == 0) {
+            if (hdr.work.window_session == 0) {
                 meta.window_known = 1;
-                if (hdr.work.hi_above != 0) {
+                if (hdr.work.window_newer == 1) {
                     meta.beyond_window = 1;
-                } else if (hdr.work.hi != 0) {
-                    meta.passed = 1;
-                } else if (hdr.work.lo_above != 0) {
-                    meta.beyond_window = 1;
-                } else if (hdr.work.lo != 0) {
+                } else if (hdr.work.window_same == 0) {
                     meta.passed = 1;
                 }
             } else if (meta.any_tag == 0) {
                 meta.beyond_window = 1;
             }
-            if (pool_above != 0) {
+            if (meta.pool_above != 0) {
                 meta.beyond_window = 1;
                 meta.wrong_pool = 1;
             }
@@ -126,15 +142,26 @@ control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
 control Incarnation(inout headers_t hdr, inout metadata_t meta) {
     REGISTER(MAX_WORKERS, incarnation)  // session ++ round, number
 
-    READ(incarnation, read)
+    FLAG_AND_WORDS(incarnation, read,
+        flag = 0;
+        if (value.hi < meta.loop.tag_hi) {
+            flag = 1;
+        }
+        word = value.hi;
+        other = value.lo;)
     ALU_0(incarnation, write,
-        if (value.hi < hdr.work.until) {
-            value.hi = hdr.work.until;
+        if (value.hi < meta.loop.tag_hi) {
+            value.hi = meta.loop.tag_hi;
+            value.lo = hdr.switchgnn.dst_id;
+        })
+    // Its last `done` of a round announces the next one.
+    ALU_0(incarnation, announce,
+        if (value.hi <= meta.loop.tag_hi) {
+            value.hi = meta.loop.tag_hi + 1;
             value.lo = hdr.switchgnn.dst_id;
         })
 
-    action compare() {
-        hdr.work.known_above = meta.loop.tag_hi |-| hdr.work.known;
+    action differ() {
         hdr.work.known = hdr.work.known ^ meta.loop.tag_hi;
     }
 
@@ -143,19 +170,19 @@ control Incarnation(inout headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        hdr.work.until = meta.loop.tag_hi;
-        if (hdr.switchgnn.echo == 1) {
-            hdr.work.until = hdr.work.until + 1;
-        }
         if (meta.loop.step == step_t.COLLECT) {
-            RUN_0(write, meta.own.worker)
+            if (hdr.switchgnn.echo == 1) {
+                RUN_0(announce, meta.own.worker)
+            } else {
+                RUN_0(write, meta.own.worker)
+            }
         } else {
-            RUN_2(read, meta.own.worker, hdr.work.known, hdr.work.number)
-            compare();
+            RUN_3(read, meta.own.worker, hdr.work.later, hdr.work.known, hdr.work.number)
+            differ();
             mask();
             if (hdr.work.known == 0) {
                 if (hdr.work.number != hdr.switchgnn.dst_id) {
-                    if (hdr.switchgnn.block_id != 0 || hdr.work.known_above == 0) {
+                    if (hdr.switchgnn.block_id != 0 || hdr.work.later == 0) {
                         meta.outcome = WRONG_INCARNATION;
                     }
                 }
@@ -169,7 +196,8 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
     REGISTER(JOB_CELLS, largest)   // session ++ round, magnitude
     REGISTER(JOB_CELLS, reporter)  // -, worker
 
-    flag_t learned;
+
+    bit<1> learns;
 
     FLAG_AND_WORDS(largest, learn,
         flag = 0;
@@ -196,17 +224,27 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
     ALU(reporter, read_reporter,
         one = value.lo;)
 
-    apply {
+    action measure() {
         hdr.work.above = hdr.barrier.magnitude |-| meta.magnitude_limit;
-        learned = 0;
-        if (meta.loop.step != step_t.FIRST || meta.outcome != PENDING || hdr.work.above != 0) {
+    }
+
+    apply {
+        measure();
+        learns = 0;
+        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
+            if (hdr.work.above == 0) {
+                learns = 1;
+            }
+        }
+        hdr.work.learned = 0;
+        if (learns == 0) {
             RUN_2(read_largest, meta.own.cell, hdr.work.newest_round, hdr.work.largest)
         } else if (closed == 1) {
-            RUN_3(learn_round, meta.own.cell, learned, hdr.work.newest_round, hdr.work.largest)
+            RUN_3(learn_round, meta.own.cell, hdr.work.learned, hdr.work.newest_round, hdr.work.largest)
         } else {
-            RUN_3(learn, meta.own.cell, learned, hdr.work.newest_round, hdr.work.largest)
+            RUN_3(learn, meta.own.cell, hdr.work.learned, hdr.work.newest_round, hdr.work.largest)
         }
-        if (learned == 1) {
+        if (hdr.work.learned == 1) {
             RUN_0(write_reporter, meta.own.cell)
             hdr.work.reporter = hdr.work.worker;
         } else {
@@ -306,8 +344,9 @@ control Barrier(inout headers_t hdr,
     Collected()   collected;
 
     JOINS(32, follow)
-    JOINS(32, session)
     JOINS(32, worker)
+    JOINS(32, own_round)
+    JOINS(32, newest_round)
     REGISTER(POOL_CELLS, collected_tag)
     REGISTER(POOL_CELLS, following)     // what comes next, and who said so first
     REGISTER(JOB_CELLS, opened_round)   // -, session ++ round
@@ -320,7 +359,7 @@ control Barrier(inout headers_t hdr,
     bit<1>  refused;
     count_t refusal;
 
-    READ(collected_tag, read_collected)
+    COMPARE(collected_tag, compare)
     FLAGS(collected_tag, claim,
         newer_ = 0;
         same_ = 0;
@@ -384,23 +423,25 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = meta.lane;
     }
 
-    // The tag of block 0 has only its pool.
-    action compare() {
-        hdr.work.turn_differs = hdr.work.turn_differs ^ meta.loop.tag_hi;
-        hdr.work.round = meta.loop.tag_hi & ~SESSION_BITS;
-        hdr.work.tag_hi_above = meta.loop.tag_hi |-| hdr.work.tag_hi;
-        hdr.work.tag_lo_above = meta.loop.tag_lo |-| hdr.work.tag_lo;
+    action differ() {
+        hdr.work.tag_hi = hdr.work.tag_hi ^ meta.loop.tag_hi;
         hdr.work.early_features = hdr.work.following_first ^ hdr.work.first;
-        hdr.work.hi_differs = hdr.work.tag_hi ^ meta.loop.tag_hi;
-        hdr.work.lo_differs = hdr.work.tag_lo ^ meta.loop.tag_lo;
-        hdr.work.collects_block = hdr.work.tag_lo & ~POOL_MASK;
+        // The tag of block 0 has only its pool.
+        hdr.work.tag_lo = hdr.work.tag_lo & ~POOL_MASK;
         hdr.work.block = meta.loop.tag_lo & ~POOL_MASK;
     }
 
     action mask() {
+        hdr.work.other_session = hdr.work.tag_hi & SESSION_BITS;
         hdr.work.early_features = hdr.work.early_features & EARLY_FEATURES;
-        hdr.work.other_session = hdr.work.hi_differs & SESSION_BITS;
-        hdr.work.turn_differs = hdr.work.turn_differs & SESSION_BITS;
+    }
+
+    action tell_window() {
+        hdr.work.newest_round = hdr.work.window ^ meta.loop.tag_hi;
+    }
+
+    action tell_collected() {
+        hdr.work.newest_round = hdr.work.tag_hi ^ meta.loop.tag_hi;
     }
 
     action answer(leave_t leave) {
@@ -424,10 +465,6 @@ control Barrier(inout headers_t hdr,
 
     action tell_plan() {
         hdr.barrier.plan = meta.plan;
-    }
-
-    action tell_round() {
-        hdr.barrier.round = hdr.work.newest_round;
     }
 
     action tell_workers() {
@@ -455,10 +492,6 @@ control Barrier(inout headers_t hdr,
     }
 
     apply {
-        hdr.work.next_round = meta.loop.tag_hi;
-        if (hdr.switchgnn.echo == 1 || hdr.switchgnn.count == 0) {
-            hdr.work.next_round = hdr.work.next_round + 1;
-        }
         hdr.work.next = meta.loop.destination;
         hdr.work.start = meta.loop.destination;
         if (hdr.switchgnn.echo == 1) {
@@ -485,33 +518,30 @@ control Barrier(inout headers_t hdr,
         hdr.work.following_next = 0;
         hdr.work.following_first = 0;
         if (meta.loop.step == step_t.FIRST) {
-            RUN_2(read_collected, meta.own.pool, hdr.work.tag_hi, hdr.work.tag_lo)
-            RUN_2(read_following, meta.own.pool, hdr.work.following_next, hdr.work.following_first)
+            RUN_4(compare, meta.own.pool, hdr.work.newer, hdr.work.same, hdr.work.tag_hi,
+                  hdr.work.tag_lo)
+            RUN_2(read_following, meta.own.pool, hdr.work.following_next,
+                  hdr.work.following_first)
             RUN(read_opened, meta.own.cell, opened)
-            JOIN_3(session, hdr.work.turn_differs, meta.session[7:0], 8w0, 16w0)
-            compare();
+            JOIN_2(own_round, hdr.work.round, 8w0, hdr.switchgnn.turn[23:0])
+            differ();
             mask();
-            if (hdr.work.hi_differs == 0) {
-                if (hdr.work.lo_differs == 0) {
-                    same = 1;
-                }
+            if (hdr.work.same == 1) {
+                same = 1;
             }
             if (opened == 1) {
                 closed = 1;
             }
             if (meta.window_known == 0) {
-                if (hdr.work.tag_hi_above == 0) {
-                    if (hdr.work.hi_differs != 0) {
+                if (hdr.work.newer == 0 && same == 0) {
+                    meta.passed = 1;
+                }
+                if (hdr.work.tag_hi == 0) {
+                    if (hdr.work.tag_lo != 0) {
                         closed = 1;
-                        meta.passed = 1;
-                    } else {
-                        if (hdr.work.collects_block != 0) {
-                            closed = 1;
-                        }
-                        if (hdr.work.tag_lo_above == 0 && same == 0) {
-                            meta.passed = 1;
-                        }
                     }
+                } else if (hdr.work.newer == 0) {
+                    closed = 1;
                 }
                 if (hdr.work.block == 0) {
                     if (same == 1 || hdr.work.other_session != 0) {
@@ -525,7 +555,7 @@ control Barrier(inout headers_t hdr,
                 meta.outcome = WRONG_PORT;
             } else if (hdr.barrier.plan != meta.plan) {
                 meta.outcome = WRONG_PLAN;
-            } else if (hdr.work.turn_differs != 0) {
+            } else if (meta.loop.flags == OTHERS_DONE) {
                 meta.outcome = WRONG_SESSION;
             } else if (hdr.work.round == 0 || meta.wrong_pool == 1
                        || (meta.beyond_window == 1 && starts == 0)) {
@@ -613,9 +643,9 @@ control Barrier(inout headers_t hdr,
                     refusal = REFUSAL_TAG;
                     hdr.work.culprit = NOBODY;
                     if (meta.window_known == 1) {
-                        hdr.work.newest_round = hdr.work.window;
+                        tell_window();
                     } else if (hdr.work.other_session == 0) {
-                        hdr.work.newest_round = hdr.work.tag_hi;
+                        tell_collected();
                         hdr.work.culprit = hdr.work.following_first;
                     }
                 }
@@ -624,7 +654,6 @@ control Barrier(inout headers_t hdr,
                 hdr.work.culprit = hdr.work.culprit & 0xffff;
             }
         }
-        hdr.work.newest_round = hdr.work.newest_round & 0xffffff;
         if (meta.loop.leave != leave_t.AS_IT_IS) {
             if (refused == 1) {
                 tell_culprit();
@@ -633,7 +662,7 @@ control Barrier(inout headers_t hdr,
             }
             tell_magnitude();
             tell_plan();
-            tell_round();
+            JOIN_2(newest_round, hdr.barrier.round, 8w0, hdr.work.newest_round[23:0])
         }
     }
 }

@@ -38,6 +38,10 @@ control Congestion(inout headers_t hdr,
         limit_beside_others = beside_others;
     }
 
+    action measure() {
+        above = standard_metadata.enq_qdepth |-| limit;
+    }
+
     table threshold {
         key = {
             standard_metadata.egress_port: exact @name("port");
@@ -72,7 +76,7 @@ control Congestion(inout headers_t hdr,
                 limit = limit_beside_others;
             }
         }
-        above = standard_metadata.enq_qdepth |-| limit;
+        measure();
         if (above != 0) {
             if (hdr.switchgnn.isValid()) {
                 hdr.switchgnn.ecn = 1;

@@ -32,37 +32,31 @@ header work_t {
     worker_set_t beats;    // heartbeats
     bit<32> above;
     bit<32> block;
-    bit<32> collects_block;
     bit<32> culprit;
     bit<32> early_features;
     bit<32> first;
     bit<32> following_first;
     bit<32> following_next;
-    bit<32> hi;
-    bit<32> hi_above;
-    bit<32> hi_differs;
     bit<32> known;
-    bit<32> known_above;
     bit<32> largest;
-    bit<32> lo;
-    bit<32> lo_above;
-    bit<32> lo_differs;
+    bit<32> later;
+    bit<32> learned;
+    bit<32> newer;
     bit<32> newest_round;
     bit<32> next;
-    bit<32> next_round;
     bit<32> number;
     bit<32> other_session;
     bit<32> reporter;
     bit<32> round;
-    bit<32> session;
+    bit<32> same;
     bit<32> start;
     bit<32> tag_hi;
-    bit<32> tag_hi_above;
     bit<32> tag_lo;
-    bit<32> tag_lo_above;
-    bit<32> turn_differs;
-    bit<32> until;
+    bit<32> unused;
     bit<32> window;
+    bit<32> window_newer;
+    bit<32> window_same;
+    bit<32> window_session;
     bit<32> worker;
 }
 

@@ -45,6 +45,7 @@ control SwitchIngress(inout headers_t hdr,
     Priority()  priority;
 
     JOINS(9, lane)
+    JOINS(8, pool)
     JOINS(16, pass_cell)
     JOINS(16, outcome_cell)
 
@@ -59,6 +60,10 @@ control SwitchIngress(inout headers_t hdr,
         DROP(standard_metadata)
         meta.outcome = PENDING;
         meta.contribution = hdr.switchgnn.count;
+    }
+
+    action measure_pool() {
+        meta.pool_above = meta.pool_above |-| meta.last_pool;
     }
 
     action pass_into_loop() {
@@ -91,6 +96,8 @@ control SwitchIngress(inout headers_t hdr,
             meta.lane = 1 << LOOP_LANE_BITS;
         }
         pass_into_loop();
+        JOIN_2(pool, meta.pool_above, 6w0, hdr.switchgnn.pool)
+        measure_pool();
         if (meta.loop.step == step_t.ARRIVE) {
             decides = 1;
             ranges.apply(hdr, meta);

@@ -32,6 +32,7 @@ enum bit<8> leave_t {
 
 const bit<8> SUM_ACKNOWLEDGES = 1;  // the sender's feature
 const bit<8> DONE_AGAIN = 2;        // only its worker waits for the answer
+const bit<8> OTHERS_DONE = 3;       // of another session
 
 // The progress of a packet, to the egress and around the loop.
 CARRIED loop_t {
@@ -76,12 +77,13 @@ struct metadata_t {
     bit<16>      session;
     bit<32>      session_start;
     count_t      reduces;
-    width_t      width;
+    bit<8>       width;
     bit<32>      plan;
     bit<32>      magnitude_limit;
     worker_set_t members;
     bit<1>       any_tag;
-    pool_t       last_pool;
+    bit<8>       last_pool;
+    bit<8>       pool_above;  // not 0: there is no such pool
     rows_t       rows;
     index_t      pool_slots;
     // Tier
@@ -99,6 +101,7 @@ struct metadata_t {
     // TagWindow
     bit<1>       window_known;
     bit<1>       beyond_window;
+    bit<1>       next_round;  // comes after this unit
     bit<1>       wrong_pool;
     bit<1>       passed;      // all are done with this tag
     // Collected
