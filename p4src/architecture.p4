@@ -88,11 +88,13 @@ struct standard_metadata_t {
 #define RUN_3(name, index, one, other, third) one = name.execute(index, other, third);
 #define RUN_4(name, index, one, two, three, four) one = name.execute(index, two, three, four);
 
-// Bits side by side, by way of a hash: an instruction joins two containers at most.
-#define JOINS(width, name) Hash<bit<width>>(HashAlgorithm_t.IDENTITY) name;
-#define JOIN_2(name, whole, a, b) whole = name.get({ a, b });
-#define JOIN_3(name, whole, a, b, c) whole = name.get({ a, b, c });
-#define JOIN_4(name, whole, a, b, c, d) whole = name.get({ a, b, c, d });
+// An action that sets bits side by side, by way of a hash: an instruction joins two containers.
+#define JOIN(width, name, whole, ...) \
+    Hash<bit<width>>(HashAlgorithm_t.IDENTITY) name##_hash; \
+    action name() { whole = name##_hash.get({ __VA_ARGS__ }); }
+#define JOIN_2(width, name, whole, a, b) JOIN(width, name, whole, a, b)
+#define JOIN_3(width, name, whole, a, b, c) JOIN(width, name, whole, a, b, c)
+#define JOIN_4(width, name, whole, a, b, c, d) JOIN(width, name, whole, a, b, c, d)
 
 // What goes along to the egress and around the loop.
 #define CARRIED header
@@ -167,10 +169,9 @@ struct standard_metadata_t {
 #define RUN_3(name, index, one, other, third) name(index, one, other, third);
 #define RUN_4(name, index, one, two, three, four) name(index, one, two, three, four);
 
-#define JOINS(width, name)
-#define JOIN_2(name, whole, a, b) whole = a ++ b;
-#define JOIN_3(name, whole, a, b, c) whole = a ++ b ++ c;
-#define JOIN_4(name, whole, a, b, c, d) whole = a ++ b ++ c ++ d;
+#define JOIN_2(width, name, whole, a, b) action name() { whole = a ++ b; }
+#define JOIN_3(width, name, whole, a, b, c) action name() { whole = a ++ b ++ c; }
+#define JOIN_4(width, name, whole, a, b, c, d) action name() { whole = a ++ b ++ c ++ d; }
 
 #define CARRIED struct
 #define KEPT @field_list(1)

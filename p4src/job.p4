@@ -83,15 +83,16 @@ control Jobs(in headers_t hdr, inout metadata_t meta) {
     }
 
 #ifdef TOFINO
-    JOINS(16, cell)
-    JOINS(16, pool)
-    JOINS(16, groups)
+
+    JOIN_2(16, join_cell, meta.own.cell, 11w0, meta.own.job)
+    JOIN_3(16, join_pool, meta.own.pool, 9w0, meta.own.job, hdr.switchgnn.pool)
+    JOIN_3(16, join_groups, meta.own.groups, 10w0, meta.own.job, 1w0)
 
     apply {
         job.apply();
-        JOIN_2(cell, meta.own.cell, 11w0, meta.own.job)
-        JOIN_3(pool, meta.own.pool, 9w0, meta.own.job, hdr.switchgnn.pool)
-        JOIN_3(groups, meta.own.groups, 10w0, meta.own.job, 1w0)
+        join_cell();
+        join_pool();
+        join_groups();
     }
 #else
     // Of what each job has equally much.

@@ -7,23 +7,27 @@
 // The destination must expect partial sums of the sender; so only contributors ask for the sums of a
 // vertex cut. A count above the expected one would complete or release the slot for all.
 control Partial(in headers_t hdr, inout metadata_t meta) {
-    worker_set_t own;
     count_t above;
 
-    action set_senders(worker_set_t senders) {
-        own = senders & meta.worker_bit;
+    action allow() {
     }
 
+    action refuse() {
+        meta.outcome = WRONG_PORT;
+    }
+
+    // An entry for each sender, as no packet has room for a set beside its lanes.
     table partial {
         key = {
             meta.loop.block:        exact @name("block_id");
             hdr.switchgnn.dst_id:   exact @name("dst_id");
+            meta.own.worker:        exact @name("worker");
         }
         actions = {
-            set_senders;
-            @defaultonly NoAction;
+            allow;
+            @defaultonly refuse;
         }
-        const default_action = NoAction;
+        const default_action = refuse;
         size = MAX_RESULTS;
     }
 
@@ -31,25 +35,9 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
         above = hdr.switchgnn.count |-| meta.destination_expected;
     }
 
-    action refuse() {
-        meta.outcome = WRONG_PORT;
-    }
-
-    table nobody {
-        key = { own: exact; }
-        actions = {
-            refuse;
-            NoAction;
-        }
-        const default_action = NoAction;
-        const entries = { 0: refuse(); }
-    }
-
     apply {
-        own = 0;
-        partial.apply();
         measure();
-        nobody.apply();
+        partial.apply();
         if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FEATURE) {
             if (hdr.switchgnn.count == 0 || above != 0) {
                 meta.outcome = WRONG_COUNT;

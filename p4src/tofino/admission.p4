@@ -6,8 +6,6 @@
 
 // The tag, the block of the job, and the first slot of the pool.
 control Ranges(in headers_t hdr, inout metadata_t meta) {
-    JOINS(32, tag)
-    JOINS(32, session)
 
     index_t twice;
     bit<16> beyond;
@@ -24,11 +22,13 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
         meta.first_slot = meta.first_slot + twice;
     }
 
+    JOIN_4(32, join_tag, meta.loop.tag_lo, hdr.switchgnn.fragment, hdr.switchgnn.block_id, hdr.switchgnn.pool, hdr.switchgnn.width)
+    JOIN_3(32, join_session, meta.session_start, meta.session[7:0], 8w0, 16w0)
+
     apply {
         meta.loop.tag_hi = hdr.switchgnn.turn;
-        JOIN_4(tag, meta.loop.tag_lo, hdr.switchgnn.fragment, hdr.switchgnn.block_id,
-               hdr.switchgnn.pool, hdr.switchgnn.width)
-        JOIN_3(session, meta.session_start, meta.session[7:0], 8w0, 16w0)
+        join_tag();
+        join_session();
         twice = meta.pool_slots[14:0] ++ 1w0;
         measure();
         if (hdr.switchgnn.pool[0:0] == 1) {
@@ -50,7 +50,6 @@ control Admission(in headers_t hdr,
                   in standard_metadata_t standard_metadata) {
     bit<1>  fits;
     bit<32> above;
-    JOINS(8, width)
     bit<8>  wider;
     bit<32> other_session;
 
@@ -84,18 +83,14 @@ control Admission(in headers_t hdr,
             (BITS_32, 1, BARE_LENGTH + 64): fit();
             (BITS_32, 2, BARE_LENGTH + 96): fit();
             (BITS_32, 3, BARE_LENGTH + 128): fit();
-#if LANE_GROUPS == 8
-            (BITS_32, 4, BARE_LENGTH + 160): fit();
-            (BITS_32, 5, BARE_LENGTH + 192): fit();
-            (BITS_32, 6, BARE_LENGTH + 224): fit();
-            (BITS_32, 7, BARE_LENGTH + 256): fit();
-#endif
         }
     }
 
+    JOIN_2(8, join_width, wider, 3w0, hdr.switchgnn.width)
+
     apply {
         fits = 0;
-        JOIN_2(width, wider, 3w0, hdr.switchgnn.width)
+        join_width();
         compare();
         mask();
         if (HAS_NUMBERS(hdr.switchgnn.kind)) {

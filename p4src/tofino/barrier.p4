@@ -270,20 +270,20 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
         other = value.lo; \
-        value.hi = value.hi | hdr.work.own[hi_bits]; \
-        value.lo = value.lo | hdr.work.own[lo_bits];) \
+        value.hi = value.hi | meta.worker_bit[hi_bits]; \
+        value.lo = value.lo | meta.worker_bit[lo_bits];) \
     ALU_0(collected##name, start##name, \
-        value.hi = hdr.work.own[hi_bits]; \
-        value.lo = hdr.work.own[lo_bits];) \
+        value.hi = meta.worker_bit[hi_bits]; \
+        value.lo = meta.worker_bit[lo_bits];) \
     REGISTER(JOB_CELLS, heartbeats##name) \
     ALU_2(heartbeats##name, raise##name, \
-        value.hi = value.hi | hdr.work.own[hi_bits]; \
-        value.lo = value.lo | hdr.work.own[lo_bits]; \
+        value.hi = value.hi | meta.worker_bit[hi_bits]; \
+        value.lo = value.lo | meta.worker_bit[lo_bits]; \
         one = value.hi; \
         other = value.lo;) \
     ALU_2(heartbeats##name, lower##name, \
-        value.hi = value.hi & ~hdr.work.own[hi_bits]; \
-        value.lo = value.lo & ~hdr.work.own[lo_bits]; \
+        value.hi = value.hi & ~meta.worker_bit[hi_bits]; \
+        value.lo = value.lo & ~meta.worker_bit[lo_bits]; \
         one = value.hi; \
         other = value.lo;)
 
@@ -321,9 +321,9 @@ control Collected(inout headers_t hdr, inout metadata_t meta, in flag_t same) {
                 RUN_0(start_lower, meta.own.pool)
                 hdr.work.before = 0;
             }
-            hdr.work.after = hdr.work.before | hdr.work.own;
+            hdr.work.after = hdr.work.before | meta.worker_bit;
         }
-        hdr.work.beats = hdr.barrier.workers & hdr.work.own;
+        hdr.work.beats = hdr.barrier.workers & meta.worker_bit;
         heartbeat.apply();
         if (beats == 1) {
             RUN_2(raise_upper, meta.own.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
@@ -343,10 +343,6 @@ control Barrier(inout headers_t hdr,
     RoundStart()  round_start;
     Collected()   collected;
 
-    JOINS(32, follow)
-    JOINS(32, worker)
-    JOINS(32, own_round)
-    JOINS(32, newest_round)
     REGISTER(POOL_CELLS, collected_tag)
     REGISTER(POOL_CELLS, following)     // what comes next, and who said so first
     REGISTER(JOB_CELLS, opened_round)   // -, session ++ round
@@ -391,7 +387,7 @@ control Barrier(inout headers_t hdr,
     }
 
     table missing {
-        key = { hdr.work.members: exact; }
+        key = { hdr.work.lacks: exact; }
         actions = {
             complete;
             NoAction;
@@ -472,7 +468,7 @@ control Barrier(inout headers_t hdr,
     }
 
     action tell_all() {
-        hdr.barrier.workers = hdr.work.members;
+        hdr.barrier.workers = meta.members;
     }
 
     action tell_nobody() {
@@ -491,6 +487,11 @@ control Barrier(inout headers_t hdr,
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
+    JOIN_3(32, join_follow, hdr.work.next, hdr.switchgnn.feature_group[15:7], hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
+    JOIN_3(32, join_worker, hdr.work.worker, 8w0, 8w0, meta.own.worker)
+    JOIN_2(32, join_own_round, hdr.work.round, 8w0, hdr.switchgnn.turn[23:0])
+    JOIN_2(32, join_newest_round, hdr.barrier.round, 8w0, hdr.work.newest_round[23:0])
+
     apply {
         hdr.work.next = meta.loop.destination;
         hdr.work.start = meta.loop.destination;
@@ -500,10 +501,9 @@ control Barrier(inout headers_t hdr,
         }
         window.apply(hdr, meta);
         if (meta.loop.step == step_t.FIRST) {
-            JOIN_3(follow, hdr.work.next, hdr.switchgnn.feature_group[15:7], hdr.switchgnn.count,
-                   hdr.switchgnn.feature_group[6:0])
+            join_follow();
         }
-        JOIN_3(worker, hdr.work.worker, 8w0, 8w0, meta.own.worker)
+        join_worker();
         hdr.work.first = hdr.work.worker;
         if (hdr.switchgnn.echo == 1) {
             hdr.work.first = hdr.work.first | EARLY_FEATURES;
@@ -523,7 +523,7 @@ control Barrier(inout headers_t hdr,
             RUN_2(read_following, meta.own.pool, hdr.work.following_next,
                   hdr.work.following_first)
             RUN(read_opened, meta.own.cell, opened)
-            JOIN_2(own_round, hdr.work.round, 8w0, hdr.switchgnn.turn[23:0])
+            join_own_round();
             differ();
             mask();
             if (hdr.work.same == 1) {
@@ -588,7 +588,7 @@ control Barrier(inout headers_t hdr,
             collected.apply(hdr, meta, same);
             if (meta.loop.step == step_t.COLLECT) {
                 // Those that lack, and those that are new.
-                hdr.work.members = hdr.work.members ^ hdr.work.after;
+                hdr.work.lacks = hdr.work.after ^ meta.members;
                 hdr.work.before = hdr.work.before ^ hdr.work.after;
                 missing.apply();
                 added.apply();
@@ -662,7 +662,7 @@ control Barrier(inout headers_t hdr,
             }
             tell_magnitude();
             tell_plan();
-            JOIN_2(newest_round, hdr.barrier.round, 8w0, hdr.work.newest_round[23:0])
+            join_newest_round();
         }
     }
 }

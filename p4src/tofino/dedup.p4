@@ -53,7 +53,6 @@ const bit<32> ACCEPTED_CELLS = (MAX_POOLS * MAX_WORKERS) << GROUP_BITS;
 control Accepted(in headers_t hdr, inout metadata_t meta) {
     REGISTER(ACCEPTED_CELLS, group_tag)
     REGISTER_16(ACCEPTED_CELLS, groups)  // group, count
-    JOINS(16, cell)
 
     index_t index;
     flag_t newer;
@@ -85,9 +84,10 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
             value.lo = one_more;
         })
 
+    JOIN_4(16, join_cell, index, 2w0, hdr.switchgnn.pool, meta.own.worker[6:0], hdr.switchgnn.feature_group[GROUP_BITS - 1:0])
+
     apply {
-        JOIN_4(cell, index, 2w0, hdr.switchgnn.pool, meta.own.worker[6:0],
-               hdr.switchgnn.feature_group[GROUP_BITS - 1:0])
+        join_cell();
         one_more = 0;
         if (meta.outcome == PENDING) {
             one_more = 1;

@@ -5,11 +5,7 @@
 #include "../headers.p4"
 
 // DO(g) for each group of 8 lanes of a packet.
-#if LANE_GROUPS == 8
-#define EACH_GROUP(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-#else
 #define EACH_GROUP(DO) DO(0) DO(1) DO(2) DO(3)
-#endif
 
 header group_t {
     bit<32> lane0;
@@ -25,10 +21,9 @@ header group_t {
 // Only in the loop, behind a `done`: what the controls of the barrier work with. No packet has this and
 // lanes, so it takes no room beside them.
 header work_t {
-    worker_set_t own;      // the packet's worker
-    worker_set_t members;
     worker_set_t before;   // those that were done
     worker_set_t after;    // and those that are
+    worker_set_t lacks;    // not all
     worker_set_t beats;    // heartbeats
     bit<32> above;
     bit<32> block;

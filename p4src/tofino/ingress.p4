@@ -44,12 +44,9 @@ control SwitchIngress(inout headers_t hdr,
     Answer()    answer;
     Priority()  priority;
 
-    JOINS(9, lane)
-    JOINS(8, pool)
-    JOINS(16, pass_cell)
-    JOINS(16, outcome_cell)
 
     index_t cell;
+    index_t pass_cell;
     // Of each job cell n: passes that made n contributions.
     COUNTER(JOB_CELLS << PASS_BITS, passes)
 
@@ -71,7 +68,7 @@ control SwitchIngress(inout headers_t hdr,
     }
 
     action find_slot() {
-        meta.index = 1w0 ++ meta.slots.slot0;
+        meta.index = meta.slots.slot0;
     }
 
     action find_cell() {
@@ -83,6 +80,11 @@ control SwitchIngress(inout headers_t hdr,
         standard_metadata.egress_spec = meta.lane;
     }
 
+    JOIN_3(9, join_lane, meta.lane, 1w0, meta.own.job, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
+    JOIN_2(8, join_pool, meta.pool_above, 6w0, hdr.switchgnn.pool)
+    JOIN_4(16, join_pass_cell, pass_cell, 7w0, meta.own.job, 3w0, contributed)
+    JOIN_3(16, join_outcome_cell, cell, 6w0, meta.own.job, meta.outcome[OUTCOME_BITS - 1:0])
+
     apply {
         arrive();
         contributed = 0;
@@ -90,13 +92,13 @@ control SwitchIngress(inout headers_t hdr,
         worker.apply(meta, meta.loop.port);
         job.apply(hdr, meta);
         session.apply(hdr, meta);
-        JOIN_3(lane, meta.lane, 1w0, meta.own.job, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
+        join_lane();
         if (meta.own.job == 0) {
             // A `done` of no job, which is answered.
             meta.lane = 1 << LOOP_LANE_BITS;
         }
         pass_into_loop();
-        JOIN_2(pool, meta.pool_above, 6w0, hdr.switchgnn.pool)
+        join_pool();
         measure_pool();
         if (meta.loop.step == step_t.ARRIVE) {
             decides = 1;
@@ -109,8 +111,6 @@ control SwitchIngress(inout headers_t hdr,
                     enter();
                     if (hdr.barrier.isValid()) {
                         hdr.work.setValid();
-                        hdr.work.own = meta.worker_bit;
-                        hdr.work.members = meta.members;
                     }
                 }
             }
@@ -165,7 +165,8 @@ control SwitchIngress(inout headers_t hdr,
                 }
                 if ((meta.outcome == PENDING || meta.outcome == AGGREGATED)
                         && (meta.loop.step == step_t.FIRST || meta.loop.step == step_t.HOP)) {
-                    COUNT_ONE(passes, 7w0 ++ meta.own.job ++ 3w0 ++ contributed)
+                    join_pass_cell();
+                    COUNT_ONE(passes, pass_cell)
                 }
                 if (meta.takes == 1) {
                     result.apply(hdr, meta);
@@ -181,7 +182,7 @@ control SwitchIngress(inout headers_t hdr,
             no_body.apply(hdr, meta);
         }
         if (decides == 1 && meta.outcome != PENDING) {
-            JOIN_3(outcome_cell, cell, 6w0, meta.own.job, meta.outcome[OUTCOME_BITS - 1:0])
+            join_outcome_cell();
             outcome.apply(cell);
         }
         priority.apply(hdr, meta, standard_metadata.priority);

@@ -13,7 +13,6 @@ const bit<16> HARVEST_COPY = 1;
 control Loop(in headers_t hdr,
              inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
-    JOINS(16, number_of)
 
     bit<16> group;
     bit<16> number;
@@ -38,8 +37,10 @@ control Loop(in headers_t hdr,
         standard_metadata.egress_spec = meta.loop.port;
     }
 
+    JOIN_2(16, join_number_of, number, 13w0, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
+
     apply {
-        JOIN_2(number_of, number, 13w0, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
+        join_number_of();
         group = meta.own.cell;
         add_first();
         if (meta.loop.step == step_t.FINISH) {

@@ -1,4 +1,4 @@
-// What both architectures parse alike: as ../parser.p4, but bodies are at most 8 groups of 8 lanes.
+// What both architectures parse alike: as ../parser.p4, but bodies are at most 4 groups of 8 lanes.
 #pragma once
 
 #include "headers.p4"
@@ -9,22 +9,6 @@
         more \
         transition accept; \
     }
-
-#if LANE_GROUPS == 8
-#define MORE_LENGTHS \
-            BARE_LENGTH + 160: parse_body5; \
-            BARE_LENGTH + 192: parse_body6; \
-            BARE_LENGTH + 224: parse_body7; \
-            BARE_LENGTH + 256: parse_body8;
-#define MORE_BODIES \
-    BODY_STATE(5, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4)) \
-    BODY_STATE(6, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5)) \
-    BODY_STATE(7, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5) TAKE_GROUP(6)) \
-    BODY_STATE(8, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5) TAKE_GROUP(6) TAKE_GROUP(7))
-#else
-#define MORE_LENGTHS
-#define MORE_BODIES
-#endif
 
 // When packets arrive, and in the loop, where a barrier has its sets with it.
 #define PARSE_HEADERS(when, after_barrier) \
@@ -75,12 +59,10 @@
             BARE_LENGTH + 64: parse_body2; \
             BARE_LENGTH + 96: parse_body3; \
             BARE_LENGTH + 128: parse_body4; \
-MORE_LENGTHS \
             default: accept; \
         } \
     } \
     BODY_STATE(1, TAKE_GROUP(0)) \
     BODY_STATE(2, TAKE_GROUP(0) TAKE_GROUP(1)) \
     BODY_STATE(3, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2)) \
-    BODY_STATE(4, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3)) \
-    MORE_BODIES
+    BODY_STATE(4, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3))

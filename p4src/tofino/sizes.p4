@@ -4,16 +4,11 @@
 
 #define TOFINO
 
-// One slot per pass, of 64 lanes: 4 MB.
+// One slot per pass, of 32 lanes: 4 MB.
 #define BANKS 1
 #define EACH_BANK(DO) DO(0)
-const bit<32> SLOTS_PER_BANK = 16384;
-#define SLOT_BITS 15
-
-// Groups of 8 lanes.
-#ifndef LANE_GROUPS
-#define LANE_GROUPS 8
-#endif
+const bit<32> SLOTS_PER_BANK = 32768;
+#define SLOT_BITS 16
 
 // Of each pool.
 const bit<32> MAX_SOURCES = 1 << 16;
