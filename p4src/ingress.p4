@@ -166,6 +166,6 @@ control SwitchIngress(inout headers_t hdr,
         } else {
             answer.apply(hdr, meta, standard_metadata);
         }
-        priority.apply(hdr, meta, standard_metadata.priority);
+        priority.apply(hdr, meta, standard_metadata.priority, meta.dscp);
     }
 }

@@ -180,10 +180,10 @@ const bit<3> PRIORITY_QUESTIONS = 3;
 const bit<3> PRIORITY_ANSWERS = 4;
 
 // Must be applied last in ingress, when it is decided what leaves.
-control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
+control Priority(in headers_t hdr, in metadata_t meta, out bit<3> priority, out bit<6> dscp) {
     ONE_ACTION(choose,
         priority = PRIORITY_NUMBERS;
-        meta.dscp = DSCP_DEFAULT;
+        dscp = DSCP_DEFAULT;
         if (!hdr.switchgnn.isValid()) {
             if (hdr.ipv4.isValid() && hdr.ipv4.dscp == DSCP_LATE) {
                 priority = PRIORITY_LATE;
@@ -193,10 +193,10 @@ control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
         } else if (hdr.switchgnn.kind == kind_t.REDUCE || hdr.switchgnn.kind == kind_t.REDUCED) {
             // A sum has the class of the part that completes it.
             priority = PRIORITY_EARLY;
-            meta.dscp = DSCP_EARLY;
+            dscp = DSCP_EARLY;
             if (hdr.ipv4.dscp == DSCP_LATE) {
                 priority = PRIORITY_LATE;
-                meta.dscp = DSCP_LATE;
+                dscp = DSCP_LATE;
             }
         } else if (meta.send_sum == 0) {
             if (meta.send_ack == 1 || meta.send_missing == 1
@@ -205,10 +205,10 @@ control Priority(in headers_t hdr, inout metadata_t meta, out bit<3> priority) {
                     || hdr.switchgnn.kind == kind_t.WAITING
                     || hdr.switchgnn.kind == kind_t.MISSING) {
                 priority = PRIORITY_ANSWERS;
-                meta.dscp = DSCP_CONTROL;
+                dscp = DSCP_CONTROL;
             } else if (!HAS_NUMBERS(hdr.switchgnn.kind)) {
                 priority = PRIORITY_QUESTIONS;
-                meta.dscp = DSCP_CONTROL;
+                dscp = DSCP_CONTROL;
             }
         }
     )

@@ -12,9 +12,7 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
     action allow() {
     }
 
-    action refuse() {
-        meta.outcome = WRONG_PORT;
-    }
+    action refuse() { meta.outcome = WRONG_PORT; }
 
     // An entry for each sender, as no packet has room for a set beside its lanes.
     table partial {
@@ -31,9 +29,7 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
         size = MAX_RESULTS;
     }
 
-    action measure() {
-        above = hdr.switchgnn.count |-| meta.destination_expected;
-    }
+    action measure() { above = hdr.switchgnn.count |-| meta.destination_expected; }
 
     apply {
         measure();

@@ -10,17 +10,9 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
     index_t twice;
     bit<16> beyond;
 
-    action measure() {
-        beyond = hdr.switchgnn.block_id |-| meta.last_block;
-    }
-
-    action add_one() {
-        meta.first_slot = meta.first_slot + meta.pool_slots;
-    }
-
-    action add_two() {
-        meta.first_slot = meta.first_slot + twice;
-    }
+    action measure() { beyond = hdr.switchgnn.block_id |-| meta.last_block; }
+    action add_one() { meta.first_slot = meta.first_slot + meta.pool_slots; }
+    action add_two() { meta.first_slot = meta.first_slot + twice; }
 
     JOIN_4(32, join_tag, meta.loop.tag_lo, hdr.switchgnn.fragment, hdr.switchgnn.block_id, hdr.switchgnn.pool, hdr.switchgnn.width)
     JOIN_3(32, join_session, meta.session_start, meta.session[7:0], 8w0, 16w0)
@@ -59,13 +51,8 @@ control Admission(in headers_t hdr,
         wider = wider |-| meta.width;
     }
 
-    action mask() {
-        other_session = other_session & 0xff000000;
-    }
-
-    action fit() {
-        fits = 1;
-    }
+    action mask() { other_session = other_session & 0xff000000; }
+    action fit() { fits = 1; }
 
     table lengths {
         key = {

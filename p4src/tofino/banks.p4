@@ -41,13 +41,8 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         value.lo = value.lo |+| meta.contribution;
         one = value.lo;
         other = value.hi;)
-    action take_larger() {
-        meta.operation = operation_t.MAX;
-    }
-
-    action send_larger() {
-        meta.operation = operation_t.MAX_TAKE;
-    }
+    action take_larger() { meta.operation = operation_t.MAX; }
+    action send_larger() { meta.operation = operation_t.MAX_TAKE; }
 
     table maximum {
         key = {
@@ -66,9 +61,7 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         }
     }
 
-    action measure() {
-        left = meta.slots.expected0 |-| meta.count;
-    }
+    action measure() { left = meta.slots.expected0 |-| meta.count; }
 
     apply {
         mark = 0;

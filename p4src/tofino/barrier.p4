@@ -54,13 +54,8 @@ control TagWindow(in headers_t hdr, inout metadata_t meta) {
         word = value.hi;)
     WRITE(feature_tag, move, hdr.work.next)
 
-    action differ() {
-        round = round ^ meta.loop.tag_hi;
-    }
-
-    action mask() {
-        round = round & SESSION_BITS;
-    }
+    action differ() { round = round ^ meta.loop.tag_hi; }
+    action mask() { round = round & SESSION_BITS; }
 
     apply {
         if (hdr.barrier.isValid()) {
@@ -100,13 +95,8 @@ control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
     COMPARE(barrier_tag, compare)
     WRITE(barrier_tag, move, hdr.work.start)
 
-    action differ() {
-        hdr.work.window = hdr.work.window ^ meta.loop.tag_hi;
-    }
-
-    action mask() {
-        hdr.work.window_session = hdr.work.window & SESSION_BITS;
-    }
+    action differ() { hdr.work.window = hdr.work.window ^ meta.loop.tag_hi; }
+    action mask() { hdr.work.window_session = hdr.work.window & SESSION_BITS; }
 
     apply {
         if (meta.loop.step == step_t.MOVE) {
@@ -161,13 +151,8 @@ control Incarnation(inout headers_t hdr, inout metadata_t meta) {
             value.lo = hdr.switchgnn.dst_id;
         })
 
-    action differ() {
-        hdr.work.known = hdr.work.known ^ meta.loop.tag_hi;
-    }
-
-    action mask() {
-        hdr.work.known = hdr.work.known & SESSION_BITS;
-    }
+    action differ() { hdr.work.known = hdr.work.known ^ meta.loop.tag_hi; }
+    action mask() { hdr.work.known = hdr.work.known & SESSION_BITS; }
 
     apply {
         if (meta.loop.step == step_t.COLLECT) {
@@ -224,9 +209,7 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
     ALU(reporter, read_reporter,
         one = value.lo;)
 
-    action measure() {
-        hdr.work.above = hdr.barrier.magnitude |-| meta.magnitude_limit;
-    }
+    action measure() { hdr.work.above = hdr.barrier.magnitude |-| meta.magnitude_limit; }
 
     apply {
         measure();
@@ -293,13 +276,8 @@ control Collected(inout headers_t hdr, inout metadata_t meta, in flag_t same) {
 
     bit<1> beats;
 
-    action beat() {
-        beats = 1;
-    }
-
-    action still() {
-        beats = 0;
-    }
+    action beat() { beats = 1; }
+    action still() { beats = 0; }
 
     table heartbeat {
         key = { hdr.work.beats: exact; }
@@ -382,9 +360,7 @@ control Barrier(inout headers_t hdr,
         })
 
     // Whether a set has no worker.
-    action complete() {
-        meta.complete = 1;
-    }
+    action complete() { meta.complete = 1; }
 
     table missing {
         key = { hdr.work.lacks: exact; }
@@ -396,13 +372,8 @@ control Barrier(inout headers_t hdr,
         const entries = { 0: complete(); }
     }
 
-    action repeat() {
-        meta.outcome = DONE_REPEATED;
-    }
-
-    action collect() {
-        meta.outcome = DONE_COLLECTED;
-    }
+    action repeat() { meta.outcome = DONE_REPEATED; }
+    action collect() { meta.outcome = DONE_COLLECTED; }
 
     table added {
         key = { hdr.work.before: exact; }
@@ -432,13 +403,8 @@ control Barrier(inout headers_t hdr,
         hdr.work.early_features = hdr.work.early_features & EARLY_FEATURES;
     }
 
-    action tell_window() {
-        hdr.work.newest_round = hdr.work.window ^ meta.loop.tag_hi;
-    }
-
-    action tell_collected() {
-        hdr.work.newest_round = hdr.work.tag_hi ^ meta.loop.tag_hi;
-    }
+    action tell_window() { hdr.work.newest_round = hdr.work.window ^ meta.loop.tag_hi; }
+    action tell_collected() { hdr.work.newest_round = hdr.work.tag_hi ^ meta.loop.tag_hi; }
 
     action answer(leave_t leave) {
         meta.loop.leave = leave;
@@ -446,34 +412,18 @@ control Barrier(inout headers_t hdr,
         standard_metadata.egress_spec = meta.loop.port;
     }
 
-    action tell_worker() {
-        meta.loop.destination = hdr.work.reporter;
-    }
+    action tell_worker() { meta.loop.destination = hdr.work.reporter; }
 
     action tell_culprit() {
         meta.loop.destination = hdr.work.culprit;
         meta.count = refusal;
     }
 
-    action tell_magnitude() {
-        hdr.barrier.magnitude = hdr.work.largest;
-    }
-
-    action tell_plan() {
-        hdr.barrier.plan = meta.plan;
-    }
-
-    action tell_workers() {
-        hdr.barrier.workers = hdr.work.after;
-    }
-
-    action tell_all() {
-        hdr.barrier.workers = meta.members;
-    }
-
-    action tell_nobody() {
-        hdr.barrier.workers = 0;
-    }
+    action tell_magnitude() { hdr.barrier.magnitude = hdr.work.largest; }
+    action tell_plan() { hdr.barrier.plan = meta.plan; }
+    action tell_workers() { hdr.barrier.workers = hdr.work.after; }
+    action tell_all() { hdr.barrier.workers = meta.members; }
+    action tell_nobody() { hdr.barrier.workers = 0; }
 
     action tell_heartbeats() {
         hdr.waiting.setValid();

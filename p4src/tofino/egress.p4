@@ -38,9 +38,7 @@ control Congestion(inout headers_t hdr,
         limit_beside_others = beside_others;
     }
 
-    action measure() {
-        above = standard_metadata.enq_qdepth |-| limit;
-    }
+    action measure() { above = standard_metadata.enq_qdepth |-| limit; }
 
     table threshold {
         key = {

@@ -59,21 +59,10 @@ control SwitchIngress(inout headers_t hdr,
         meta.contribution = hdr.switchgnn.count;
     }
 
-    action measure_pool() {
-        meta.pool_above = meta.pool_above |-| meta.last_pool;
-    }
-
-    action pass_into_loop() {
-        meta.lane = meta.lane + (FIRST_LOOP_PORT - (1 << LOOP_LANE_BITS));
-    }
-
-    action find_slot() {
-        meta.index = meta.slots.slot0;
-    }
-
-    action find_cell() {
-        meta.index = meta.index + meta.loop.first_slot;
-    }
+    action measure_pool() { meta.pool_above = meta.pool_above |-| meta.last_pool; }
+    action pass_into_loop() { meta.lane = meta.lane + (FIRST_LOOP_PORT - (1 << LOOP_LANE_BITS)); }
+    action find_slot() { meta.index = meta.slots.slot0; }
+    action find_cell() { meta.index = meta.index + meta.loop.first_slot; }
 
     action enter() {
         meta.loop.step = step_t.FIRST;
@@ -185,9 +174,10 @@ control SwitchIngress(inout headers_t hdr,
             join_outcome_cell();
             outcome.apply(cell);
         }
-        priority.apply(hdr, meta, standard_metadata.priority);
-        meta.loop.dscp = meta.dscp;
-        meta.loop.flood = meta.flood;
+        priority.apply(hdr, meta, standard_metadata.priority, meta.loop.dscp);
+        if (meta.flood == 1) {
+            meta.loop.flood = 1;
+        }
         if (!hdr.barrier.isValid()) {
             meta.loop.destination = meta.destination;
         }

@@ -17,9 +17,7 @@ control Loop(in headers_t hdr,
     bit<16> group;
     bit<16> number;
 
-    action add_first() {
-        group = group + FIRST_HARVEST_GROUP;
-    }
+    action add_first() { group = group + FIRST_HARVEST_GROUP; }
 
     action go_on() {
         meta.loop.step = step_t.HOP;

@@ -48,9 +48,10 @@ CARRIED loop_t {
     KEPT count_t  count;       // of a sum, or of what the slot of a missing one has
     KEPT bit<7>   pad;
     KEPT port_t   port;        // that it came from
+    KEPT bit<2>   pad_too;
     KEPT bit<6>   dscp;
-    KEPT bit<1>   ecn;         // of the sum
-    KEPT bit<1>   flood;       // but not back
+    KEPT bit<8>   ecn;         // of the sum: 1, that it is marked
+    KEPT bit<8>   flood;       // 1: but not back
     KEPT bit<8>   flags;       // one of those above
 }
 
@@ -143,7 +144,6 @@ struct metadata_t {
     bit<1>       send_sum;
     bit<1>       send_ack;
     bit<1>       send_missing;
-    bit<6>       dscp;
     bit<1>       flood;
     bit<1>       update_ipv4;
     bit<1>       seal;
