@@ -5,6 +5,8 @@ puts all copies into its queue at once. BMv2 takes packets out meanwhile, so how
 many copies find a long queue is not known, but each mark must be counted.
 """
 
+from typing import ClassVar
+
 from scapy.layers.inet import UDP, IPOption_Router_Alert
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
@@ -18,6 +20,8 @@ from tests.ptf.switchgnn_ptf.entries import HOME
 from tests.ptf.switchgnn_ptf.packets import (
     PARTIAL,
     STRANGER_PORT,
+    Lanes,
+    ack_of,
     combined,
     done,
     notice,
@@ -172,10 +176,13 @@ class TheLoopHasNoPortQueue(SwitchTest):
 class SumIsMarked(CongestionTest):
     """A sum carries the mark in its own header; the copy in the loop sums on unharmed."""
 
+    slots: ClassVar = {0: (7, 1), 1: (7, 1)}
+    echo = 0
+
     def runTest(self) -> None:
         self.mark_from(0, 0)
         self.add_source(101, worker=0)
-        self.entries.add_fanout(source=101, slots={0: (7, 1), 1: (7, 1)})
+        self.entries.add_fanout(source=101, slots=self.slots)
         lane = 101 % LOOP_LANES
         self.add_destination(900, worker=1, slot=7, bank=0)
         self.add_destination(901, worker=2, slot=7, bank=1)
@@ -188,14 +195,30 @@ class SumIsMarked(CongestionTest):
 
     def _one_round(self, round_: int) -> int:
         before = self.counters().marked
-        with self.counted(Outcome.AGGREGATED, passes={1: 2}, marked=None):
-            packet, lanes = self.send_feature(101, worker=0, round_=round_)
+        with self.counted(Outcome.AGGREGATED, passes={1: len(self.slots)}, marked=None):
+            packet, lanes = self.send_feature(101, worker=0, round_=round_, Echo=self.echo)
             copies = [self.receive(2) for _ in range(COPIES)]
-            self.expect_sum(901, [(packet, lanes)])
+            self.expect_what_follows(packet, lanes)
         plain, marked = (
             sum_to(2, 900, lanes, count=1, completed_by=packet, ECN=ecn) for ecn in (0, 1)
         )
         return self.check_copies(copies, plain, marked, before)
+
+    def expect_what_follows(self, packet: Packet, lanes: Lanes) -> None:
+        self.expect_sum(901, [(packet, lanes)])
+
+
+class TheLastSumIsMarked(SumIsMarked):
+    """The copy in the loop becomes an unmarked ACK."""
+
+    slots: ClassVar = {0: (7, 1)}
+    echo = 1
+
+    def runTest(self) -> None:
+        super().runTest()
+
+    def expect_what_follows(self, packet: Packet, lanes: Lanes) -> None:
+        self.expect(1, ack_of(packet, accepted=1))
 
 
 class MarkOfTheSenderStays(SwitchTest):
