@@ -32,7 +32,7 @@ from switchgnn.host.wire.header import LANES
 from switchgnn.planner.base.lanes import ROWS
 from tests.ptf.switchgnn_ptf.packets import PORTS, WIDTHS
 
-BANKS = 8  # that cases name slots of
+BANKS = 8  # of the cases
 LARGEST_FLOAT = 0x7F7FFFFF
 # Blocks and workers have any number that a packet can name.
 HOME = replace(ALONE, ports=PORTS, last_block=2**16 - 1)
@@ -48,9 +48,9 @@ class Entries:
         self._layout = client.get_layout()
         self._job = Jobs(self._layout)
         self.one_bank = Fanout(self._layout).banks == 1
-        """Whether the slots that cases have in several banks are apart in the only one."""
+        """Whether the program has one bank, which then has the slots of all banks of a case."""
         self._apart = Banks(self._layout).slots_per_bank // BANKS
-        # The next hops of that bank, by job, block and source.
+        # With one bank, the next hops by job, block and source.
         self._hops: dict[tuple[int, int, int], itertools.count[int]] = defaultdict(itertools.count)
         self._pending: list[p4r.Update] = []
         self._undo: list[p4r.Update] = []
@@ -165,7 +165,7 @@ class Entries:
             self.add("fanout", "set_slots", **entry)
 
     def _slot(self, bank: int, slot: int) -> int:
-        """Return the number in the only bank of a slot that a case has in some bank."""
+        """Return the number that a slot of a bank has in the only one."""
         return bank * self._apart + slot
 
     def add_rewrite(self, *, port: int, network: Network) -> None:

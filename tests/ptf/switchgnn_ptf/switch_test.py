@@ -118,7 +118,7 @@ class Growth:
     marked: int | None = 0
 
     def in_one_bank(self) -> "Growth":
-        """Return the sums over all banks, and contributions, each of which is a pass then."""
+        """Return the events of all banks, and contributions, each of which is then a pass."""
         banks = {kind: getattr(self, kind) for kind in EVENTS}
         sums = {kind: each and {0: sum(each.values())} for kind, each in banks.items()}
         passes = self.passes and {1: sum(number * n for n, number in self.passes.items())}
