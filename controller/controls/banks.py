@@ -84,7 +84,9 @@ def shared_slots(layout: Layout, defaults: Mapping[str, bytes]) -> int | None:
 
 def all_reduce_slots(layout: Layout) -> int:
     """Return how many slots of each bank are those of all-reduces; the strawman's has none."""
-    return layout.registers[FRAGMENTS_REGISTER].size if FRAGMENTS_REGISTER in layout.registers else 0
+    return (
+        layout.registers[FRAGMENTS_REGISTER].size if FRAGMENTS_REGISTER in layout.registers else 0
+    )
 
 
 def reduce_slots(layout: Layout) -> int:

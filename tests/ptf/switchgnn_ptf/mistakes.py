@@ -271,9 +271,10 @@ def take_workers_for_the_first_ones(compiled: Json) -> None:
 @noticed_by("banks.SlotIsReusedWithoutClearing", TOFINO)
 def add_to_older_sums(compiled: Json) -> None:
     """Let the first lanes under a newer tag be added to those of the slot."""
-    for group in range(8):
-        adding = _action(compiled, f"SwitchIngress.lanes.keep_add{group}")["primitives"]
-        _action(compiled, f"SwitchIngress.lanes.keep_set{group}")["primitives"] = adding
+    for action in compiled["actions"]:
+        if ".keep_set" in action["name"]:
+            adding = _action(compiled, action["name"].replace("keep_set", "keep_add"))
+            action["primitives"] = adding["primitives"]
 
 
 @noticed_by("banks.CompletionInTheMiddle", TOFINO)
