@@ -109,9 +109,9 @@ class Layout:
 
     @staticmethod
     def from_message(info: p4i.P4Info) -> "Layout":
-        """Return the layout of a P4Info message."""
+        """Return the layout of a P4Info message, without tables whose entries are constant."""
         actions = {action.preamble.id: _action(action) for action in info.actions}
-        tables = [_table(table, actions) for table in info.tables]
+        tables = [_table(table, actions) for table in info.tables if not table.is_const_table]
         return Layout(
             tables={table.name: table for table in tables},
             counters=_arrays(info.counters),

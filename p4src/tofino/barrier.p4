@@ -438,7 +438,7 @@ control Barrier(inout headers_t hdr,
     }
 
     JOIN_3(32, join_follow, hdr.work.next, hdr.switchgnn.feature_group[15:7], hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
-    JOIN_3(32, join_worker, hdr.work.worker, 8w0, 8w0, meta.own.worker)
+    JOIN_3(32, join_worker, hdr.work.worker, 8w0, 8w0, meta.worker)
     JOIN_2(32, join_own_round, hdr.work.round, 8w0, hdr.switchgnn.turn[23:0])
     JOIN_2(32, join_newest_round, hdr.barrier.round, 8w0, hdr.work.newest_round[23:0])
 

@@ -31,9 +31,12 @@
         packet.extract(hdr.switchgnn); \
         transition select(hdr.switchgnn.kind) { \
             kind_t.FEATURE:  parse_body; \
+            kind_t.SUM:      parse_body; \
             kind_t.REDUCE:   parse_body; \
             kind_t.REDUCED:  parse_body; \
             kind_t.DONE:     parse_##when##_barrier; \
+            kind_t.ADVANCE:  parse_##when##_barrier; \
+            kind_t.WAITING:  parse_waiting; \
             kind_t.REDUCING: parse_waiting; \
             default: accept; \
         } \

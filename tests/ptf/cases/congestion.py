@@ -5,6 +5,8 @@ puts all copies into its queue at once. BMv2 takes packets out meanwhile, so how
 many copies find a long queue is not known, but each mark must be counted.
 """
 
+from typing import ClassVar
+
 from scapy.layers.inet import UDP, IPOption_Router_Alert
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
@@ -13,19 +15,9 @@ from switchgnn.controller import Outcome
 from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.controller.controls.loop import LOOP_LANES, result_group
 from switchgnn.host.wire.header import KIND_AT
+from tests.ptf.switchgnn_ptf import packets
 from tests.ptf.switchgnn_ptf.bases import ABOVE, LeafTest
 from tests.ptf.switchgnn_ptf.entries import HOME
-from tests.ptf.switchgnn_ptf.packets import (
-    PARTIAL,
-    STRANGER_PORT,
-    combined,
-    done,
-    notice,
-    ordinary,
-    recall,
-    resigned,
-    sum_to,
-)
 from tests.ptf.switchgnn_ptf.switch_test import PORTS, SwitchTest
 
 COPIES = 40
@@ -134,7 +126,7 @@ class OrdinaryTrafficLowersTheThreshold(CongestionTest):
     def runTest(self) -> None:
         self.mark_from(0, alone=1000)
         self.entries.change_group(HOME.workers_group, [2] * COPIES)
-        stranger = ordinary(1, "02:00:00:00:00:02", UDP(), Raw(bytes(600)))
+        stranger = packets.ordinary(1, "02:00:00:00:00:02", UDP(), Raw(bytes(600)))
         block = -1
         for _ in range(TRIES):
             for _ in range(20):
@@ -144,7 +136,7 @@ class OrdinaryTrafficLowersTheThreshold(CongestionTest):
             for _ in range(LAST):
                 block += 1
                 for worker, port in enumerate(WORKER_PORTS):
-                    self.send(port, done(worker, block=block))
+                    self.send(port, packets.done(worker, block=block))
                 copies = [self.receive(2) for _ in range(COPIES)]
                 marks.append(sum(copy[KIND_AT] & MARK > 0 for copy in copies))
             self.assertEqual(0, marks[-1])
@@ -172,10 +164,13 @@ class TheLoopHasNoPortQueue(SwitchTest):
 class SumIsMarked(CongestionTest):
     """A sum carries the mark in its own header; the copy in the loop sums on unharmed."""
 
+    slots: ClassVar = {0: (7, 1), 1: (7, 1)}
+    echo = 0
+
     def runTest(self) -> None:
         self.mark_from(0, 0)
         self.add_source(101, worker=0)
-        self.entries.add_fanout(source=101, slots={0: (7, 1), 1: (7, 1)})
+        self.entries.add_fanout(source=101, slots=self.slots)
         lane = 101 % LOOP_LANES
         self.add_destination(900, worker=1, slot=7, bank=0)
         self.add_destination(901, worker=2, slot=7, bank=1)
@@ -188,14 +183,30 @@ class SumIsMarked(CongestionTest):
 
     def _one_round(self, round_: int) -> int:
         before = self.counters().marked
-        with self.counted(Outcome.AGGREGATED, passes={1: 2}, marked=None):
-            packet, lanes = self.send_feature(101, worker=0, round_=round_)
+        with self.counted(Outcome.AGGREGATED, passes={1: len(self.slots)}, marked=None):
+            packet, lanes = self.send_feature(101, worker=0, round_=round_, Echo=self.echo)
             copies = [self.receive(2) for _ in range(COPIES)]
-            self.expect_sum(901, [(packet, lanes)])
+            self.expect_what_follows(packet, lanes)
         plain, marked = (
-            sum_to(2, 900, lanes, count=1, completed_by=packet, ECN=ecn) for ecn in (0, 1)
+            packets.sum_to(2, 900, lanes, count=1, completed_by=packet, ECN=ecn) for ecn in (0, 1)
         )
         return self.check_copies(copies, plain, marked, before)
+
+    def expect_what_follows(self, packet: Packet, lanes: packets.Lanes) -> None:
+        self.expect_sum(901, [(packet, lanes)])
+
+
+class TheLastSumIsMarked(SumIsMarked):
+    """The copy in the loop becomes an unmarked ACK."""
+
+    slots: ClassVar = {0: (7, 1)}
+    echo = 1
+
+    def runTest(self) -> None:
+        super().runTest()
+
+    def expect_what_follows(self, packet: Packet, lanes: packets.Lanes) -> None:
+        self.expect(1, packets.ack_of(packet, accepted=1))
 
 
 class MarkOfTheSenderStays(SwitchTest):
@@ -205,7 +216,7 @@ class MarkOfTheSenderStays(SwitchTest):
         self.add_sum(900, {101: 0})
         with self.counted(Outcome.AGGREGATED):
             packet, lanes = self.send_feature(101, worker=0, ECN=1)
-            self.expect(3, sum_to(3, 900, lanes, count=1, completed_by=packet, ECN=1))
+            self.expect(3, packets.sum_to(3, 900, lanes, count=1, completed_by=packet, ECN=1))
 
 
 class AnyMarkStaysInTheSlot(LeafTest):
@@ -215,7 +226,7 @@ class AnyMarkStaysInTheSlot(LeafTest):
         self.add_owners(PAIR)
         for source in PAIR:
             self.entries.add_fanout(source=source, slots={0: (7, 2), 1: (9, 2)})
-        self.add_partial(900, slot=7, source=PARTIAL)
+        self.add_partial(900, slot=7, source=packets.PARTIAL)
         self.add_destination(901, worker=2, slot=9, bank=1, expected=2)
         for round_, marks in enumerate(((1, 0), (0, 0), (0, 1)), 1):
             mark = int(any(marks))
@@ -224,16 +235,16 @@ class AnyMarkStaysInTheSlot(LeafTest):
                     self.send_feature(source, worker=worker, round_=round_, ECN=ecn)
                     for (source, worker), ecn in zip(PAIR.items(), marks, strict=True)
                 ]
-                last, total = sent[-1][0], combined(sent)
-                self.expect(ABOVE, resigned(self.part(sent, last), ECN=mark))
-                self.expect(3, sum_to(3, 901, total, count=2, completed_by=last, ECN=mark))
-            asked = recall(901, port=3, round_=round_)
-            answer = sum_to(3, 901, total, count=2, completed_by=asked, ECN=mark)
+                last, total = sent[-1][0], packets.combined(sent)
+                self.expect(ABOVE, packets.resigned(self.part(sent, last), ECN=mark))
+                self.expect(3, packets.sum_to(3, 901, total, count=2, completed_by=last, ECN=mark))
+            asked = packets.recall(901, port=3, round_=round_)
+            answer = packets.sum_to(3, 901, total, count=2, completed_by=asked, ECN=mark)
             self.exchange(Outcome.RECALLED, 3, asked, answer, completed={1: 1})
 
 
 def _broadcast(**ip: object) -> Packet:
-    return ordinary(1, BROADCAST, UDP(), Raw(bytes(64)), **ip)
+    return packets.ordinary(1, BROADCAST, UDP(), Raw(bytes(64)), **ip)
 
 
 class NoticeInAnothersName(SwitchTest):
@@ -241,6 +252,6 @@ class NoticeInAnothersName(SwitchTest):
 
     def runTest(self) -> None:
         with self.counted({Outcome.WRONG_PORT: 2, Outcome.NO_JOB: 1}):
-            self.send(2, notice(0))
-            self.send(1, resigned(notice(0), Src_id=0x10000))
-            self.send(STRANGER_PORT, resigned(notice(3), Src_id=0))
+            self.send(2, packets.notice(0))
+            self.send(1, packets.resigned(packets.notice(0), Src_id=0x10000))
+            self.send(packets.STRANGER_PORT, packets.resigned(packets.notice(3), Src_id=0))

@@ -68,7 +68,8 @@ class FirstAndLastSlotAreFound(RecoveryTest):
     """All bits of a slot's number count."""
 
     def runTest(self) -> None:
-        last = self.client.get_layout().registers["bank0.state"].size - 1
+        state = "state" if self.entries.one_bank else "bank0.state"
+        last = self.client.get_layout().registers[state].size - 1
         self.add_sum(900, SOURCES, slot=0, block=1)
         self.add_sum(901, SOURCES, slot=last, block=2, known=True)
         for block in (1, 2):

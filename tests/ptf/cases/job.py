@@ -12,30 +12,7 @@ from switchgnn.controller import Outcome
 from switchgnn.controller.base.place import Place
 from switchgnn.controller.controls.forward import BROADCAST
 from switchgnn.host.wire.header import Kind
-from tests.ptf.switchgnn_ptf.packets import (
-    Lanes,
-    ack_of,
-    barrier_answer,
-    bundle_to,
-    contributors,
-    done,
-    feature,
-    fetch,
-    no_job,
-    notice,
-    ordinary,
-    random_lanes,
-    recall,
-    reduce_,
-    reduced,
-    reducing,
-    relayed,
-    relayed_fetch,
-    resigned,
-    station,
-    sum_of,
-    sum_to,
-)
+from tests.ptf.switchgnn_ptf import packets
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 LAST_BLOCK = 3
@@ -73,11 +50,13 @@ class JobTest(SwitchTest):
             with self.entries.of(place):
                 set_up()
 
-    def contribute(self, place: Place, source: int, **fields: Any) -> tuple[Packet, Lanes]:
+    def contribute(self, place: Place, source: int, **fields: Any) -> tuple[Packet, packets.Lanes]:
         with self.entries.of(place):
             return self.send_feature(source, worker=PAIR[source], **fields)
 
-    def expect_own(self, place: Place, vertex: int, sent: list[tuple[Packet, Lanes]]) -> None:
+    def expect_own(
+        self, place: Place, vertex: int, sent: list[tuple[Packet, packets.Lanes]]
+    ) -> None:
         with self.entries.of(place):
             self.expect_sum(vertex, sent, worker=1)
 
@@ -134,7 +113,7 @@ class AcknowledgementsAreSeparate(JobTest):
         with self.counted(Outcome.AGGREGATED, len(JOBS), completed={}):
             for place in JOBS:
                 packet, _ = self.contribute(place, 101, Echo=1, Feature_group=3)
-                self.expect(place.ports[0], ack_of(packet, accepted=1))
+                self.expect(place.ports[0], packets.ack_of(packet, accepted=1))
 
 
 class BarriersAreSeparate(JobTest):
@@ -165,11 +144,11 @@ class BarriersAreSeparate(JobTest):
     def done(self, place: Place, worker: int, **fields: int) -> Packet:
         """Return the DONE of a worker that opens a round; it is another process in each job."""
         own = {"magnitude": self.magnitude(place.ports[worker]), "incarnation": place.job}
-        return done(worker, block=0, port=place.ports[worker], **own, **fields)
+        return packets.done(worker, block=0, port=place.ports[worker], **own, **fields)
 
     def answer(self, kind: Kind, asked: Packet, port: int, **body: int) -> Packet:
         """Return the answer that a port gets, with the largest magnitude in its job."""
-        return barrier_answer(kind, asked, to=port, magnitude=self.magnitude(port), **body)
+        return packets.barrier_answer(kind, asked, to=port, magnitude=self.magnitude(port), **body)
 
     def magnitude(self, port: int) -> int:
         return 50 if port in FIRST.ports else 40
@@ -195,15 +174,15 @@ class BundlesAreSeparate(JobTest):
         row_of = {}
         for number, source in enumerate(sources):
             for place in JOBS:
-                lanes = random_lanes(1000 * place.job + number, rows * width)
-                packet = feature(source, lanes, port=place.ports[0])
+                lanes = packets.random_lanes(1000 * place.job + number, rows * width)
+                packet = packets.feature(source, lanes, port=place.ports[0])
                 row_of[place, number] = lanes.reshape(rows, width)[1]
                 with self.counted(Outcome.AGGREGATED, completed={number: 1}):
                     self.send(place.ports[0], packet)
                     if number == 1:
                         own = {each: row_of[place, each] for each in range(2)}
                         to = place.ports[1]
-                        bundle = bundle_to(to, own, of=rows, completed_by=packet, worker=1)
+                        bundle = packets.bundle_to(to, own, of=rows, completed_by=packet, worker=1)
                         self.expect(to, bundle)
 
 
@@ -220,27 +199,27 @@ class AllReducesAreSeparate(JobTest):
         for place, heartbeat in ((FIRST, 1), (SECOND, 0), (FIRST, 0)):
             worker = place.job - 1
             port = place.ports[worker]
-            asked = reducing(worker, self.FRAGMENT, heartbeat=heartbeat, port=port)
+            asked = packets.reducing(worker, self.FRAGMENT, heartbeat=heartbeat, port=port)
             known = {"workers": 1 << worker, "newest": self.FRAGMENT}
             heartbeats = heartbeat << worker
-            answer = contributors(asked, to=port, heartbeats=heartbeats, **known)
+            answer = packets.contributors(asked, to=port, heartbeats=heartbeats, **known)
             self.exchange(Outcome.REDUCE_ASKED, port, asked, answer)
         for place in JOBS:
             last = 2 - place.job
             with self.counted(Outcome.REDUCE_ADDED, completed={0: 1}):
                 self.reduce(place, last)
-                total = sum_of(self.lanes(place, worker) for worker in range(2))
+                total = packets.sum_of(self.lanes(place, worker) for worker in range(2))
                 for port in place.ports:
                     body = {"session": self.session, "exponent": 10 * place.job, "count": 2}
-                    self.expect(port, reduced(port, self.FRAGMENT, total, **body))
+                    self.expect(port, packets.reduced(port, self.FRAGMENT, total, **body))
 
     def reduce(self, place: Place, worker: int) -> None:
         port, exponent = place.ports[worker], 10 * place.job
         lanes = self.lanes(place, worker)
-        self.send(port, reduce_(worker, self.FRAGMENT, lanes, exponent=exponent, port=port))
+        self.send(port, packets.reduce_(worker, self.FRAGMENT, lanes, exponent=exponent, port=port))
 
-    def lanes(self, place: Place, worker: int) -> Lanes:
-        return random_lanes(1000 * place.job + worker, 256)
+    def lanes(self, place: Place, worker: int) -> packets.Lanes:
+        return packets.random_lanes(1000 * place.job + worker, 256)
 
 
 class ABlockOfTheNeighbourIsUnknown(JobTest):
@@ -254,7 +233,7 @@ class ABlockOfTheNeighbourIsUnknown(JobTest):
                 for source in PAIR:
                     self.contribute(place, source, block=block)
                 port = place.ports[1]
-                self.send(port, recall(900, port=port, block=block))
+                self.send(port, packets.recall(900, port=port, block=block))
         for place in JOBS:
             with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
                 self.expect_own(place, 900, [self.contribute(place, source) for source in PAIR])
@@ -266,11 +245,15 @@ class OrdinaryFramesStayInTheJob(JobTest):
     def runTest(self) -> None:
         for place, foreign in ((FIRST, SECOND), (SECOND, FIRST)):
             port, other = place.ports
-            frame = Ether(src=station(port).mac, dst=BROADCAST, type=0x1234) / Raw(bytes(64))
+            frame = Ether(src=packets.station(port).mac, dst=BROADCAST, type=0x1234) / Raw(
+                bytes(64)
+            )
             self.exchange(Outcome.FLOODED, port, frame, {other: frame})
             with self.counted(Outcome.UNKNOWN_STATION, 2):
                 for to in foreign.ports:
-                    self.send(port, ordinary(port, station(to).mac, UDP(), Raw(bytes(64))))
+                    self.send(
+                        port, packets.ordinary(port, packets.station(to).mac, UDP(), Raw(bytes(64)))
+                    )
 
 
 class APortWithoutAJob(JobTest):
@@ -286,12 +269,16 @@ class APortWithoutAJob(JobTest):
         before = self.counters().jobs[0].outcomes
         with self.counted({Outcome.NO_JOB: 4, Outcome.UNKNOWN_STATION: 1}, passes={}):
             self.contribute(SECOND, 101)
-            for asked in (recall(900, port=4), notice(1, port=4), reducing(1, 700, port=4)):
+            for asked in (
+                packets.recall(900, port=4),
+                packets.notice(1, port=4),
+                packets.reducing(1, 700, port=4),
+            ):
                 self.send(4, asked)
-            self.send(3, ordinary(3, station(4).mac, UDP(), Raw(bytes(64))))
+            self.send(3, packets.ordinary(3, packets.station(4).mac, UDP(), Raw(bytes(64))))
         for block in (0, 1):
-            asked = done(0, block=block, port=3)
-            self.exchange(Outcome.NO_JOB, 3, asked, no_job(asked))
+            asked = packets.done(0, block=block, port=3)
+            self.exchange(Outcome.NO_JOB, 3, asked, packets.no_job(asked))
         after = self.counters().jobs[0].outcomes
         grown = {each: after[each] - before[each] for each in after if after[each] > before[each]}
         self.assertEqual({Outcome.NO_JOB: 6, Outcome.UNKNOWN_STATION: 1}, grown)
@@ -306,8 +293,8 @@ class AFetchReleasesTheOwnSlot(JobTest):
             first = self.contribute(FIRST, 101)
             self.contribute(SECOND, 101)
         before = self.counters().releases
-        asked = fetch(101, 900, port=4)
-        answers = {3: relayed_fetch(asked, to=3)}
+        asked = packets.fetch(101, 900, port=4)
+        answers = {3: packets.relayed_fetch(asked, to=3)}
         self.exchange(Outcome.FETCHED, 4, asked, answers, passes={}, completed={}, released={0: 1})
         grown = [new - old for old, new in zip(before, self.counters().releases, strict=True)]
         own = SECOND.first_worker + 1
@@ -329,9 +316,9 @@ class ARecallBringsTheOwnSum(JobTest):
                 self.expect_own(place, 900, sent[place])
         for place in JOBS:
             to = place.ports[1]
-            asked = recall(900, port=to)
-            total = sum_of(lanes for _, lanes in sent[place])
-            answer = sum_to(to, 900, total, count=2, completed_by=asked)
+            asked = packets.recall(900, port=to)
+            total = packets.sum_of(lanes for _, lanes in sent[place])
+            answer = packets.sum_to(to, 900, total, count=2, completed_by=asked)
             self.exchange(Outcome.RECALLED, to, asked, answer, passes={}, completed={0: 1})
 
 
@@ -340,6 +327,6 @@ class ANoticeStaysInTheJob(JobTest):
 
     def runTest(self) -> None:
         for place in JOBS:
-            sent = resigned(notice(1, port=place.ports[1]), Count=7)
-            answers = {port: relayed(sent, to=port) for port in place.ports}
+            sent = packets.resigned(packets.notice(1, port=place.ports[1]), Count=7)
+            answers = {port: packets.relayed(sent, to=port) for port in place.ports}
             self.exchange(Outcome.NOTICED, place.ports[1], sent, answers, passes={}, completed={})

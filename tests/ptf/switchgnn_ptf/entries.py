@@ -1,6 +1,8 @@
 """Entries and default actions of tables; remembers what to remove."""
 
 import contextlib
+import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from ipaddress import IPv4Address
@@ -11,6 +13,8 @@ from switchgnn.base.array_types import UInt8s
 from switchgnn.base.network import Network, mac_number
 from switchgnn.controller import P4RuntimeClient
 from switchgnn.controller.base.place import ALONE, Place
+from switchgnn.controller.controls.banks import Banks
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.loop import harvest_group, result_group
 from switchgnn.controller.controls.session import NO_SESSION, SessionEntry
@@ -28,7 +32,7 @@ from switchgnn.host.wire.header import LANES
 from switchgnn.planner.base.lanes import ROWS
 from tests.ptf.switchgnn_ptf.packets import PORTS, WIDTHS
 
-BANKS = 8
+BANKS = 8  # of the cases
 LARGEST_FLOAT = 0x7F7FFFFF
 # Blocks and workers have any number that a packet can name.
 HOME = replace(ALONE, ports=PORTS, last_block=2**16 - 1)
@@ -43,6 +47,11 @@ class Entries:
         self._client = client
         self._layout = client.get_layout()
         self._job = Jobs(self._layout)
+        self.one_bank = Fanout(self._layout).banks == 1
+        """Whether the program has one bank, which then has the slots of all banks of a case."""
+        self._apart = Banks(self._layout).slots_per_bank // BANKS
+        # With one bank, the next hops by job, block and source.
+        self._hops: dict[tuple[int, int, int], itertools.count[int]] = defaultdict(itertools.count)
         self._pending: list[p4r.Update] = []
         self._undo: list[p4r.Update] = []
         self._sessions: dict[int, SessionEntry] = {}
@@ -65,6 +74,7 @@ class Entries:
         """Take away all that was added, newest first."""
         self._pending = list(reversed(self._undo))
         self._undo, self._sessions = [], {}
+        self._hops.clear()
         self.flush()
 
     def read_session(self) -> int:
@@ -135,13 +145,28 @@ class Entries:
         hop: int = 0,
         last_hop: bool = True,
     ) -> None:
-        """Add a hop. ``slots`` maps a bank to (slot, expected count), ``rows`` to a row."""
-        added = {f"row{bank}": (rows or {}).get(bank, 0) for bank in range(BANKS)}
-        slot_numbers = {f"slot{bank}": slots.get(bank, (0, 0))[0] for bank in range(BANKS)}
-        expected = {f"expected{bank}": slots.get(bank, (0, 0))[1] for bank in range(BANKS)}
-        entry = {"block_id": block, "src_id": source, "hop": hop, "last_hop": int(last_hop)}
-        entry |= {"last_bank": max(slots, default=0), **slot_numbers, **expected, **added}
-        self.add("fanout", "set_slots", **entry)
+        """Add a hop. ``slots`` maps a bank to (slot, expected count), ``rows`` to a row.
+
+        With one bank, each slot has a hop of its own, in the order of calls and banks.
+        """
+        parts = [slots]
+        if self.one_bank:
+            moved = {bank: (self._slot(bank, slots[bank][0]), slots[bank][1]) for bank in slots}
+            parts = [{0: moved[bank]} for bank in sorted(moved)] or [{}]
+        for number, part in enumerate(parts, 1):
+            own = next(self._hops[self.place.job, block, source]) if self.one_bank else hop
+            entry = {"block_id": block, "src_id": source, "hop": own}
+            entry["last_hop"] = int(last_hop and number == len(parts))
+            entry["last_bank"] = max(part, default=0)
+            for bank in range(1 if self.one_bank else BANKS):
+                slot, expected = part.get(bank, (0, 0))
+                entry |= {f"slot{bank}": slot, f"expected{bank}": expected}
+                entry[f"row{bank}"] = (rows or {}).get(bank, 0)
+            self.add("fanout", "set_slots", **entry)
+
+    def _slot(self, bank: int, slot: int) -> int:
+        """Return the number that a slot of a bank has in the only one."""
+        return bank * self._apart + slot
 
     def add_rewrite(self, *, port: int, network: Network) -> None:
         station = next(each.station for each in network.neighbours if each.port == port)
@@ -156,10 +181,12 @@ class Entries:
             self.add_group(result_group(port) + lane, [port, loop_port])
 
     def add_harvest_group(self) -> None:
+        """Let a harvest, replica 1, leave before its feature, so that sums are in order."""
         first = self.place.loop_ports[0]
-        self.add_group(harvest_group(self.place), [first, first])
+        self.add_group(harvest_group(self.place), {1: first, 0: first})
 
-    def add_group(self, number: int, ports: Iterable[int]) -> None:
+    def add_group(self, number: int, ports: Iterable[int] | Mapping[int, int]) -> None:
+        """Add a group of ports, or of ports by the numbers of their replicas."""
         self._pending.append(_group(INSERT, number, ports))
         self._undo.append(_group(DELETE, number, ()))
 
@@ -177,6 +204,8 @@ class Entries:
     def _row(self, name: str, action: str, values: Mapping[str, int]) -> tuple[Table, UInt8s]:
         table = self._layout.table(name)
         own = {"job": self.place.job, **values}
+        if self.one_bank and "bank" in own:
+            own |= {"bank": 0, "slot": self._slot(own["bank"], own["slot"])}
         if "block_id" in own:
             own["block_id"] += self.place.first_block
         return table, make_rows(table, action, own, 1).data[0]
@@ -186,10 +215,13 @@ class Entries:
         self._undo.append(row_update(DELETE, table, row))
 
 
-def _group(kind: "p4r.Update.Type.ValueType", number: int, ports: Iterable[int]) -> p4r.Update:
+def _group(
+    kind: "p4r.Update.Type.ValueType", number: int, ports: Iterable[int] | Mapping[int, int]
+) -> p4r.Update:
     entity = p4r.Entity()
     group = entity.packet_replication_engine_entry.multicast_group_entry
     group.multicast_group_id = number
-    for instance, port in enumerate(ports):
+    replicas = ports if isinstance(ports, Mapping) else dict(enumerate(ports))
+    for instance, port in replicas.items():
         group.replicas.add(egress_port=port, instance=instance)
     return p4r.Update(type=kind, entity=entity)

@@ -18,19 +18,24 @@ from tests.planted.planting import (
     nodes,
     operations,
 )
+from tests.ptf.switchgnn_ptf.tofino import TOFINO
 
 Json = Any
-MISTAKES: dict[str, Callable[[Json], None]] = {}
+Mistake = Callable[[Json], None]
+MISTAKES: dict[str, Mistake] = {}
 NOTICED_BY: dict[str, str] = {}
+NOTICED_ON: dict[str, str] = {}
 _LANES = 32
 _ZERO = {"type": "hexstr", "value": "0x0"}
 
 
-def noticed_by(case: str) -> Callable[[Callable[[Json], None]], Callable[[Json], None]]:
-    """Register a mistake and the case that must notice it."""
+def noticed_by(case: str, setting: str = "") -> Callable[[Mistake], Mistake]:
+    """Register a mistake, the case that must notice it, and the setting if it is not the usual."""
 
-    def register(mistake: Callable[[Json], None]) -> Callable[[Json], None]:
+    def register(mistake: Mistake) -> Mistake:
         MISTAKES[mistake.__name__], NOTICED_BY[mistake.__name__] = mistake, case
+        if setting:
+            NOTICED_ON[mistake.__name__] = setting
         return mistake
 
     return register
@@ -261,6 +266,30 @@ def take_workers_for_the_first_ones(compiled: Json) -> None:
     for addition in operations(_action(compiled, "SwitchIngress.job.set_job"), "+"):
         if "_worker" in json.dumps(addition["right"]):
             addition["left"] = _ZERO
+
+
+@noticed_by("banks.SlotIsReusedWithoutClearing", TOFINO)
+def add_to_older_sums(compiled: Json) -> None:
+    """Let the first lanes under a newer tag be added to those of the slot."""
+    for action in compiled["actions"]:
+        if ".keep_set" in action["name"]:
+            adding = _action(compiled, action["name"].replace("keep_set", "keep_add"))
+            action["primitives"] = adding["primitives"]
+
+
+@noticed_by("banks.CompletionInTheMiddle", TOFINO)
+def harvest_nothing(compiled: Json) -> None:
+    """Let a sum that completes before the last hop stay in its slot."""
+    for comparison in operations(ingress(compiled)["conditionals"], "=="):
+        if "_completed" in json.dumps(comparison["left"]):
+            comparison["left"] = _ZERO
+
+
+@noticed_by("barrier.LastDoneAdvancesAll", TOFINO)
+def forget_dones(compiled: Json) -> None:
+    """Let each `done` find no other one."""
+    collected = "SwitchIngress.barrier.collected."
+    _leave_out(compiled, f"{collected}add_to_lower", f"{collected}collected_lower")
 
 
 def _share(compiled: Json, part: str, number: int) -> None:

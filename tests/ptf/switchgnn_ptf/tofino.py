@@ -1,0 +1,34 @@
+"""The cases that do not apply to the Tofino program, by the reason."""
+
+TOFINO = "tofino"  # the setting
+_REASONS = {
+    "It is a single switch, without tiers.": """
+        access.PartAndWholeLeaveOnePacket access.PartOfASumGoesUp access.RecallsAndFetchesGoUp
+        access.WhatComesDown barrier.LeafReportsTheHeartbeatsOfItsWorkers
+        barrier.SpineKnowsTheHeartbeatsOfWorkers congestion.AnyMarkStaysInTheSlot
+        loop.MissingBringsThePartAgain loop.RecallFromAboveBringsThePart loop.RecallOfTheIncomplete
+        reduce.LeafOfReduce reduce.SpineOfReduce replicas.ReplicasOnALeaf replicas.ReplicasOnASpine
+        session.BroadcastReachesAllStations session.LeafNamesItsOwnWorkersOnly
+        session.LeafReportsAgainWhenAsked session.LeafReportsWhenItsWorkersAreDone
+        session.NoticeGoesUpAndComesBackForAll session.ReportOfAnEarlierRoundKeepsItsMagnitude
+        session.SpineCollectsTheWorkersOfItsLeaves session.WordsOfTheSpineReachAllWorkers
+        window.ALeafLetsInEarlyWhatTheSpineConfirms""",
+    "It has no bundles.": """
+        bundle.ABundleFromAboveGoesToItsWorker bundle.AMarkWaitsOnTheShelf bundle.APartGoesUpAlone
+        bundle.ASpinePacksSumsOfItsWorkers bundle.ASumOnTheShelfIsRecalledAlone bundle.RowsMeet
+        bundle.RowsBehindTheFrameAreZeros job.BundlesAreSeparate""",
+    "Its lanes have 32 bits.": """
+        narrow.ABodylessFeatureCounts narrow.ANarrowFeatureGoesAround narrow.APartGoesUpNarrow
+        narrow.ASumOfZerosHasNoBody narrow.EveryBankDecides narrow.NoSuchBits narrow.RecallAsks
+        narrow.TheBodyHoldsTheWholeRange narrow.TheFewestBitsThatHoldTheSum narrow.TheTrailerStays
+        narrow.WideAndNarrowMeetInOneSlot""",
+    "The copy that sums on is another one than that which leaves.": "congestion.SumIsMarked",
+    "The strawman is another program.": """
+        narrow.TheStrawmanWidensToo shared.AFetchGivesTheSlotToOthers shared.AnOldSlotIsTakenOver
+        shared.ANewerTagTakesTheSlotOfItsJob shared.ASlotIsOwnedInLaterPassesToo
+        shared.ASlotServesOneJobAfterTheOther shelf.AMarkIsKeptWithTheSlot
+        shelf.EveryBankHasItsOwnSlots shelf.FetchGivesTheSlotBack shelf.FirstComeFirstServed
+        shelf.LastContributionAloneIsASumOfOne shelf.RecallTellsWhatWasSeen
+        shelf.SlotIsGivenBackWithTheSum shelf.StaleContributionChangesNothing""",
+}
+DOES_NOT_APPLY = {case: reason for reason, cases in _REASONS.items() for case in cases.split()}
