@@ -70,6 +70,11 @@ def compile_strawman(folder: Path = STRAWMAN.compiled) -> None:
     compile_program(replace(STRAWMAN, compiled=folder), one_line=True)
 
 
+def compile_tofino(folder: Path = TOFINO.compiled) -> None:
+    """Compile the Tofino program for v1model into ``folder``."""
+    compile_program(replace(TOFINO, compiled=folder), one_line=True, sharing=True)
+
+
 def compiler_version() -> str:
     """Return the version of the p4c on the PATH, or ``unknown``."""
     result = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=False)
@@ -89,7 +94,7 @@ def main(folder: Path = SWITCHGNN.compiled) -> None:
     try:
         compile_program(replace(SWITCHGNN, compiled=folder))
         compile_strawman()
-        compile_program(TOFINO, one_line=True, sharing=True)
+        compile_tofino()
     except SwitchGNNError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error

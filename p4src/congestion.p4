@@ -9,37 +9,51 @@ const bit<2> ECN_CONGESTION_EXPERIENCED = 3;
 const bit<32> QUEUE_LENGTHS = 65;
 // A port is shared if more than one in 32 of its packets is ordinary and long, for at least eight of
 // them, and until ours have outnumbered them again. Short ones, as of a barrier, fill no queue.
-const bit<32> LONG_FROM = 512;
+#define LONG_FROM 512
 const bit<16> WEIGHT_OF_OTHERS = 32;
 const bit<16> SHARED_FROM = 256;
 const bit<16> MOST_OF_OTHERS = 1024;
 
-#ifndef TOFINO
 // A packet that found its egress queue longer than the threshold is marked in the SwitchGNN
 // header and, where the sender supports it, in the IPv4 header. A queue of sums alone may hold those
 // of a block; on a port that they share with ordinary traffic the threshold is lower.
 control Congestion(inout headers_t hdr,
                    inout metadata_t meta,
                    in standard_metadata_t standard_metadata) {
+    REGISTER(MAX_PORTS, others)
+    COUNTER(1, marked)
+    COUNTER(QUEUE_LENGTHS, port_queue)
+
     bit<19> limit;
     bit<19> limit_beside_others;
-    bit<16> weight;
+    bit<19> above;
+    index_t found;
+    flag_t  shared;
+    index_t port;
 
-    register<bit<16>>(MAX_PORTS) others;
-    counter(1, CounterType.packets) marked;
-    counter(QUEUE_LENGTHS, CounterType.packets) port_queue;
-    bit<32> found;
+    // Whether the port is shared with others, from their weight.
+#define SHARED \
+        flag = 0; \
+        if (value.lo >= (bit<32>) SHARED_FROM) { \
+            flag = 1; \
+        }
+    FLAG(others, heavier,
+        SHARED
+        if (value.lo < (bit<32>) MOST_OF_OTHERS) {
+            value.lo = value.lo + (bit<32>) WEIGHT_OF_OTHERS;
+        })
+    FLAG(others, lighter,
+        SHARED
+        value.lo = value.lo |-| 1;)
+    FLAG(others, weigh,
+        SHARED)
 
-    // In packets; beside_others: on ports with ordinary traffic.
     action set_threshold(bit<19> alone, bit<19> beside_others) {
         limit = alone;
         limit_beside_others = beside_others;
     }
 
-    action weigh_others() {
-        others.write((bit<32>) standard_metadata.egress_port, weight);
-        limit = weight < SHARED_FROM ? limit : limit_beside_others;
-    }
+    action measure() { above = standard_metadata.enq_qdepth |-| limit; }
 
     table threshold {
         key = {
@@ -57,19 +71,26 @@ control Congestion(inout headers_t hdr,
         limit = 0x7ffff;
         limit_beside_others = 0x7ffff;
         threshold.apply();
-        if (standard_metadata.egress_port < FIRST_LOOP_PORT) {
-            found = (bit<32>) standard_metadata.enq_qdepth;
-            port_queue.count(found < QUEUE_LENGTHS ? found : QUEUE_LENGTHS - 1);
-            others.read(weight, (bit<32>) standard_metadata.egress_port);
-            if (!hdr.switchgnn.isValid() && standard_metadata.packet_length >= LONG_FROM) {
-                weight = weight < MOST_OF_OTHERS ? weight + WEIGHT_OF_OTHERS : weight;
-                weigh_others();
-            } else if (weight != 0) {
-                weight = hdr.switchgnn.isValid() ? weight - 1 : weight;
-                weigh_others();
+        if (standard_metadata.egress_port[8:8] == 0) {
+            port = (index_t) standard_metadata.egress_port[7:0];
+            found = (index_t) standard_metadata.enq_qdepth[5:0];
+            if (standard_metadata.enq_qdepth[18:6] != 0) {
+                found = (index_t) (QUEUE_LENGTHS - 1);
+            }
+            COUNT_ONE(port_queue, found)
+            if (hdr.switchgnn.isValid()) {
+                RUN(lighter, port, shared)
+            } else if (standard_metadata.packet_length >= LONG_FROM) {
+                RUN(heavier, port, shared)
+            } else {
+                RUN(weigh, port, shared)
+            }
+            if (shared == 1) {
+                limit = limit_beside_others;
             }
         }
-        if (standard_metadata.enq_qdepth > limit) {
+        measure();
+        if (above != 0) {
             if (hdr.switchgnn.isValid()) {
                 hdr.switchgnn.ecn = 1;
                 marked.count(0);
@@ -82,8 +103,6 @@ control Congestion(inout headers_t hdr,
         }
     }
 }
-
-#endif
 
 // A worker that receives marked packets cannot shorten its queue by sending less: the queue holds
 // sums of the others' features. So it notifies the switch, which notifies all workers, like a

@@ -1,7 +1,33 @@
 // Sizes, types and headers. docs/protocol.md draws the headers.
 #pragma once
 
-#include "architecture.p4"
+// What v1model and a Tofino do not have alike, behind names that the programs for both use: here
+// v1model's, in tofino/chip.p4 the Tofino's, and in tofino/emulation.p4 what only the Tofino program
+// needs, on v1model.
+#include <core.p4>
+#ifndef T2NA
+#include <v1model.p4>
+
+#define DROP(standard_metadata) mark_to_drop(standard_metadata);
+#define GO_AROUND(fields) recirculate_preserving_field_list(fields);
+#define COUNT_ONE(name, cell) name.count((bit<32>) (cell));
+#define COUNTER(size, name) counter(size, CounterType.packets) name;
+#define ONE_ACTION(name, ...) action name() { __VA_ARGS__ } apply { name(); }
+
+#define REGISTER(size, name) register<bit<64>>(size) name;
+// A register action changes `value`, a pair of words, and gives back what it found.
+#define BODY(register, ...) \
+        bit<64> cell; \
+        pair_t value; \
+        register.read(cell, (bit<32>) cell_number); \
+        value.hi = cell[63:32]; \
+        value.lo = cell[31:0]; \
+        __VA_ARGS__ \
+        register.write((bit<32>) cell_number, value.hi ++ value.lo);
+#define FLAG(register, name, ...) \
+    action name(in index_t cell_number, out flag_t flag) { BODY(register, __VA_ARGS__) }
+#define RUN(name, index, one) name(index, one);
+#endif
 
 // Every table and register takes its size from here; the Python side reads them from the
 // compiled program.
@@ -65,6 +91,12 @@ typedef bit<SLOT_BITS> slot_t;
 typedef bit<16>   count_t;
 typedef bit<128>  worker_set_t;
 typedef bit<8>    session_t;
+// What a stateful ALU reads and writes, and what it finds: 0 or 1.
+struct pair_t {
+    bit<32> hi;
+    bit<32> lo;
+}
+typedef bit<8> flag_t;
 // Of a cell.
 #ifdef TOFINO
 typedef bit<16> index_t;

@@ -3,9 +3,9 @@
 #pragma once
 
 // Index of the counter.
-typedef bit<8> outcome_t;
+typedef bit<5> outcome_t;
 // No control has decided yet; at the end of its first pass such a packet is AGGREGATED.
-const outcome_t PENDING = 0xff;
+const outcome_t PENDING = 31;
 const outcome_t AGGREGATED      = 0;
 const outcome_t DUPLICATE       = 1;
 const outcome_t STALE           = 2;

@@ -72,7 +72,9 @@ STRAWMAN = ProgramFiles(
     SOURCE_FOLDER / "strawman" / "strawman.p4", SOURCE_FOLDER / "strawman" / "compiled"
 )
 # The Tofino program's controls on v1model.
-TOFINO = ProgramFiles(SOURCE_FOLDER / "tofino" / "emulated.p4", SOURCE_FOLDER / "tofino" / "compiled")
+TOFINO = ProgramFiles(
+    SOURCE_FOLDER / "tofino" / "emulated.p4", SOURCE_FOLDER / "tofino" / "compiled"
+)
 
 
 @dataclass(frozen=True)

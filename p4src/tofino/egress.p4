@@ -7,88 +7,6 @@
 #include "../congestion.p4"
 #include "../rewrite.p4"
 
-// A packet that found its egress queue longer than the threshold is marked.
-control Congestion(inout headers_t hdr,
-                   inout metadata_t meta,
-                   in standard_metadata_t standard_metadata) {
-    REGISTER(MAX_PORTS, others)
-    COUNTER(1, marked)
-    COUNTER(QUEUE_LENGTHS, port_queue)
-
-    bit<19> limit;
-    bit<19> limit_beside_others;
-    bit<19> above;
-    index_t found;
-    bit<32> weight;
-    index_t port;
-
-    ALU(others, heavier,
-        if (value.lo < (bit<32>) MOST_OF_OTHERS) {
-            value.lo = value.lo + (bit<32>) WEIGHT_OF_OTHERS;
-        }
-        one = value.lo;)
-    ALU(others, lighter,
-        value.lo = value.lo |-| 1;
-        one = value.lo;)
-    ALU(others, weigh,
-        one = value.lo;)
-
-    action set_threshold(bit<19> alone, bit<19> beside_others) {
-        limit = alone;
-        limit_beside_others = beside_others;
-    }
-
-    action measure() { above = standard_metadata.enq_qdepth |-| limit; }
-
-    table threshold {
-        key = {
-            standard_metadata.egress_port: exact @name("port");
-        }
-        actions = {
-            set_threshold;
-            @defaultonly NoAction;
-        }
-        const default_action = NoAction;
-        size = MAX_PORTS + (MAX_JOBS << LOOP_LANE_BITS);
-    }
-
-    apply {
-        limit = 0x7ffff;
-        limit_beside_others = 0x7ffff;
-        threshold.apply();
-        if (standard_metadata.egress_port[8:8] == 0) {
-            port = 8w0 ++ standard_metadata.egress_port[7:0];
-            found = 10w0 ++ standard_metadata.enq_qdepth[5:0];
-            if (standard_metadata.enq_qdepth[18:6] != 0) {
-                found = (index_t) (QUEUE_LENGTHS - 1);
-            }
-            COUNT_ONE(port_queue, found)
-            if (hdr.switchgnn.isValid()) {
-                RUN(lighter, port, weight)
-            } else if (standard_metadata.packet_length[15:9] != 0) {
-                RUN(heavier, port, weight)
-            } else {
-                RUN(weigh, port, weight)
-            }
-            if (weight[31:8] != 0) {
-                limit = limit_beside_others;
-            }
-        }
-        measure();
-        if (above != 0) {
-            if (hdr.switchgnn.isValid()) {
-                hdr.switchgnn.ecn = 1;
-                marked.count(0);
-            } else if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5
-                       && hdr.ipv4.ecn != ECN_NOT_CAPABLE) {
-                hdr.ipv4.ecn = ECN_CONGESTION_EXPERIENCED;
-                meta.update_ipv4 = 1;
-                marked.count(0);
-            }
-        }
-    }
-}
-
 // A copy for a port: a sum, an acknowledgement or another answer, or the packet as it came.
 control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_port) {
     Address() address;
@@ -130,9 +48,9 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
     }
 
     apply {
-        if (meta.loop.leave == leave_t.SUM) {
+        if (meta.loop.leave == leave_t.SUM || meta.loop.leave == leave_t.MARKED_SUM) {
             make_sum();
-            if (meta.loop.ecn == 1) {
+            if (meta.loop.leave == leave_t.MARKED_SUM) {
                 hdr.switchgnn.ecn = 1;
             }
             if (meta.loop.flags == SUM_ACKNOWLEDGES && egress_port == meta.loop.port) {
@@ -171,8 +89,8 @@ control SwitchEgress(inout headers_t hdr,
                 meta.loop.hop = meta.loop.hop - 1;
             }
             GO_AROUND(1)
-        } else if (meta.loop.flood == 1 && standard_metadata.egress_port == meta.loop.port) {
-            DROP(standard_metadata)
+        } else if (meta.loop.flags == FLOODS && standard_metadata.egress_port == meta.loop.port) {
+            DROP_COPY(standard_metadata)
         } else if (hdr.switchgnn.isValid()) {
             rewrite.apply(hdr, meta, standard_metadata.egress_port);
         }

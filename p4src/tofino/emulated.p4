@@ -1,4 +1,5 @@
 // The Tofino program on v1model: the same controls, whose registers are pairs of words.
+#include "emulation.p4"
 #include "metadata.p4"
 #include "parser.p4"
 #include "ingress.p4"
@@ -35,7 +36,7 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
 #define CHECKED { SWITCHGNN_FIELDS, hdr.barrier, hdr.waiting EACH_GROUP(BODY_OF) }
 #define TURN_OF(hdr) hdr.switchgnn.turn
 #define ARRIVES(meta) (meta.loop.step == step_t.ARRIVE)
-#include "../checksums.p4"
+#include "../parser.p4"
 
 V1Switch(SwitchParser(),
          VerifyChecksums(),

@@ -4,6 +4,11 @@
 #include "sizes.p4"
 #include "../headers.p4"
 
+struct halves_t {
+    bit<16> hi;
+    bit<16> lo;
+}
+
 // DO(g) for each group of 8 lanes of a packet.
 #define EACH_GROUP(DO) DO(0) DO(1) DO(2) DO(3)
 

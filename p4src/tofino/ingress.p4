@@ -72,7 +72,7 @@ control SwitchIngress(inout headers_t hdr,
     JOIN_3(9, join_lane, meta.lane, 1w0, meta.own.job, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
     JOIN_2(8, join_pool, meta.pool_above, 6w0, hdr.switchgnn.pool)
     JOIN_4(16, join_pass_cell, pass_cell, 7w0, meta.own.job, 3w0, contributed)
-    JOIN_3(16, join_outcome_cell, cell, 6w0, meta.own.job, meta.outcome[OUTCOME_BITS - 1:0])
+    JOIN_3(16, join_outcome_cell, cell, 6w0, meta.own.job, meta.outcome)
 
     apply {
         arrive();
@@ -176,7 +176,7 @@ control SwitchIngress(inout headers_t hdr,
         }
         priority.apply(hdr, meta, standard_metadata.priority, meta.loop.dscp);
         if (meta.flood == 1) {
-            meta.loop.flood = 1;
+            meta.loop.flags = FLOODS;
         }
         if (!hdr.barrier.isValid()) {
             meta.loop.destination = meta.destination;
@@ -185,8 +185,8 @@ control SwitchIngress(inout headers_t hdr,
             hdr.work.setInvalid();
         }
         meta.loop.count = meta.count;
-        if (meta.mark != 0) {
-            meta.loop.ecn = 1;
+        if (meta.mark != 0 && meta.loop.leave == leave_t.SUM) {
+            meta.loop.leave = leave_t.MARKED_SUM;
         }
     }
 }

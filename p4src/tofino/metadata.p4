@@ -4,8 +4,6 @@
 #include "sizes.p4"
 #include "../metadata.p4"
 
-typedef bit<8> flag_t;
-
 // What a pass does. A packet arrives in any pipe, where nothing has state. All others are in the
 // pipe of the loop, which has all registers.
 enum bit<8> step_t {
@@ -27,11 +25,13 @@ enum bit<8> leave_t {
     FETCH    = 4,
     REDUCED  = 5,
     ADVANCE  = 6,
-    WAITING  = 7
+    WAITING  = 7,
+    MARKED_SUM = 8
 }
 
 const bit<8> SUM_ACKNOWLEDGES = 1;  // the sender's feature
 const bit<8> DONE_AGAIN = 2;        // only its worker waits for the answer
+const bit<8> FLOODS = 4;            // but not back
 const bit<8> OTHERS_DONE = 3;       // of another session
 
 // The progress of a packet, to the egress and around the loop.
@@ -50,8 +50,6 @@ CARRIED loop_t {
     KEPT port_t   port;        // that it came from
     KEPT bit<2>   pad_too;
     KEPT bit<6>   dscp;
-    KEPT bit<8>   ecn;         // of the sum: 1, that it is marked
-    KEPT bit<8>   flood;       // 1: but not back
     KEPT bit<8>   flags;       // one of those above
 }
 

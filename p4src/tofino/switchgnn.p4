@@ -1,5 +1,5 @@
 // SwitchGNN for a Tofino 2. Compile it with p4lang/p4c's Tofino back end (`make tofino`).
-#define T2NA
+#include "chip.p4"
 #include "metadata.p4"
 #include "parser.p4"
 #include "ingress.p4"
@@ -115,9 +115,9 @@ control Egress(inout headers_t hdr,
         standard_metadata.egress_rid = eg_intr_md.egress_rid;
         standard_metadata.enq_qdepth = eg_intr_md.enq_qdepth;
         standard_metadata.packet_length = eg_intr_md.pkt_length;
-        standard_metadata.egress_spec = 0;
+        standard_metadata.drop = 0;
         egress.apply(hdr, meta, standard_metadata);
-        if (standard_metadata.egress_spec == DROPPED) {
+        if (standard_metadata.drop == 1) {
             eg_dprsr_md.drop_ctl = 1;
         }
         if (eg_intr_md.egress_port[8:8] == 0) {

@@ -7,15 +7,16 @@ from dataclasses import replace
 import pytest
 
 from bench.testbeds.plain_program import PLAIN, compile_plain_program
-from switchgnn.p4src import StaleProgramError, load_program, load_strawman
+from switchgnn.p4src import StaleProgramError, load_program, load_strawman, load_tofino
 from switchgnn.p4src.build import (
     COMPILER,
     CompileError,
     compile_program,
     compile_strawman,
+    compile_tofino,
     compiler_version,
 )
-from switchgnn.p4src.program import SOURCE_FOLDER, STRAWMAN, SWITCHGNN, ProgramFiles
+from switchgnn.p4src.program import SOURCE_FOLDER, STRAWMAN, SWITCHGNN, TOFINO, ProgramFiles
 from tests.support.markers import full
 
 needs_p4c = pytest.mark.skipif(
@@ -27,7 +28,14 @@ def compile_switchgnn(folder):
     compile_program(replace(SWITCHGNN, compiled=folder))
 
 
-PROGRAMS = {SWITCHGNN: compile_switchgnn, STRAWMAN: compile_strawman, PLAIN: compile_plain_program}
+PROGRAMS = {
+    SWITCHGNN: compile_switchgnn,
+    STRAWMAN: compile_strawman,
+    TOFINO: compile_tofino,
+    PLAIN: compile_plain_program,
+}
+# For the chip itself, by another compiler.
+CHIP = SOURCE_FOLDER / "tofino" / "switchgnn.p4"
 
 
 def name_of(files):
@@ -48,13 +56,21 @@ def a_copy(tmp_path, files):
 def test_the_digest_is_that_of_the_sources():
     assert load_program().digest == SWITCHGNN.digest()
     assert load_strawman().digest == STRAWMAN.digest()
+    assert load_tofino().digest == TOFINO.digest()
     assert load_program(PLAIN).digest == PLAIN.digest()
     assert len({files.digest() for files in PROGRAMS}) == len(PROGRAMS)
 
 
 def test_every_source_belongs_to_a_program():
     everything = {path.resolve() for path in SOURCE_FOLDER.glob("**/*.p4")}
-    assert {*SWITCHGNN.sources(), *STRAWMAN.sources()} == everything
+    files = SWITCHGNN, STRAWMAN, TOFINO, replace(TOFINO, main=CHIP)
+    assert {path for each in files for path in each.sources()} == everything
+
+
+def test_the_chip_runs_what_is_tested():
+    chip = names(replace(TOFINO, main=CHIP))
+    assert chip - names(TOFINO) == {"chip.p4", CHIP.name}
+    assert names(TOFINO) - chip == {"emulated.p4", "emulation.p4"}
 
 
 def test_the_strawman_has_banks_of_its_own():

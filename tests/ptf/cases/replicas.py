@@ -42,8 +42,7 @@ class ReplicaTest(RecoveryTest):
         for worker in holders:
             self.add_source(self.partial_of(vertex, worker), worker=worker)
         key = {"block_id": 1, "dst_id": vertex}
-        bits = sum(1 << worker for worker in holders)
-        self.entries.add("partial", "set_senders", **key, senders=bits)
+        self.entries.add_senders(holders, **key)
         slot = {"bank": 0, "slot": 7 + number}
         self.add_way(vertex, FIRST_REPLICA_GROUP + number, len(tuple(holders)), slot)
         self.entries.add_group(FIRST_REPLICA_GROUP + number, self.members(holders))

@@ -135,6 +135,17 @@ class Entries:
         entry = {"block_id": 1, "dst_id": vertex, "bank": 0, "slot": 0, "expected": 0, **entry}
         self.add("destination", "set_distant", **entry, port=port, above=above)
 
+    def add_senders(self, senders: Iterable[int], **key: int) -> None:
+        """Let these workers send partial sums for a destination."""
+        workers = list(senders)
+        if self.one_bank:
+            for worker in workers:
+                own = worker + self.place.first_worker
+                self.add("partial", "allow", **key, worker=own)
+        elif workers:
+            bits = sum(1 << worker for worker in workers)
+            self.add("partial", "set_senders", **key, senders=bits)
+
     def add_fanout(
         self,
         *,

@@ -236,8 +236,7 @@ class SwitchTest(BaseTest):
         key = {"block_id": block, "dst_id": vertex}
         if expected is not None:
             self.entries.add("destination", "set_destination", **key, **entry, expected=expected)
-        if bits := sum(1 << sender for sender in senders):
-            self.entries.add("partial", "set_senders", **key, senders=bits)
+        self.entries.add_senders(senders, **key)
 
     def add_sum(
         self,

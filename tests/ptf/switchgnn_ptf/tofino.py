@@ -13,6 +13,15 @@ _REASONS = {
         session.NoticeGoesUpAndComesBackForAll session.ReportOfAnEarlierRoundKeepsItsMagnitude
         session.SpineCollectsTheWorkersOfItsLeaves session.WordsOfTheSpineReachAllWorkers
         window.ALeafLetsInEarlyWhatTheSpineConfirms""",
+    "It has no all-reduce.": """
+        job.AllReducesAreSeparate reduce.ASumHasTheClassOfItsLastPart reduce.AnAskReachesAll
+        reduce.EveryWidthReduces reduce.LateContributionChangesNothing
+        reduce.NoAllReduceIsExpected reduce.QuestionsAreAnswered
+        reduce.RepeatedContributionIsAddedOnce reduce.SlotsGoRound
+        reduce.SumsOfVerticesAreNotTouched reduce.TheLargestExponentIsTold
+        reduce.UnknownWidthsAreMalformed reduce.WhoMayContribute""",
+    "Its frames have at most 32 lanes.": """
+        width.NeighboursAreLeftAlone width.SeveralHopsOfAWideFrame width.WidthIsPartOfTheTurn""",
     "It has no bundles.": """
         bundle.ABundleFromAboveGoesToItsWorker bundle.AMarkWaitsOnTheShelf bundle.APartGoesUpAlone
         bundle.ASpinePacksSumsOfItsWorkers bundle.ASumOnTheShelfIsRecalledAlone bundle.RowsMeet

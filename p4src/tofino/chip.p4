@@ -1,11 +1,8 @@
-// What differs between v1model and a Tofino, behind names that both programs use. With T2NA, the
-// sources in tofino/ are for a Tofino 2; without it they are the same controls for v1model, whose
-// registers then do no more than a stateful ALU: change one cell of two words, once in a pass.
+// The names of ../headers.p4 and emulation.p4 on a Tofino 2.
 #pragma once
 
+#define T2NA
 #include <core.p4>
-
-#ifdef T2NA
 #include <t2na.p4>
 
 // The part of v1model's metadata that controls use.
@@ -19,11 +16,13 @@ struct standard_metadata_t {
     bit<16>  packet_length;
     bit<3>   priority;
     bit<1>   checksum_error;
+    bit<1>   drop;
     bit<16>  parser_error;
 }
 #define PARSER_FAILED(standard_metadata) (standard_metadata.parser_error != 0)
 #define DROPPED 0x1ff
 #define DROP(standard_metadata) standard_metadata.egress_spec = DROPPED;
+#define DROP_COPY(standard_metadata) standard_metadata.drop = 1;
 #define GO_AROUND(fields)
 
 #define COUNT_ONE(name, cell) name.count(cell);
@@ -99,90 +98,3 @@ struct standard_metadata_t {
 // What goes along to the egress and around the loop.
 #define CARRIED header
 #define KEPT
-#else
-#include <v1model.p4>
-
-#define PARSER_FAILED(standard_metadata) (standard_metadata.parser_error != error.NoError)
-#define DROP(standard_metadata) mark_to_drop(standard_metadata);
-#define GO_AROUND(fields) recirculate_preserving_field_list(fields);
-#define COUNT_ONE(name, cell) name.count((bit<32>) (cell));
-#define COUNTER(size, name) counter(size, CounterType.packets) name;
-#define ONE_ACTION(name, ...) action name() { __VA_ARGS__ } apply { name(); }
-
-#define REGISTER(size, name) register<bit<64>>(size) name;
-#define BODY(register, ...) \
-        bit<64> cell; \
-        pair_t value; \
-        register.read(cell, (bit<32>) cell_number); \
-        value.hi = cell[63:32]; \
-        value.lo = cell[31:0]; \
-        __VA_ARGS__ \
-        register.write((bit<32>) cell_number, value.hi ++ value.lo);
-#define ALU_0(register, name, ...) \
-    action name(in index_t cell_number) { BODY(register, __VA_ARGS__) }
-#define ALU(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> one) { BODY(register, __VA_ARGS__) }
-#define ALU_2(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> one, out bit<32> other) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define FLAG(register, name, ...) \
-    action name(in index_t cell_number, out flag_t flag) { BODY(register, __VA_ARGS__) }
-#define FLAGS(register, name, ...) \
-    action name(in index_t cell_number, out flag_t newer_, out flag_t same_) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define FLAG_AND_WORD(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> flag, out bit<32> word) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define FLAG_AND_WORDS(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> flag, out bit<32> word, \
-                out bit<32> other) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define FLAGS_AND_WORDS(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> newer_, out bit<32> same_, \
-                out bit<32> word, out bit<32> other) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define REGISTER_16(size, name) register<bit<32>>(size) name;
-#define BODY_16(register, ...) \
-        bit<32> cell; \
-        halves_t value; \
-        register.read(cell, (bit<32>) cell_number); \
-        value.hi = cell[31:16]; \
-        value.lo = cell[15:0]; \
-        __VA_ARGS__ \
-        register.write((bit<32>) cell_number, value.hi ++ value.lo);
-#define ALU_16_0(register, name, ...) \
-    action name(in index_t cell_number) { BODY_16(register, __VA_ARGS__) }
-#define ALU_16(register, name, ...) \
-    action name(in index_t cell_number, out bit<16> one) { BODY_16(register, __VA_ARGS__) }
-#define ALU_16_2(register, name, ...) \
-    action name(in index_t cell_number, out bit<16> one, out bit<16> other) { \
-        BODY_16(register, __VA_ARGS__) \
-    }
-#define RUN_0(name, index) name(index);
-#define RUN(name, index, one) name(index, one);
-#define RUN_2(name, index, one, other) name(index, one, other);
-#define RUN_3(name, index, one, other, third) name(index, one, other, third);
-#define RUN_4(name, index, one, two, three, four) name(index, one, two, three, four);
-
-#define JOIN_2(width, name, whole, a, b) action name() { whole = a ++ b; }
-#define JOIN_3(width, name, whole, a, b, c) action name() { whole = a ++ b ++ c; }
-#define JOIN_4(width, name, whole, a, b, c, d) action name() { whole = a ++ b ++ c ++ d; }
-
-#define CARRIED struct
-#define KEPT @field_list(1)
-#endif
-
-struct pair_t {
-    bit<32> hi;
-    bit<32> lo;
-}
-
-struct halves_t {
-    bit<16> hi;
-    bit<16> lo;
-}

@@ -1,0 +1,60 @@
+// The names of chip.p4 on v1model: registers do no more than a stateful ALU, which changes one cell of
+// two words, once in a pass.
+#pragma once
+
+#define PARSER_FAILED(standard_metadata) (standard_metadata.parser_error != error.NoError)
+#define DROP_COPY(standard_metadata) mark_to_drop(standard_metadata);
+#define ALU_0(register, name, ...) \
+    action name(in index_t cell_number) { BODY(register, __VA_ARGS__) }
+#define ALU(register, name, ...) \
+    action name(in index_t cell_number, out bit<32> one) { BODY(register, __VA_ARGS__) }
+#define ALU_2(register, name, ...) \
+    action name(in index_t cell_number, out bit<32> one, out bit<32> other) { \
+        BODY(register, __VA_ARGS__) \
+    }
+#define FLAGS(register, name, ...) \
+    action name(in index_t cell_number, out flag_t newer_, out flag_t same_) { \
+        BODY(register, __VA_ARGS__) \
+    }
+#define FLAG_AND_WORD(register, name, ...) \
+    action name(in index_t cell_number, out bit<32> flag, out bit<32> word) { \
+        BODY(register, __VA_ARGS__) \
+    }
+#define FLAG_AND_WORDS(register, name, ...) \
+    action name(in index_t cell_number, out bit<32> flag, out bit<32> word, \
+                out bit<32> other) { \
+        BODY(register, __VA_ARGS__) \
+    }
+#define FLAGS_AND_WORDS(register, name, ...) \
+    action name(in index_t cell_number, out bit<32> newer_, out bit<32> same_, \
+                out bit<32> word, out bit<32> other) { \
+        BODY(register, __VA_ARGS__) \
+    }
+#define REGISTER_16(size, name) register<bit<32>>(size) name;
+#define BODY_16(register, ...) \
+        bit<32> cell; \
+        halves_t value; \
+        register.read(cell, (bit<32>) cell_number); \
+        value.hi = cell[31:16]; \
+        value.lo = cell[15:0]; \
+        __VA_ARGS__ \
+        register.write((bit<32>) cell_number, value.hi ++ value.lo);
+#define ALU_16_0(register, name, ...) \
+    action name(in index_t cell_number) { BODY_16(register, __VA_ARGS__) }
+#define ALU_16(register, name, ...) \
+    action name(in index_t cell_number, out bit<16> one) { BODY_16(register, __VA_ARGS__) }
+#define ALU_16_2(register, name, ...) \
+    action name(in index_t cell_number, out bit<16> one, out bit<16> other) { \
+        BODY_16(register, __VA_ARGS__) \
+    }
+#define RUN_0(name, index) name(index);
+#define RUN_2(name, index, one, other) name(index, one, other);
+#define RUN_3(name, index, one, other, third) name(index, one, other, third);
+#define RUN_4(name, index, one, two, three, four) name(index, one, two, three, four);
+
+#define JOIN_2(width, name, whole, a, b) action name() { whole = a ++ b; }
+#define JOIN_3(width, name, whole, a, b, c) action name() { whole = a ++ b ++ c; }
+#define JOIN_4(width, name, whole, a, b, c, d) action name() { whole = a ++ b ++ c ++ d; }
+
+#define CARRIED struct
+#define KEPT @field_list(1)
