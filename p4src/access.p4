@@ -27,7 +27,7 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
     }
 
     action unknown_destination() {
-        meta.outcome = UNKNOWN_VERTEX;
+        UNKNOWN(meta, UNKNOWN_VERTEX, vertex)
     }
 
     table destination {
@@ -59,7 +59,7 @@ control Source(in headers_t hdr, inout metadata_t meta) {
     }
 
     action unknown_vertex() {
-        meta.outcome = UNKNOWN_VERTEX;
+        UNKNOWN(meta, UNKNOWN_VERTEX, vertex)
     }
 
     table source {

@@ -26,7 +26,7 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
     }
 
     action unknown_block() {
-        meta.outcome = UNKNOWN_BLOCK;
+        UNKNOWN(meta, UNKNOWN_BLOCK, block)
     }
 
     table fanout {

@@ -18,6 +18,13 @@ const bit<32> SLOT_EVENTS    = 4;
 // Cells of each job in the counter of passes, one for each number of contributions.
 #define PASS_BITS 4
 
+// A table has no entry. On a Tofino tables are looked up before anything is decided.
+#ifdef TOFINO
+#define UNKNOWN(meta, found, what) meta.unknown_##what = 1;
+#else
+#define UNKNOWN(meta, found, what) meta.outcome = found;
+#endif
+
 // What is the job's own among the cells of registers and counters, and the groups, of all jobs.
 struct own_t {
     job_t   job;

@@ -3,16 +3,12 @@
 
 #include "metadata.p4"
 #include "../access.p4"
+#include "../fanout.p4"
 
 // The destination must expect partial sums of the sender; so only contributors ask for the sums of a
-// vertex cut. A count above the expected one would complete or release the slot for all.
+// vertex cut.
 control Partial(in headers_t hdr, inout metadata_t meta) {
-    count_t above;
-
-    action allow() {
-    }
-
-    action refuse() { meta.outcome = WRONG_PORT; }
+    action allow() { meta.allowed = 1; }
 
     // An entry for each sender, as no packet has room for a set beside its lanes.
     table partial {
@@ -23,22 +19,14 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
         }
         actions = {
             allow;
-            @defaultonly refuse;
+            @defaultonly NoAction;
         }
-        const default_action = refuse;
+        const default_action = NoAction;
         size = MAX_RESULTS;
     }
 
-    action measure() { above = hdr.switchgnn.count |-| meta.destination_expected; }
-
     apply {
-        measure();
         partial.apply();
-        if (meta.outcome == PENDING && hdr.switchgnn.kind == kind_t.FEATURE) {
-            if (hdr.switchgnn.count == 0 || above != 0) {
-                meta.outcome = WRONG_COUNT;
-            }
-        }
     }
 }
 
@@ -85,49 +73,69 @@ control Recovery(inout headers_t hdr,
     }
 }
 
-control Access(inout headers_t hdr,
-               inout metadata_t meta,
-               inout standard_metadata_t standard_metadata) {
+// All that a packet's ids find, before anything is decided.
+control Lookups(in headers_t hdr, inout metadata_t meta) {
     Destination() destination;
     Source()      source;
     Partial()     partial;
-    Recovery()    recovery;
+    Fanout()      fanout;
+    OwnSlot()     own_slot;
+
+    apply {
+        if (hdr.switchgnn.kind == kind_t.FEATURE || hdr.switchgnn.kind == kind_t.FETCH) {
+            source.apply(hdr, meta);
+        }
+        if (IS_PLAIN_FEATURE(hdr.switchgnn)) {
+            fanout.apply(hdr, meta);
+        } else {
+            destination.apply(hdr, meta);
+            partial.apply(hdr, meta);
+            own_slot.apply(meta);
+        }
+    }
+}
+
+// A count above the expected one would complete or release the slot for all.
+control Access(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    Recovery() recovery;
 
     COUNTER(MAX_WORKERS, releases)
 
-    bit<1> is_feature;
-    bit<1> is_shared;
+    action measure() { meta.count_above = hdr.switchgnn.count |-| meta.destination_expected; }
 
     apply {
-        is_feature = 0;
-        if (hdr.switchgnn.kind == kind_t.FEATURE) {
-            is_feature = 1;
-        }
-        if (!IS_PLAIN_FEATURE(hdr.switchgnn)) {
-            destination.apply(hdr, meta);
-        }
-        if (is_feature == 1 || hdr.switchgnn.kind == kind_t.FETCH) {
-            source.apply(hdr, meta);
-        }
-        is_shared = 0;
-        if (meta.destination_group != 0) {
-            is_shared = 1;
-        }
+        measure();
         if (meta.outcome == PENDING) {
-            if (is_feature == 1) {
+            if (meta.unknown_vertex == 1) {
+                meta.outcome = UNKNOWN_VERTEX;
+            } else if (hdr.switchgnn.kind == kind_t.FEATURE) {
                 if (meta.source_port != meta.loop.port) {
                     meta.outcome = WRONG_PORT;
+                } else if (IS_PARTIAL(hdr.switchgnn.src_id)) {
+                    if (meta.allowed == 0) {
+                        meta.outcome = WRONG_PORT;
+                    } else if (hdr.switchgnn.count == 0 || meta.count_above != 0) {
+                        meta.outcome = WRONG_COUNT;
+                    }
+                } else if (hdr.switchgnn.resend == 0) {
+                    if (meta.unknown_block == 1) {
+                        meta.outcome = UNKNOWN_BLOCK;
+                    } else if (hdr.switchgnn.count != 1) {
+                        meta.outcome = WRONG_COUNT;
+                    }
                 }
-            } else if (is_shared == 0 && meta.destination_port != meta.loop.port) {
+            } else if (meta.destination_group != 0) {
+                if (meta.allowed == 0) {
+                    meta.outcome = WRONG_PORT;
+                }
+            } else if (meta.destination_port != meta.loop.port) {
                 meta.outcome = WRONG_PORT;
             }
         }
         if (meta.outcome == PENDING
-                && ((is_feature == 1 && IS_PARTIAL(hdr.switchgnn.src_id))
-                    || (is_feature == 0 && is_shared == 1))) {
-            partial.apply(hdr, meta);
-        }
-        if (meta.outcome == PENDING && (is_feature == 0 || hdr.switchgnn.resend == 1)) {
+                && (hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1)) {
             if (hdr.switchgnn.kind == kind_t.FETCH) {
                 COUNT_ONE(releases, meta.own.worker)
             }

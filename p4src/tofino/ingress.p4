@@ -8,7 +8,6 @@
 #include "../session.p4"
 #include "../forward.p4"
 #include "../congestion.p4"
-#include "../fanout.p4"
 #include "admission.p4"
 #include "access.p4"
 #include "barrier.p4"
@@ -29,9 +28,8 @@ control SwitchIngress(inout headers_t hdr,
     Notice()    notice;
     TagWindow() tag_window;
     Barrier()   barrier;
+    Lookups()   lookups;
     Access()    access;
-    Fanout()    fanout;
-    OwnSlot()   own_slot;
     Dedup()     dedup;
     Accepted()  accepted;
     Outcome()   outcome;
@@ -111,6 +109,7 @@ control SwitchIngress(inout headers_t hdr,
             if (hdr.barrier.isValid()) {
                 barrier.apply(hdr, meta, standard_metadata);
             } else {
+                lookups.apply(hdr, meta);
                 if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
                     if (hdr.switchgnn.kind == kind_t.NOTICE) {
                         notice.apply(hdr, meta, standard_metadata);
@@ -118,22 +117,10 @@ control SwitchIngress(inout headers_t hdr,
                         access.apply(hdr, meta, standard_metadata);
                     }
                 }
-                if (meta.outcome == PENDING && meta.loop.step != step_t.FINISH
-                        && !IS_PARTIAL(hdr.switchgnn.src_id)) {
-                    fanout.apply(hdr, meta);
-                } else if (meta.outcome == PENDING || meta.touches_slots == 1) {
-                    own_slot.apply(meta);
-                }
-                if (meta.loop.step == step_t.FIRST) {
-                    if (meta.outcome == PENDING && hdr.switchgnn.count != 1
-                            && !IS_PARTIAL(hdr.switchgnn.src_id)) {
-                        meta.outcome = WRONG_COUNT;
-                    }
-                    if (meta.outcome == PENDING) {
-                        dedup.apply(hdr, meta);
-                        if (meta.outcome != STALE) {
-                            accepted.apply(hdr, meta);
-                        }
+                if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
+                    dedup.apply(hdr, meta);
+                    if (meta.outcome != STALE) {
+                        accepted.apply(hdr, meta);
                     }
                 }
                 if (meta.outcome == PENDING) {
@@ -162,7 +149,9 @@ control SwitchIngress(inout headers_t hdr,
                 }
                 body.apply(hdr, meta);
                 lanes.apply(hdr, meta);
-                if (meta.outcome == PENDING || meta.outcome == AGGREGATED) {
+                if (meta.unknown_block == 1 && meta.loop.step != step_t.FINISH) {
+                    // Its entries are gone.
+                } else if (meta.outcome == PENDING || meta.outcome == AGGREGATED) {
                     loop.apply(hdr, meta, standard_metadata);
                 } else {
                     answer.apply(hdr, meta, standard_metadata);

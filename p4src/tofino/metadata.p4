@@ -114,6 +114,10 @@ struct metadata_t {
     count_t      destination_expected;
     port_t       destination_above;
     bit<16>      destination_group;
+    bit<1>       allowed;      // to contribute to the destination
+    bit<1>       unknown_vertex;
+    bit<1>       unknown_block;
+    count_t      count_above;  // not 0: more contributions than expected
     // Fanout
     slots_t      slots;
     bit<4>       last_bank;

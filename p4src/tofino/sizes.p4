@@ -11,6 +11,6 @@ const bit<32> SLOTS_PER_BANK = 32768;
 #define SLOT_BITS 16
 
 // Of each pool.
-const bit<32> MAX_SOURCES = 1 << 16;
+const bit<32> MAX_SOURCES = 1 << 14;
 const bit<32> MAX_ENTRIES = 1 << 17;
 const bit<32> MAX_RESULTS = 1 << 16;
