@@ -27,21 +27,13 @@ NEEDS = {
 }
 # What every installation can do.
 ALWAYS = (
-    "--help",
-    "doctor",
-    f"{KARATE} --pcap packets",
-    f"{KARATE} --metrics 9464",
-    f"{KARATE} --backend python",
-    "capture packets --details",
+    *("--help", "doctor", f"{KARATE} --pcap packets", f"{KARATE} --metrics 9464"),
+    *(f"{KARATE} --backend python", "capture packets --details"),
     "plan karate --workers 3 --slots 16 --out plan",
     "plan --data karate --workers 2 --parts --out job",
     "simulate --graph karate --workers 3 --system best",
-    f"allreduce --workers 2 --bytes 4096 {HERE}",
-    "network init --help",
-    "switch --help",
-    "controller show --help",
-    "live --help",
-    "figures --help",
+    *(f"allreduce --workers 2 --bytes 4096 {HERE}", "network init --help", "switch --help"),
+    *("controller show --help", "live --help", "figures --help"),
 )
 # Sentences without an extra; with one they need more than can be had everywhere.
 ALSO = {

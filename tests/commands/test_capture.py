@@ -72,11 +72,9 @@ def test_the_names_of_a_network_file(file, tmp_path, told):
     ("words", "number"),
     [
         (("--kind", "feature"), 5),
-        (("--kind", "done", "--kind", "advance"), 4),
-        (("--round", 1), 4),
-        (("--round", 3), 0),
+        *((words, 4) for words in (("--kind", "done", "--kind", "advance"), ("--round", 1))),
+        *((words, 0) for words in (("--round", 3), ("--block", 0))),
         (("--block", 1, "--kind", "done", "--round", 2), 1),
-        (("--block", 0), 0),
         (("--worker", 1), 2),
         (("--worker", 0, "--worker", 1, "--round", 1), 4),
         (("--limit", 3), 3),

@@ -64,10 +64,7 @@ LINES = [
         for words in (
             *("--topology leaf-spine", "--leaves 2", "--bandwidth 5", "--fabric loopback"),
             *(
-                "--target bmv2",
-                "--backend python",
-                "--grpc-port 9559",
-                "--tls .",
+                *("--target bmv2", "--backend python", "--grpc-port 9559", "--tls ."),
                 "--spare-ports 1",
             ),
         )

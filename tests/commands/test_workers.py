@@ -165,13 +165,9 @@ def counters(*cells):
 @pytest.mark.parametrize(
     ("counts", "named"),
     [
-        ((0, 0, 0), []),
-        ((99, 0, 0), []),
+        *((counts, []) for counts in ((0, 0, 0), (99, 0, 0), (1000, 100, 100), (500, 500))),
         ((0, 100, 0), [1]),
-        ((1000, 100, 100), []),
-        ((1001, 100, 100), [0]),
-        ((500, 500), []),
-        ((700,), [0]),
+        *((counts, [0]) for counts in ((1001, 100, 100), (700,))),
     ],
 )
 def test_who_is_far_from_the_others_is_named(counts, named):

@@ -60,9 +60,7 @@ def begun_before(moment, pids):
         lambda where, *rest: (
             rest in (((0, 0), (1, 1), (2, 2), (2, 3)), ((2, 2),), ((0, 1), (1, 2), (2, 0)))[where]
         ),
-        COMBINATIONS,
-        STAGES,
-        SIGNALS,
+        *(COMBINATIONS, STAGES, SIGNALS),
     ),
 )
 def test_nothing_is_left(combination, stage, how, tmp_path):
@@ -81,9 +79,7 @@ def test_nothing_is_left_of_cables(combination, tmp_path):
     some_of(
         # Killed runs cannot end their children.
         lambda where, stage, how: (where, stage, how) == (2, 2, 2),
-        COMBINATIONS,
-        TRAINING_STAGES,
-        SIGNALS,
+        *(COMBINATIONS, TRAINING_STAGES, SIGNALS),
     ),
 )
 def test_nothing_is_left_of_a_training(combination, stage, how, tmp_path):

@@ -49,12 +49,7 @@ def test_a_small_figure_end_to_end(tmp_path):
     assert told.returncode == 0, told.stderr
     assert "1 figure of 4 points, 4 of them made" in told.stdout
     assert {path.name for path in out.iterdir()} == {
-        ".lock",
-        "points",
-        "example.csv",
-        "example.png",
-        "example.svg",
-        "table.md",
+        *(".lock", "points", "example.csv", "example.png", "example.svg", "table.md"),
     }
     kept = [json.loads(path.read_text()) for path in (out / "points").iterdir()]
     assert {each["result"]["system"] for each in kept} == {"bns-gcn", "paper"}

@@ -142,9 +142,7 @@ def test_the_users_graphs_do_not_shrink():
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["Reddit"], "is not NAME=GRAPH"),
-        (["=a"], "is not NAME=GRAPH"),
-        (["Reddit="], "is not NAME=GRAPH"),
+        *((words, "is not NAME=GRAPH") for words in (["Reddit"], ["=a"], ["Reddit="])),
         (["Reddit=b", "Reddit=c"], "is not NAME=GRAPH"),
         (["Cora=cora.npz"], "No graph 'Cora' in these figures; known: Reddit"),
     ],

@@ -51,10 +51,7 @@ class Team:
         self.results = {}
         self.exchanges = [
             InNetworkExchange(
-                world.plan.manifest,
-                part,
-                links[part.worker],
-                addresses(part.worker),
+                *(world.plan.manifest, part, links[part.worker], addresses(part.worker)),
                 session=session,
                 pace=pace_here(PATIENT),
                 on_block=lambda *barrier, worker=part.worker: on_block(worker, *barrier),

@@ -63,9 +63,7 @@ class Star:
         self._close_links()
         plan = self.world.plan
         self.session = install(
-            (plan.manifest, plan.switch),
-            [self._address],
-            self.world.network,
+            *((plan.manifest, plan.switch), [self._address], self.world.network),
             program=self._program,
             new_session=True,
         ).session

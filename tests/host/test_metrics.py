@@ -128,10 +128,8 @@ def test_what_is_told_is_what_is_there():
 @pytest.mark.parametrize(
     "line",
     [
-        "# HELP switchgnn_worker_blocks_total Blocks.",
-        'other_blocks_total{worker="3"} 9',
-        "switchgnn_worker_recalls_total 9",
-        'switchgnn_worker_recalls_total{worker="3"} NaN',
+        *("# HELP switchgnn_worker_blocks_total Blocks.", 'other_blocks_total{worker="3"} 9'),
+        *("switchgnn_worker_recalls_total 9", 'switchgnn_worker_recalls_total{worker="3"} NaN'),
         'switchgnn_worker_recalls_total{worker="3"} +Inf',
         'switchgnn_worker_recalls_total{worker="3"} -1',
         'switchgnn_worker_recalls_total{worker="3"} 1e300',

@@ -210,10 +210,8 @@ def test_rates_of_workers(page):
     page.clock.seconds += EVERY - 0.1
     # The third process has been restarted, and the fourth exchanges without the switch.
     page.tell(
-        values(5, 101_000, waited=0.8),
-        values(4, 2_000, waited=0.1, recalls=7, lost=30),
-        values(1, 10),
-        {"link_bytes_total/up": 501.0},
+        *(values(5, 101_000, waited=0.8), values(4, 2_000, waited=0.1, recalls=7, lost=30)),
+        *(values(1, 10), {"link_bytes_total/up": 501.0}),
     )
     one, other, restarted, direct = page.seen()["workers"]
     assert (one["activity"], one["waited"]) == ("waiting", "80 %")

@@ -203,8 +203,7 @@ def test_one_part_is_replaced_and_the_reason_is_that(preset, part, name):
         ("destination", "cover", "destination-cover"),
         ("hypergraph-cover", "cover", "hypergraph-cover"),
         ("hypergraph-cover", "multicast", "hypergraph"),
-        ("mlgp", "cover", "mlgp"),
-        ("mlgp", "multicast", "mlgp"),
+        *(("mlgp", send, "mlgp") for send in ("cover", "multicast")),
     ],
 )
 def test_blocks_are_those_refined_for_what_is_sent(blocks, send, expected):

@@ -71,9 +71,7 @@ def switch_cases() -> dict[str, tuple[dict[str, str], int, int]]:
     ]
     return {
         f"graph {case['graph']}, preset {case['preset']}, {leaves} leaves, {spines} spines": (
-            case,
-            leaves,
-            spines,
+            *(case, leaves, spines),
         )
         for case in plans
         for leaves, spines in LEAVES_AND_SPINES

@@ -30,11 +30,8 @@ def destinations(graph, assignment, direction):
 
 
 @helpers.given(
-    helpers.split_graphs(),
-    st.integers(2, 45),
-    st.sampled_from(["forward", "both"]),
-    st.sampled_from(["multicast", "cover"]),
-    st.integers(0, 99),
+    *(helpers.split_graphs(), st.integers(2, 45), st.sampled_from(["forward", "both"])),
+    *(st.sampled_from(["multicast", "cover"]), st.integers(0, 99)),
     settings=helpers.FEWER,
 )
 def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, seed):

@@ -278,10 +278,7 @@ class _JobRun:
         scenario, subject = scene.scenario, scene.subject
         pace = Pace(scenario.window, scenario.patience)
         job = scene.job = ExchangeJob(
-            session,
-            tuple(self._rounds()),
-            pace,
-            subject.plan,
+            *(session, tuple(self._rounds()), pace, subject.plan),
             compression=Compression(scenario.bits, scenario.cache),
             epsilon=scenario.epsilon,
         )

@@ -214,14 +214,8 @@ class Subjects:
             shares = (SwitchShare(load_plan(plan), network),)
             topology = Topology(network.alone, Target.EMBEDDED, ("virtual",))
         return PlannedSubject(
-            plan,
-            shares,
-            topology,
-            oracle,
-            SwitchSums(plan),
-            directions,
-            DesiredStates(self.program),
-            KnownRows(),
+            *(plan, shares, topology, oracle, SwitchSums(plan), directions),
+            *(DesiredStates(self.program), KnownRows()),
         )
 
 

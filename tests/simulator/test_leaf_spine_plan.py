@@ -342,12 +342,8 @@ def test_the_strawmans_contributions_all_arrive(graph, slots, completion):
     deadline=None, derandomize=True, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(
-    NETWORKS,
-    st.integers(2, 9),
-    st.integers(1, 9),
-    st.integers(1, 5),
-    st.sampled_from([SPINE, LEAF]),
-    st.sampled_from([*KINDS.values(), STRAWMAN]),
+    *(NETWORKS, st.integers(2, 9), st.integers(1, 9), st.integers(1, 5)),
+    *(st.sampled_from([SPINE, LEAF]), st.sampled_from([*KINDS.values(), STRAWMAN])),
     st.integers(0, 10**6),
 )
 def test_no_network_changes_what_is_sent(options, workers, leaves, spines, completion, kind, seed):

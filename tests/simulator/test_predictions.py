@@ -73,10 +73,8 @@ def check_plan(plan, width, **network):
 @pytest.mark.parametrize(
     ("memory", "frames", "loop", "pools"),
     covering(
-        [20_000, 10_000_000],
-        [(32, 16, 1), (32, 64, 1), (32, 16, 8), (None, 128, 2)],
-        [None, 1e9, 2.5e8, 2e7],
-        [1, 2, 4],
+        *([20_000, 10_000_000], [(32, 16, 1), (32, 64, 1), (32, 16, 8), (None, 128, 2)]),
+        *([None, 1e9, 2.5e8, 2e7], [1, 2, 4]),
     ),
 )
 def test_plans(memory, frames, loop, pools):

@@ -20,15 +20,9 @@ ALL = os.environ.get("SWITCHGNN_LEVEL") == "all"
 NAMES = ("controller", "fates", "headers", "loops", "tables")
 WRONG = (
     *(STATEMENT, MARK),
-    f"0): pass\n{MARK}()\ndef x(",
-    f"0; {MARK}()",
-    f"{MARK}()",
-    f"__import__('os').system('touch {MARK}')",
-    f"x', {MARK}(), '",
-    f'"""{MARK}()"""',
-    f"\\\n{MARK}()",
-    f"h0_0 = {MARK}()",
-    f"{MARK}\u2028{MARK}()",
+    *(f"0): pass\n{MARK}()\ndef x(", f"0; {MARK}()", f"{MARK}()"),
+    *(f"__import__('os').system('touch {MARK}')", f"x', {MARK}(), '", f'"""{MARK}()"""'),
+    *(f"\\\n{MARK}()", f"h0_0 = {MARK}()", f"{MARK}\u2028{MARK}()"),
     {"type": "hexstr", "value": STATEMENT},
     {"type": "expression", "value": {"op": STATEMENT, "left": None, "right": None}},
     {"type": "expression", "value": {"op": "+", "left": 1, "right": STATEMENT}},

@@ -52,12 +52,8 @@ def crc16_bitwise(data):
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.integers(3, 7),
-    st.integers(0, (1 << 13) - 1),
-    st.integers(-128, 127),
-    st.integers(0, (1 << 40) - 1),
-    st.integers(0, (1 << 24) - 1),
-    st.binary(max_size=40),
+    *(st.integers(3, 7), st.integers(0, (1 << 13) - 1), st.integers(-128, 127)),
+    *(st.integers(0, (1 << 40) - 1), st.integers(0, (1 << 24) - 1), st.binary(max_size=40)),
 )
 def test_fields_of_every_width_survive(low, mid, signed, wide, tail, payload):
     moved = max(-128, signed - 100) if signed < 0 else min(127, signed + 100)

@@ -52,13 +52,8 @@ def test_mixed_batch_reports_every_update(tables):
     unknown = p4r.TableEntry(table_id=0x02FFFFFF)
     wrong_action = tables.table_entry("hit_table", [exact(9)], "refuse")
     codes = tables.failed_write(
-        insert(hit_entry(tables, 2)),
-        insert(hit_entry(tables, 1)),
-        modify(hit_entry(tables, 3)),
-        delete(hit_entry(tables, 3)),
-        insert(no_parameter),
-        insert(too_wide),
-        insert(unknown),
+        *(insert(hit_entry(tables, 2)), insert(hit_entry(tables, 1)), modify(hit_entry(tables, 3))),
+        *(delete(hit_entry(tables, 3)), insert(no_parameter), insert(too_wide), insert(unknown)),
         insert(wrong_action),
         insert(tables.table_entry("hit_table", [], "answer", [b"\x01"])),
         p4r.Update(entity=p4r.Entity(table_entry=hit_entry(tables, 5))),
@@ -88,8 +83,7 @@ def test_full_table_is_exhausted(tables):
     ("table", "match", "priority"),
     [
         ("ternary_table", ternary(b"\x01", b"\x01"), 0),
-        ("ternary_table", ternary(b"\x03", b"\x01"), 1),
-        ("ternary_table", exact(1), 1),
+        *(("ternary_table", match, 1) for match in (ternary(b"\x03", b"\x01"), exact(1))),
         ("single_lpm_table", lpm(b"\x01", 8), 0),
         ("single_lpm_table", lpm(b"\x01\x00", 8), 3),
         ("range_table", between(b"\x05", b"\x04"), 1),

@@ -274,11 +274,8 @@ _OPERATORS = {
 
 @settings(max_examples=4000 if ALL else 150, deadline=None)
 @given(
-    EXPRESSIONS,
-    st.integers(0, 255),
-    st.integers(0, (1 << 24) - 1),
-    st.integers(0, (1 << 1024) - 1),
-    st.integers(-(1 << 15), (1 << 15) - 1),
+    *(EXPRESSIONS, st.integers(0, 255), st.integers(0, (1 << 24) - 1)),
+    *(st.integers(0, (1 << 1024) - 1), st.integers(-(1 << 15), (1 << 15) - 1)),
 )
 def test_expression_has_its_value_and_stays_in_its_range(node, a, b, c, s):
     values = {"a": a, "b": b, "c": c, "s": s}

@@ -57,9 +57,7 @@ def started(*arguments, log, scratch=None, folder=None, disk=None, screen=False,
     if screen:
         variables |= {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
     return Child(
-        "switchgnn",
-        words,
-        log,
+        *("switchgnn", words, log),
         pipe=True,
         environment=variables,
         forkserver=forkserver(),

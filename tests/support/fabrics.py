@@ -216,10 +216,7 @@ class Team:
             self.links.append(link)
             self.exchanges.append(
                 kind(
-                    bed.plan.manifest,
-                    part,
-                    link,
-                    bed.addresses(part.worker),
+                    *(bed.plan.manifest, part, link, bed.addresses(part.worker)),
                     session=bed.session,
                     pace=pace_here(pace),
                     on_block=on_block,

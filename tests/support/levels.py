@@ -19,16 +19,10 @@ LEVELS = ("check", "test", "all")
 # the words in their names that say which. Other files of whole programs are divided among the
 # processes of tests; all others run in one process each. The longest folders begin first.
 SHARED = (
-    "tests/ptf/test_ptf.py",
-    "tests/recovery/test_allreduce.py",
-    "tests/recovery/test_faults.py",
-    "tests/strawman/test_sums.py",
-    "tests/docs/test_site.py",
-    "tests/end_to_end/test_mininet.py",
-    "tests/end_to_end/test_strategies.py",
-    "tests/fuzz/test_star.py",
-    "tests/controller/test_targets.py",
-    "tests/test_docs.py",
+    *("tests/ptf/test_ptf.py", "tests/recovery/test_allreduce.py", "tests/recovery/test_faults.py"),
+    *("tests/strawman/test_sums.py", "tests/docs/test_site.py", "tests/end_to_end/test_mininet.py"),
+    *("tests/end_to_end/test_strategies.py", "tests/fuzz/test_star.py"),
+    *("tests/controller/test_targets.py", "tests/test_docs.py"),
 )
 SHARED_BY = ("star", "leaf", "embedded", "udp", "veth", "python", "bmv2", "multicast", "cover")
 LONGEST = (
@@ -38,18 +32,10 @@ LONGEST = (
 # Where tests run whole programs, or wait for real time; elsewhere only those with the mark do.
 WHOLE = (
     *("end_to_end", "examples", "fuzz", "planted", "promela", "ptf", "recovery", "simulator"),
-    "strawman",
-    "test_docs.py",
-    "controller/test_targets.py",
-    "controller/test_watch.py",
-    "experiments/test_command.py",
-    "experiments/test_outputs.py",
-    "host/direct/test_faults.py",
-    "host/direct/test_streams.py",
-    "host/innetwork/test_exchange.py",
-    "planner/graphs/test_shaped.py",
-    "topologies/test_forkserver.py",
-    "topologies/test_relay.py",
+    *("strawman", "test_docs.py", "controller/test_targets.py", "controller/test_watch.py"),
+    *("experiments/test_command.py", "experiments/test_outputs.py", "host/direct/test_faults.py"),
+    *("host/direct/test_streams.py", "host/innetwork/test_exchange.py"),
+    *("planner/graphs/test_shaped.py", "topologies/test_forkserver.py", "topologies/test_relay.py"),
     "training/test_oracle.py",
 )
 

@@ -53,9 +53,7 @@ class End:
     def __init__(self, framing, *, fast_path):
         self.counters, self.link, self.heard = DirectCounters(), Recorder(), {}
         self.arrivals = Arrivals(
-            RECEIVER,
-            self.link,
-            Envelopes(RECEIVER, STATIONS),
+            *(RECEIVER, self.link, Envelopes(RECEIVER, STATIONS)),
             one_way=frozenset(),
             counters=self.counters,
         )

@@ -165,8 +165,7 @@ def test_an_mtu(text, payload, told):
 @pytest.mark.parametrize(
     ("mtu", "window", "frames"),
     [
-        (None, 128, 128),
-        (1500, 128, 128),
+        *((mtu, 128, 128) for mtu in (None, 1500)),
         (9000, 128, 21),
         (9000, 16, 2),
         (9000, 1, 1),

@@ -150,9 +150,7 @@ def test_fed_in_the_order_of_computing_rows_leave_at_once_and_in_full_groups(dir
         orders = [order[::-1] for order in orders]
     bins = 6
     stream_all(
-        transports,
-        parts,
-        [(features, direction)],
+        *(transports, parts, [(features, direction)]),
         lambda worker, _: np.array_split(orders[worker], bins),
     )
     ends = b"".join(mac_bytes(hub.stations[worker]) for worker in (1, 0))

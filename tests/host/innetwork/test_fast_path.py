@@ -100,11 +100,8 @@ class Half:
             {name: n for name, n in asdict(self.counters).items() if name not in ASKED},
             here.tolist(),
             self.receiver.payloads.reshape(len(here), -1)[here].tobytes(),
-            self.receiver.done,
-            self.receiver.share,
-            self.receiver.missing_vertices,
-            self.sender.unconfirmed,
-            self.sender.done,
+            *(self.receiver.done, self.receiver.share, self.receiver.missing_vertices),
+            *(self.sender.unconfirmed, self.sender.done),
         )
 
 

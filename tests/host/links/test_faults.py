@@ -37,13 +37,9 @@ def test_the_nearest_description_wins():
 @pytest.mark.parametrize(
     ("text", "cables"),
     [
-        ("", False),
-        ("seed=1", False),
-        ("loss=0.1", True),
-        ("down.loss=0", True),
-        ("cables.loss=0", True),
+        *((text, False) for text in ("", "seed=1", "workers.loss=0.1,w3.corrupt=0.1")),
+        *((text, True) for text in ("loss=0.1", "down.loss=0", "cables.loss=0")),
         ("l0s1.up.loss=0.1", True),
-        ("workers.loss=0.1,w3.corrupt=0.1", False),
     ],
 )
 def test_relays_are_for_who_speaks_of_cables(text, cables):

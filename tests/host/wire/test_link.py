@@ -188,12 +188,9 @@ def time(monkeypatch):
 @pytest.mark.parametrize(
     ("received", "spacing", "frames", "pause"),
     [
-        (0, SPACING, 1, 0),
-        (1, SPACING, 1, 0),
-        (50, 10e-6, 1, TOGETHER * 10e-6),
-        (50, 10e-6, 5, TOGETHER * 10e-6),
-        (50, 100e-6, 1, LONGEST),
-        (50, 1e-3, 1, LONGEST),
+        *((received, SPACING, 1, 0) for received in (0, 1)),
+        *((50, 10e-6, frames, TOGETHER * 10e-6) for frames in (1, 5)),
+        *((50, spacing, 1, LONGEST) for spacing in (100e-6, 1e-3)),
     ],
 )
 def test_a_pause_gathers_a_batch_once_frames_trickle_in(time, received, spacing, frames, pause):

@@ -280,12 +280,8 @@ def sparse_plan(blocks=f"destination:{LEAVES}:{SPINES}", **options):
 
 
 @helpers.given(
-    helpers.split_graphs(),
-    st.integers(1, 12),
-    st.integers(1, 4),
-    st.integers(1, 3),
-    st.sampled_from(["mlgp", *KINDS]),
-    st.booleans(),
+    *(helpers.split_graphs(), st.integers(1, 12), st.integers(1, 4), st.integers(1, 3)),
+    *(st.sampled_from(["mlgp", *KINDS]), st.booleans()),
 )
 def test_no_switch_needs_more_slots_and_sums_are_exact(case, slots, leaves, spines, kind, both):
     graph, workers, assignment = case

@@ -103,10 +103,7 @@ def test_no_pickle_reaches_into_the_admitted_names(tmp_path):
         b"\x80\x04\x8c\x08builtins\x8c\x0eint.from_bytes\x93.",
         b"cbuiltins\nlist\n}(Vappend\nI1\nsb.",
         b"ccopyreg\n_reconstructor\n(cbuiltins\nlist\ncbuiltins\nobject\nNtR.",
-        b"\x80\x02\x82\x01.",
-        b"Pid\n.",
-        b"",
-        b"garbage",
+        *(b"\x80\x02\x82\x01.", b"Pid\n.", b"", b"garbage"),
     ):
         (tmp_path / "p").write_bytes(data)
         with reports():
@@ -133,11 +130,7 @@ def test_a_missing_file_is_named(folder):
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        ("graph", [1, 2]),
-        ("graph", {0: ["a"]}),
-        ("graph", {0: [9]}),
-        ("graph", {0: [-1]}),
-        ("graph", {}),
+        *(("graph", value) for value in ([1, 2], {0: ["a"]}, {0: [9]}, {0: [-1]}, {})),
         ("allx", [1]),
         ("tx", scipy.sparse.csr_matrix(np.ones((3, 5), dtype=np.float32))),
         ("tx", scipy.sparse.csr_matrix(np.ones((2, 6), dtype=np.float32))),

@@ -112,11 +112,8 @@ def test_an_assignment_from_a_file(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.txt", b"0\n1\nx\n"),
-        ("a.txt", b"0.5\n1\n"),
-        ("a.txt", b"0 1\n1 0\n"),
-        ("a.npy", b"no array"),
-        ("a.npy", b""),
+        *(("a.txt", content) for content in (b"0\n1\nx\n", b"0.5\n1\n", b"0 1\n1 0\n")),
+        *(("a.npy", content) for content in (b"no array", b"")),
     ],
 )
 def test_files_that_hold_something_else(tmp_path, name, content):

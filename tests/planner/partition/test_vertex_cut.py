@@ -106,10 +106,7 @@ def test_leaves_of_a_star_are_never_replicated(name):
 
 
 @helpers.given(
-    helpers.graphs(),
-    st.integers(2, 6),
-    st.integers(1, 2),
-    st.sampled_from([0.0, 0.1, 0.5]),
+    *(helpers.graphs(), st.integers(2, 6), st.integers(1, 2), st.sampled_from([0.0, 0.1, 0.5])),
     settings=helpers.FEWER,
 )
 def test_each_edge_takes_the_least_score_of_equation_24(graph, workers, leaves, gamma):

@@ -103,8 +103,7 @@ def edit(folder, **changes):
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        ({"slots": 10}, "changed"),
-        ({"digest": "00"}, "changed"),
+        *((changes, "changed") for changes in ({"slots": 10}, {"digest": "00"})),
         ({"version": 3}, "version 3, but only version 9 can be read; plan again"),
         ({"version": "1"}, "version '1'"),
         ({"format": "other"}, "not the manifest"),

@@ -200,10 +200,7 @@ class VirtualWorker:
             return
         part = job.plan.workers[self.number]
         exchange = self.exchange = InNetworkExchange(
-            job.plan.manifest,
-            part,
-            link,
-            self._subject.topology.addresses(self.number),
+            *(job.plan.manifest, part, link, self._subject.topology.addresses(self.number)),
             session=job.session,
             pace=job.pace,
             clock=self.clock,
