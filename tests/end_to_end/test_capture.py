@@ -34,8 +34,7 @@ def first_features(party):
     ("combination", "faults"),
     some_of(
         lambda where, faults: where == 0 or (where == 2 and not faults),
-        COMBINATIONS,
-        ["", "loss=0.05,seed=3"],
+        *(COMBINATIONS, ["", "loss=0.05,seed=3"]),
     ),
 )
 def test_the_story_is_the_plan(combination, faults, plan, tmp_path):

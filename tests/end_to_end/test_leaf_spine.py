@@ -73,8 +73,7 @@ def check_bytes(report, leaf_spine):
     [
         *some_of(
             lambda where, links: (where, links) in {(0, 0), (0, 2), (2, 0)},
-            COMBINATIONS,
-            ["", "workers.", "cables."],
+            *(COMBINATIONS, ["", "workers.", "cables."]),
         ),
         on_python(""),
     ],

@@ -31,8 +31,7 @@ from tests.support.waiting import wait_until
     [
         *some_of(
             lambda where, workers: workers in ((0, 2, 4), (), (3,))[where],
-            COMBINATIONS,
-            [1, 2, 3, 4, 8],
+            *(COMBINATIONS, [1, 2, 3, 4, 8]),
         ),
         on_python(3),
     ],

@@ -52,16 +52,12 @@ def test_what_is_there_is_read_each_time():
     exchange.status.counters.recalls, exchange.status.counters.fetches = 7, 8
     exchange.now(2, 6, 12.5)
     found = view.values()
-    assert found["recalls_total"] == 7
-    assert found["fetches_total"] == 8
-    assert found["rounds_total"] == 2
-    assert found["blocks_total"] == 6
+    totals = [found[f"{name}_total"] for name in ("recalls", "fetches", "rounds", "blocks")]
+    assert totals == [7, 8, 2, 6]
     assert found["window_features"] == 12.5
-    assert found["link_bytes_total/up"] == 100
-    assert found["link_bytes_total/down"] == 200
+    assert [found[f"link_bytes_total/{way}"] for way in ("up", "down")] == [100, 200]
     assert found["link_frames_total/down"] == 2
-    assert found["exchange_seconds_total"] == 1.5
-    assert found["waiting_seconds_total"] == 0.5
+    assert [found[f"{name}_seconds_total"] for name in ("exchange", "waiting")] == [1.5, 0.5]
 
 
 def test_hosts_alone_have_no_exchange_over_the_switch():

@@ -196,8 +196,7 @@ def values(blocks, passed, *, waited=0.0, recalls=0, lost=0):
         "link_bytes_total/up": float(passed),
         "link_bytes_total/down": 2.0 * passed,
         "recalls_total": float(recalls),
-        "fetches_total": 0.0,
-        "features_resent_total": 0.0,
+        **dict.fromkeys(("fetches_total", "features_resent_total"), 0.0),
         "injected_faults_total/up/lost": float(lost),
         "injected_faults_total/down/lost": 0.0,
     }

@@ -3,6 +3,7 @@
 import copy
 import gzip
 import json
+import operator
 import os
 
 import pytest
@@ -191,8 +192,7 @@ def _operation(op, left, right, **extra):
 
 SMALL = st.integers(0, 70).map(_constant)
 LEAVES = st.one_of(
-    st.sampled_from("abcs").map(_field),
-    st.integers(-(1 << 12), 1 << 1030).map(_constant),
+    *(st.sampled_from("abcs").map(_field), st.integers(-(1 << 12), 1 << 1030).map(_constant)),
     st.sampled_from([0, 1, 255, (1 << 24) - 1, (1 << 1024) - 1]).map(_constant),
 )
 
@@ -246,21 +246,13 @@ def _two_complement(value, width):
 
 
 _OPERATORS = {
-    "+": lambda x, y: x + y,
-    "-": lambda x, y: x - y,
-    "*": lambda x, y: x * y,
-    "&": lambda x, y: x & y,
-    "|": lambda x, y: x | y,
-    "^": lambda x, y: x ^ y,
+    **{"+": operator.add, "-": operator.sub, "*": operator.mul},
+    **{"&": operator.and_, "|": operator.or_, "^": operator.xor},
     "<<": lambda x, y: x * 2**y,
     ">>": lambda x, y: x // 2**y if y < 5000 else (-1 if x < 0 else 0),
     "~": lambda _, y: -1 - y,
-    "==": lambda x, y: x == y,
-    "!=": lambda x, y: x != y,
-    "<": lambda x, y: x < y,
-    "<=": lambda x, y: x <= y,
-    ">": lambda x, y: x > y,
-    ">=": lambda x, y: x >= y,
+    **{"==": operator.eq, "!=": operator.ne, "<": operator.lt},
+    **{"<=": operator.le, ">": operator.gt, ">=": operator.ge},
     "and": lambda x, y: x and y,
     "or": lambda x, y: x or y,
     "not": lambda _, y: not y,

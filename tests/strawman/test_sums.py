@@ -12,8 +12,7 @@ from tests.support.markers import TARGETS, full, some_of
 WORKERS = 4
 ROUNDS = 2
 FAULTS = (
-    "loss=0.05,seed=1",
-    "duplicate=0.1,reorder=0.1,seed=2",
+    *("loss=0.05,seed=1", "duplicate=0.1,reorder=0.1,seed=2"),
     "loss=0.1,duplicate=0.05,reorder=0.05,corrupt=0.005,seed=3",
 )
 

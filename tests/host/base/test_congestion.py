@@ -127,8 +127,7 @@ def test_without_control_marks_and_losses_change_nothing(round_trip):
         st.tuples(st.floats(0.0001, 1.0), st.floats(0, 1e6), st.integers(0, 64), st.booleans()),
         max_size=80,
     ),
-    st.integers(1, 500),
-    st.sampled_from(CongestionRule),
+    *(st.integers(1, 500), st.sampled_from(CongestionRule)),
 )
 def test_window_and_rate_stay_within_bounds(events, window, rule):
     round_trip = RoundTrip()

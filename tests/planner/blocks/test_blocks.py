@@ -267,8 +267,7 @@ def test_too_many_blocks(monkeypatch, module, strategy):
 
 
 KINDS = [
-    "destination",
-    "destination-cover",
+    *("destination", "destination-cover"),
     *(["hypergraph", "hypergraph-cover"] if has_mtkahypar() else []),
 ]
 SPARSE, WORKERS, LEAVES, SPINES, SLOTS = helpers.random_graph(600, 1_500, 3), 8, 4, 2, 40

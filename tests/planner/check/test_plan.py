@@ -50,8 +50,7 @@ def checked(plan, graph):
 
 
 @helpers.given(
-    helpers.split_graphs(),
-    st.integers(16, 90),
+    *(helpers.split_graphs(), st.integers(16, 90)),
     st.sampled_from([(8, 1), (64, 8), (64, 2), (128, 4), (256, 8)]),
     settings=helpers.FEWER,
 )
