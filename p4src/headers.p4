@@ -251,11 +251,12 @@ header switchgnn_t {
     bit<16>  feature_group;  // features that are acknowledged together
 #ifdef TOFINO
     bit<32>  turn;           // session ++ round
+    bit<32>  checksum;
 #else
     session_t session;       // the lower bits of the install's number
     bit<24>  round;
-#endif
     bit<32>  checksum;
+#endif
 }
 
 // Follows the SwitchGNN header in a bundle of sums: of each row the place of

@@ -126,7 +126,8 @@ control SwitchDeparser(packet_out packet, in headers_t hdr) {
       hdr.chunk4, hdr.chunk5, hdr.chunk6, hdr.chunk7, hdr.lanes8, hdr.lanes16,           \
       hdr.lanes24, hdr.barrier, hdr.waiting }
 
-#define TURN_OF(hdr) hdr.switchgnn.session, hdr.switchgnn.round
+#define TURN_OF(hdr) \
+    hdr.switchgnn.session, hdr.switchgnn.round
 #define ARRIVES(meta) (meta.loop.pass_number == 0)
 #endif
 
