@@ -10,7 +10,6 @@ from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.loop import REPLICAS, replica_group
 from switchgnn.controller.controls.tables import Keyed
-from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
 
@@ -123,17 +122,9 @@ class Partial(Keyed):
     name, action = "partial", "set_senders"
     formats: ClassVar = {"senders": "{:x}".format}
 
-    def __init__(self, layout: Layout) -> None:
-        super().__init__(layout)
-        # The Tofino program has an entry for each sender; it is a single switch.
-        self._each = any(key.name == "worker" for key in self.table.keys)
-        if self._each:
-            self.action = "allow"
-
     def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
         """Return the number of entries."""
-        results = partial_senders(plan.switch)[0]
-        return len(results if self._each else np.unique(results))
+        return len(np.unique(partial_senders(plan.switch)[0]))
 
     def rows(self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE) -> Rows:
         """Return one entry for each destination of each block that awaits partial sums.
@@ -142,13 +133,6 @@ class Partial(Keyed):
         that does.
         """
         switch, (result, neighbour) = plan.switch, partial_senders(plan.switch)
-        if self._each:
-            allowed: dict[str, Value] = {
-                "block_id": switch.result_block[result] + np.int64(place.first_block),
-                "dst_id": switch.result_vertex[result],
-                "worker": neighbour + np.int64(place.first_worker),
-            }
-            return self.make(allowed, len(result))
         awaiting, first = np.unique(result, return_index=True)
         members = b"".join(each.to_bytes(_SET_BYTES, "big") for each in plan.members)
         sets = np.frombuffer(members, np.uint8).reshape(-1, _SET_BYTES)[neighbour]

@@ -16,7 +16,6 @@ from switchgnn.planner.base.arrays import rank_within
 PARTIAL, REPLICAS = "set_partial", "set_replicas"
 # Groups below are those of jobs.
 FIRST_RESULT_GROUP = 64
-FIRST_HARVEST_GROUP = 47
 FIRST_REPLICA_GROUP = FIRST_RESULT_GROUP + FIRST_LOOP_PORT * LOOP_LANES
 
 _Number = TypeVar("_Number", int, Int64s)
@@ -25,11 +24,6 @@ _Number = TypeVar("_Number", int, Int64s)
 def result_group(port: _Number) -> _Number:
     """Return the first of a port's groups; the others follow, one per loop port of its job."""
     return FIRST_RESULT_GROUP + port * LOOP_LANES
-
-
-def harvest_group(place: Place) -> int:
-    """Return the group of two copies for the first loop port of a job; the Tofino program's."""
-    return FIRST_HARVEST_GROUP + place.job
 
 
 def multicast_groups(

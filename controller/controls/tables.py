@@ -23,7 +23,7 @@ class NamedTable:
     """A table, by its name, and its usual action."""
 
     name: ClassVar[str]
-    action: str
+    action: ClassVar[str]
 
     def __init__(self, layout: Layout) -> None:
         self.table = layout.table(self.name)
@@ -64,8 +64,7 @@ class Entries(NamedTable):
             record: Record = dict(zip(shown, map(int, values), strict=True))
             found.append(record)
             for name, text in self.formats.items():
-                if name in record:
-                    record[name] = text(int(record[name]))
+                record[name] = text(int(record[name]))
             if self.otherwise is not None and action != usual.id:
                 name, said = self.otherwise
                 record[name] = said

@@ -14,7 +14,8 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
     action add_one() { meta.first_slot = meta.first_slot + meta.pool_slots; }
     action add_two() { meta.first_slot = meta.first_slot + twice; }
 
-    JOIN_4(32, join_tag, meta.loop.tag_lo, hdr.switchgnn.fragment, hdr.switchgnn.block_id, hdr.switchgnn.pool, hdr.switchgnn.width)
+    JOIN_4(32, join_tag, meta.loop.tag_lo, hdr.switchgnn.fragment, hdr.switchgnn.block_id,
+           hdr.switchgnn.pool, hdr.switchgnn.width)
     JOIN_3(32, join_session, meta.session_start, meta.session[7:0], 8w0, 16w0)
 
     apply {

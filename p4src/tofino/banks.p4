@@ -22,17 +22,7 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
     index_t event;
     bit<16> left;
 
-    FLAGS(state, claim,
-        newer_ = 0;
-        same_ = 0;
-        if (SAME(value, meta)) {
-            same_ = 1;
-        }
-        if (NEWER(value, meta)) {
-            newer_ = 1;
-            value.hi = meta.loop.tag_hi;
-            value.lo = meta.loop.tag_lo;
-        })
+    CLAIM(state, claim)
     ALU_16_0(counts, overwrite,
         value.hi = mark;
         value.lo = meta.contribution;)

@@ -334,17 +334,7 @@ control Barrier(inout headers_t hdr,
     count_t refusal;
 
     COMPARE(collected_tag, compare)
-    FLAGS(collected_tag, claim,
-        newer_ = 0;
-        same_ = 0;
-        if (SAME(value, meta)) {
-            same_ = 1;
-        }
-        if (NEWER(value, meta)) {
-            newer_ = 1;
-            value.hi = meta.loop.tag_hi;
-            value.lo = meta.loop.tag_lo;
-        })
+    CLAIM(collected_tag, claim)
     READ(following, read_following)
     ALU_0(following, write_following,
         value.hi = hdr.work.next;
@@ -437,7 +427,8 @@ control Barrier(inout headers_t hdr,
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
-    JOIN_3(32, join_follow, hdr.work.next, hdr.switchgnn.feature_group[15:7], hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
+    JOIN_3(32, join_follow, hdr.work.next, hdr.switchgnn.feature_group[15:7],
+           hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
     JOIN_3(32, join_worker, hdr.work.worker, 8w0, 8w0, meta.worker)
     JOIN_2(32, join_own_round, hdr.work.round, 8w0, hdr.switchgnn.turn[23:0])
     JOIN_2(32, join_newest_round, hdr.barrier.round, 8w0, hdr.work.newest_round[23:0])

@@ -6,17 +6,7 @@
 // Each pool has a register: together they do not fit into a stage.
 #define LAST_TAG(p) \
     REGISTER(MAX_SOURCES, last_tag##p) \
-    FLAGS(last_tag##p, remember##p, \
-        newer_ = 0; \
-        same_ = 0; \
-        if (SAME(value, meta)) { \
-            same_ = 1; \
-        } \
-        if (NEWER(value, meta)) { \
-            newer_ = 1; \
-            value.hi = meta.loop.tag_hi; \
-            value.lo = meta.loop.tag_lo; \
-        })
+    CLAIM(last_tag##p, remember##p)
 
 // Accepts each source once per unit.
 control Dedup(in headers_t hdr, inout metadata_t meta) {
@@ -60,17 +50,7 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
     bit<16> one_more;
     bit<16> accepted;
 
-    FLAGS(group_tag, claim,
-        newer_ = 0;
-        same_ = 0;
-        if (SAME(value, meta)) {
-            same_ = 1;
-        }
-        if (NEWER(value, meta)) {
-            newer_ = 1;
-            value.hi = meta.loop.tag_hi;
-            value.lo = meta.loop.tag_lo;
-        })
+    CLAIM(group_tag, claim)
     ALU_16_0(groups, restart,
         value.hi = hdr.switchgnn.feature_group;
         value.lo = one_more;)
@@ -84,7 +64,8 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
             value.lo = one_more;
         })
 
-    JOIN_4(16, join_cell, index, 2w0, hdr.switchgnn.pool, meta.own.worker[6:0], hdr.switchgnn.feature_group[GROUP_BITS - 1:0])
+    JOIN_4(16, join_cell, index, 2w0, hdr.switchgnn.pool, meta.own.worker[6:0],
+           hdr.switchgnn.feature_group[GROUP_BITS - 1:0])
 
     apply {
         join_cell();

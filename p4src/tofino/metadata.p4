@@ -23,7 +23,6 @@ enum bit<8> leave_t {
     ACK      = 2,
     MISSING  = 3,
     FETCH    = 4,
-    REDUCED  = 5,
     ADVANCE  = 6,
     WAITING  = 7,
     MARKED_SUM = 8
@@ -85,11 +84,6 @@ struct metadata_t {
     bit<8>       pool_above;  // not 0: there is no such pool
     rows_t       rows;
     index_t      pool_slots;
-    // Tier
-    port_t       above_port;
-    bit<32>      switch_number;
-    worker_set_t elsewhere;
-    bit<1>       leaves_below;
     // Worker
     bit<1>       from_above;
     bit<1>       is_worker;
@@ -156,3 +150,16 @@ struct metadata_t {
 #define NEWER(value, meta) \
     (value.hi < meta.loop.tag_hi || (value.hi == meta.loop.tag_hi && value.lo < meta.loop.tag_lo))
 #define SAME(value, meta) (value.hi == meta.loop.tag_hi && value.lo == meta.loop.tag_lo)
+// The cell takes the packet's tag if that is newer.
+#define CLAIM(register, name) \
+    FLAGS(register, name, \
+        newer_ = 0; \
+        same_ = 0; \
+        if (SAME(value, meta)) { \
+            same_ = 1; \
+        } \
+        if (NEWER(value, meta)) { \
+            newer_ = 1; \
+            value.hi = meta.loop.tag_hi; \
+            value.lo = meta.loop.tag_lo; \
+        })

@@ -96,7 +96,7 @@ class ReplicaTest(RecoveryTest):
 
 
 class SumGoesBackToAllContributors(ReplicaTest):
-    """Each contributor gets it once, with equal numbers, whoever completes it; no one else does."""
+    """Each contributor gets the same sum once, whichever of them completes it, and others none."""
 
     def runTest(self) -> None:
         one, other = self.contribute(900, 0), self.contribute(901, 2, 0)

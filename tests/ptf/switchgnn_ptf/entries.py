@@ -16,7 +16,7 @@ from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.controls.banks import Banks
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.job import Jobs
-from switchgnn.controller.controls.loop import harvest_group, result_group
+from switchgnn.controller.controls.loop import result_group
 from switchgnn.controller.controls.session import NO_SESSION, SessionEntry
 from switchgnn.controller.p4runtime.layout import Table
 from switchgnn.controller.p4runtime.rows import (
@@ -33,6 +33,7 @@ from switchgnn.planner.base.lanes import ROWS
 from tests.ptf.switchgnn_ptf.packets import PORTS, WIDTHS
 
 BANKS = 8  # of the cases
+FIRST_HARVEST_GROUP = 47  # of p4src/tofino/loop.p4
 LARGEST_FLOAT = 0x7F7FFFFF
 # Blocks and workers have any number that a packet can name.
 HOME = replace(ALONE, ports=PORTS, last_block=2**16 - 1)
@@ -140,8 +141,7 @@ class Entries:
         workers = list(senders)
         if self.one_bank:
             for worker in workers:
-                own = worker + self.place.first_worker
-                self.add("partial", "allow", **key, worker=own)
+                self.add("partial", "allow", **key, worker=worker + self.place.first_worker)
         elif workers:
             bits = sum(1 << worker for worker in workers)
             self.add("partial", "set_senders", **key, senders=bits)
@@ -193,8 +193,8 @@ class Entries:
 
     def add_harvest_group(self) -> None:
         """Let a harvest, replica 1, leave before its feature, so that sums are in order."""
-        first = self.place.loop_ports[0]
-        self.add_group(harvest_group(self.place), {1: first, 0: first})
+        both = dict.fromkeys((1, 0), self.place.loop_ports[0])
+        self.add_group(FIRST_HARVEST_GROUP + self.place.job, both)
 
     def add_group(self, number: int, ports: Iterable[int] | Mapping[int, int]) -> None:
         """Add a group of ports, or of ports by the numbers of their replicas."""
