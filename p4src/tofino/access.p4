@@ -1,9 +1,10 @@
-// Checks that a packet may touch what it names; as ../access.p4, for one switch.
+// Checks that a packet may touch what it names; as ../access.p4, for one switch. Here is decided what
+// becomes of it if TagWindow lets its tag pass.
 #pragma once
 
 #include "metadata.p4"
 #include "../access.p4"
-#include "../fanout.p4"
+#include "../congestion.p4"
 
 // The destination must expect partial sums of the sender; so only contributors ask for the sums of a
 // vertex cut.
@@ -30,41 +31,26 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// How a worker gets a sum that does not come: a recall looks at the slot, a fetch releases it.
-control Recovery(inout headers_t hdr,
-                 inout metadata_t meta,
-                 inout standard_metadata_t standard_metadata) {
+// How a worker gets a sum that does not come: from another one, or from the slot, which a recall looks
+// at and a fetch releases.
+control Recovery(in headers_t hdr, inout metadata_t meta) {
     action relay() {
         meta.outcome = RESENT;
-        standard_metadata.egress_spec = meta.destination_port;
-    }
-
-    action relay_to_replicas() {
-        meta.outcome = RESENT;
-        standard_metadata.mcast_grp = meta.destination_group;
+        meta.loop.to = meta.destination_port;
+        meta.loop.group = meta.destination_group;
     }
 
     action fetch() {
         meta.outcome = FETCHED;
-        standard_metadata.egress_spec = meta.source_port;
+        meta.loop.to = meta.source_port;
         meta.loop.leave = leave_t.FETCH;
-        meta.contribution = RELEASED;
-        meta.touches_slots = 1;
     }
 
-    action recall() {
-        meta.outcome = RECALLED;
-        meta.looks = 1;
-        meta.touches_slots = 1;
-    }
+    action recall() { meta.outcome = RECALLED; }
 
     apply {
         if (hdr.switchgnn.kind == kind_t.FEATURE) {
-            if (meta.destination_group != 0) {
-                relay_to_replicas();
-            } else {
-                relay();
-            }
+            relay();
         } else if (hdr.switchgnn.kind == kind_t.FETCH) {
             fetch();
         } else {
@@ -73,73 +59,64 @@ control Recovery(inout headers_t hdr,
     }
 }
 
-// All that a packet's ids find, before anything is decided.
-control Lookups(in headers_t hdr, inout metadata_t meta) {
+// A count above the expected one would complete or release the slot for all. A plain feature's block and
+// count are checked with its slots.
+control Access(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
     Destination() destination;
     Source()      source;
     Partial()     partial;
-    Fanout()      fanout;
-    OwnSlot()     own_slot;
+    Notice()      notice;
+    Recovery()    recovery;
+
+    count_t above;
+
+    action measure() { above = hdr.switchgnn.count |-| meta.destination_expected; }
+
+    action find() {
+        meta.loop.source = meta.source_index;
+        meta.loop.slot = meta.destination_slot;
+        meta.loop.expected = meta.destination_expected;
+    }
 
     apply {
         if (hdr.switchgnn.kind == kind_t.FEATURE || hdr.switchgnn.kind == kind_t.FETCH) {
             source.apply(hdr, meta);
         }
-        if (IS_PLAIN_FEATURE(hdr.switchgnn)) {
-            fanout.apply(hdr, meta);
-        } else {
+        if (!IS_PLAIN_FEATURE(hdr.switchgnn)) {
             destination.apply(hdr, meta);
             partial.apply(hdr, meta);
-            own_slot.apply(meta);
         }
-    }
-}
-
-// A count above the expected one would complete or release the slot for all.
-control Access(inout headers_t hdr,
-               inout metadata_t meta,
-               inout standard_metadata_t standard_metadata) {
-    Recovery() recovery;
-
-    COUNTER(MAX_WORKERS, releases)
-
-    action measure() { meta.count_above = hdr.switchgnn.count |-| meta.destination_expected; }
-
-    apply {
         measure();
-        if (meta.outcome == PENDING) {
-            if (meta.unknown_vertex == 1) {
-                meta.outcome = UNKNOWN_VERTEX;
-            } else if (hdr.switchgnn.kind == kind_t.FEATURE) {
-                if (meta.source_port != meta.loop.port) {
-                    meta.outcome = WRONG_PORT;
-                } else if (IS_PARTIAL(hdr.switchgnn.src_id)) {
-                    if (meta.allowed == 0) {
-                        meta.outcome = WRONG_PORT;
-                    } else if (hdr.switchgnn.count == 0 || meta.count_above != 0) {
-                        meta.outcome = WRONG_COUNT;
-                    }
-                } else if (hdr.switchgnn.resend == 0) {
-                    if (meta.unknown_block == 1) {
-                        meta.outcome = UNKNOWN_BLOCK;
-                    } else if (hdr.switchgnn.count != 1) {
-                        meta.outcome = WRONG_COUNT;
-                    }
-                }
-            } else if (meta.destination_group != 0) {
+        find();
+        if (meta.pool_above != 0 && hdr.switchgnn.kind != kind_t.NOTICE) {
+            meta.outcome = WRONG_TAG;
+        } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
+            notice.apply(hdr, meta, standard_metadata);
+            meta.loop.group = standard_metadata.mcast_grp;
+        } else if (meta.unknown_vertex == 1) {
+            meta.outcome = UNKNOWN_VERTEX;
+        } else if (hdr.switchgnn.kind == kind_t.FEATURE) {
+            if (meta.source_port != meta.loop.port) {
+                meta.outcome = WRONG_PORT;
+            } else if (IS_PARTIAL(hdr.switchgnn.src_id)) {
                 if (meta.allowed == 0) {
                     meta.outcome = WRONG_PORT;
+                } else if (hdr.switchgnn.count == 0 || above != 0) {
+                    meta.outcome = WRONG_COUNT;
                 }
-            } else if (meta.destination_port != meta.loop.port) {
+            }
+        } else if (meta.destination_group != 0) {
+            if (meta.allowed == 0) {
                 meta.outcome = WRONG_PORT;
             }
+        } else if (meta.destination_port != meta.loop.port) {
+            meta.outcome = WRONG_PORT;
         }
         if (meta.outcome == PENDING
                 && (hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1)) {
-            if (hdr.switchgnn.kind == kind_t.FETCH) {
-                COUNT_ONE(releases, meta.own.worker)
-            }
-            recovery.apply(hdr, meta, standard_metadata);
+            recovery.apply(hdr, meta);
         }
     }
 }

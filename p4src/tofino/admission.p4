@@ -10,18 +10,24 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
     index_t twice;
     bit<16> beyond;
 
-    action measure() { beyond = hdr.switchgnn.block_id |-| meta.last_block; }
+    action measure() {
+        beyond = hdr.switchgnn.block_id |-| meta.last_block;
+        meta.pool_above = meta.pool_above |-| meta.last_pool;
+    }
+
     action add_one() { meta.first_slot = meta.first_slot + meta.pool_slots; }
     action add_two() { meta.first_slot = meta.first_slot + twice; }
 
     JOIN_4(32, join_tag, meta.loop.tag_lo, hdr.switchgnn.fragment, hdr.switchgnn.block_id,
            hdr.switchgnn.pool, hdr.switchgnn.width)
+    JOIN_2(8, join_pool, meta.pool_above, 6w0, hdr.switchgnn.pool)
     JOIN_3(32, join_session, meta.session_start, meta.session[7:0], 8w0, 16w0)
 
     apply {
         meta.loop.tag_hi = hdr.switchgnn.turn;
         join_tag();
         join_session();
+        join_pool();
         twice = meta.pool_slots[14:0] ++ 1w0;
         measure();
         if (hdr.switchgnn.pool[0:0] == 1) {
@@ -116,7 +122,7 @@ control Admission(in headers_t hdr,
                 meta.outcome = UNKNOWN_KIND;
             } else if (other_session != 0) {
                 if (hdr.switchgnn.kind == kind_t.DONE) {
-                    meta.loop.flags = OTHERS_DONE;
+                    meta.other_session = 1;
                 } else {
                     meta.outcome = WRONG_SESSION;
                 }

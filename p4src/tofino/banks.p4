@@ -1,12 +1,91 @@
-// The aggregator memory: one slot of 64 lanes per pass. A stage has the pairs of registers of a
+// The aggregator memory: one slot of 32 lanes per pass. A stage has the pairs of registers of a
 // group of 8 lanes.
 #pragma once
 
 #include "metadata.p4"
 
 // Fragments from here on are maxima, as in ../addition.p4.
-const bit<9> FIRST_MAXIMUM = 256;
+#define MAXIMA 256 &&& 9w256
 const bit<32> SLOT_CELLS = SLOTS_PER_BANK + ALL_REDUCE_SLOTS;
+
+// What the packet does with its slot in this pass.
+control Use(inout metadata_t meta) {
+    // Of each worker, sums that it gave up to fetch their features.
+    COUNTER(MAX_WORKERS, releases)
+    // Of each job cell n: passes that made n contributions.
+    COUNTER(JOB_CELLS << PASS_BITS, passes)
+
+    bit<1>  counts;
+    bit<1>  has_slot;
+    index_t cell;
+
+    action find_slot() {
+        meta.index = meta.slots.slot0 + meta.loop.first_slot;
+        has_slot = 0;
+        counts = 0;
+    }
+
+    action aggregate() {
+        meta.outcome = AGGREGATED;
+        meta.touches_slots = 1;
+        counts = 1;
+    }
+
+    action go_on() {
+        meta.touches_slots = 1;
+        counts = 1;
+    }
+
+    action look() {
+        meta.touches_slots = 1;
+        meta.looks = 1;
+        meta.contribution = 0;
+    }
+
+    action release() {
+        meta.touches_slots = 1;
+        meta.contribution = RELEASED;
+    }
+
+    table use {
+        key = {
+            meta.outcome:   exact;
+            meta.loop.step: exact;
+        }
+        actions = {
+            aggregate;
+            go_on;
+            look;
+            release;
+            NoAction;
+        }
+        const default_action = NoAction;
+        const entries = {
+            (PENDING, step_t.FIRST): aggregate();
+            (PENDING, step_t.HOP): go_on();
+            (PENDING, step_t.HARVEST): look();
+            (RECALLED, step_t.FIRST): look();
+            (FETCHED, step_t.FIRST): release();
+        }
+    }
+
+    JOIN_4(16, join_cell, cell, 7w0, meta.loop.cell[4:0], 3w0, has_slot)
+
+    apply {
+        find_slot();
+        use.apply();
+        if (meta.slots.expected0 != 0) {
+            has_slot = 1;
+        }
+        join_cell();
+        if (counts == 1) {
+            COUNT_ONE(passes, cell)
+        }
+        if (meta.outcome == FETCHED) {
+            COUNT_ONE(releases, meta.loop.worker)
+        }
+    }
+}
 
 // A source's contribution, a look, or a release: whether the slot is the packet's, and its count.
 // The first contribution under a newer tag overwrites, so no slot is ever cleared (invariant 4);
@@ -20,90 +99,114 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
     flag_t same;
     bit<16> mark;
     index_t event;
-    bit<16> left;
+    count_t lacks;
+    count_t over;
 
     CLAIM(state, claim)
-    ALU_16_0(counts, overwrite,
+    ALU_16_0(counts, restart,
         value.hi = mark;
         value.lo = meta.contribution;)
-    ALU_16_2(counts, contribute,
+    ALU_16_2(counts, add,
         value.hi = value.hi | mark;
         value.lo = value.lo |+| meta.contribution;
         one = value.lo;
         other = value.hi;)
-    action take_larger() { meta.operation = operation_t.MAX; }
-    action send_larger() { meta.operation = operation_t.MAX_TAKE; }
 
-    table maximum {
+    action overwrite() { RUN_0(restart, meta.index) }
+    action contribute() { RUN_2(add, meta.index, meta.count, meta.mark) }
+
+    action leave() {
+        meta.count = 0;
+        meta.mark = 0;
+    }
+
+    table counted {
         key = {
-            hdr.switchgnn.fragment: ternary;
-            meta.operation:         ternary;
+            first: exact;
+            same:  exact;
         }
         actions = {
-            take_larger;
-            send_larger;
-            NoAction;
+            overwrite;
+            contribute;
+            leave;
         }
-        const default_action = NoAction;
+        const default_action = leave;
         const entries = {
-            (FIRST_MAXIMUM &&& FIRST_MAXIMUM, operation_t.ADD &&& 3w7): take_larger();
-            (FIRST_MAXIMUM &&& FIRST_MAXIMUM, operation_t.ADD_TAKE &&& 3w7): send_larger();
+            (1, 0): overwrite();
+            (0, 1): contribute();
         }
     }
 
-    action measure() { left = meta.slots.expected0 |-| meta.count; }
+    action prepare() {
+        mark = 15w0 ++ hdr.switchgnn.ecn;
+        meta.mark = 15w0 ++ hdr.switchgnn.ecn;
+        meta.count = meta.contribution;
+    }
+
+    action measure() {
+        lacks = meta.slots.expected0 |-| meta.count;
+        over = meta.count |-| meta.slots.expected0;
+    }
+
+    action operate(operation_t operation, index_t kind) {
+        meta.operation = operation;
+        event = kind;
+    }
+
+    // A sum that completes before the last hop is harvested.
+    action complete(operation_t operation, bit<1> takes) {
+        meta.operation = operation;
+        meta.completed = 1;
+        meta.takes = takes;
+        meta.slot = meta.slots.slot0;
+        event = (index_t) SLOT_COMPLETED;
+    }
+
+    table operation {
+        key = {
+            meta.count:             ternary;
+            lacks:                  ternary;
+            over:                   ternary;
+            first:                  ternary;
+            same:                   ternary;
+            meta.looks:             ternary;
+            meta.last_hop:          ternary;
+            hdr.switchgnn.fragment: ternary;
+        }
+        actions = {
+            operate;
+            complete;
+        }
+        const default_action = operate(operation_t.NOTHING, (index_t) SLOT_STALE);
+        const entries = {
+            (RELEASED, _, _, _, _, _, _, _):
+                operate(operation_t.NOTHING, (index_t) SLOT_RELEASED);
+            (_, 0, 0, _, 1, 1, _, _): complete(operation_t.TAKE, 1);
+            (_, 0, 0, 1, _, _, 1, _): complete(operation_t.SET, 1);
+            (_, 0, 0, 1, _, _, 0, _): complete(operation_t.SET, 0);
+            (_, 0, 0, _, 1, 0, 1, MAXIMA): complete(operation_t.MAX_TAKE, 1);
+            (_, 0, 0, _, 1, 0, 1, _): complete(operation_t.ADD_TAKE, 1);
+            (_, 0, 0, _, 1, 0, 0, MAXIMA): complete(operation_t.MAX, 0);
+            (_, 0, 0, _, 1, 0, 0, _): complete(operation_t.ADD, 0);
+            (_, 0, _, _, _, 1, _, _): operate(operation_t.NOTHING, (index_t) SLOT_OVERFULL);
+            (_, 0, _, 1, _, _, _, _): operate(operation_t.SET, (index_t) SLOT_OVERFULL);
+            (_, 0, _, _, 1, _, _, _): operate(operation_t.ADD, (index_t) SLOT_OVERFULL);
+            (_, _, _, 1, _, _, _, _): operate(operation_t.SET, (index_t) SLOT_EVENTS);
+            (_, _, _, _, 1, 1, _, _): operate(operation_t.NOTHING, (index_t) SLOT_EVENTS);
+            (_, _, _, _, 1, _, _, MAXIMA): operate(operation_t.MAX, (index_t) SLOT_EVENTS);
+            (_, _, _, _, 1, _, _, _): operate(operation_t.ADD, (index_t) SLOT_EVENTS);
+        }
+    }
 
     apply {
-        mark = 0;
-        if (hdr.switchgnn.ecn == 1) {
-            mark = 1;
-        }
-        if (meta.looks == 1) {
-            meta.contribution = 0;
-        }
+        prepare();
         RUN_2(claim, meta.index, first, same)
-        event = (index_t) SLOT_EVENTS;
-        meta.count = 0;
-        meta.mark = 0;
-        if (same == 1) {
-            RUN_2(contribute, meta.index, meta.count, meta.mark)
-            if (meta.looks == 0) {
-                meta.operation = operation_t.ADD;
-            }
-        } else if (first == 1) {
-            RUN_0(overwrite, meta.index)
-            meta.count = meta.contribution;
-            meta.mark = mark;
-            meta.operation = operation_t.SET;
-        } else {
-            event = (index_t) SLOT_STALE;
-        }
+        counted.apply();
         measure();
-        if (meta.count == RELEASED) {
-            event = (index_t) SLOT_RELEASED;
-        } else if (meta.count == meta.slots.expected0) {
-            event = (index_t) SLOT_COMPLETED;
-            meta.completed = 1;
-            meta.slot = meta.slots.slot0;
-            // A sum that completes before the last hop is harvested.
-            if (meta.looks == 1) {
-                meta.takes = 1;
-                if (meta.operation == operation_t.NOTHING) {
-                    meta.operation = operation_t.TAKE;
-                }
-            } else if (meta.last_hop == 1) {
-                meta.takes = 1;
-                if (meta.operation == operation_t.ADD) {
-                    meta.operation = operation_t.ADD_TAKE;
-                }
-            }
-        } else if (left == 0) {
-            event = (index_t) SLOT_OVERFULL;
-        }
+        operation.apply();
         if (event != (index_t) SLOT_EVENTS && meta.loop.step != step_t.HARVEST) {
             COUNT_ONE(events, event)
         }
-        maximum.apply();
     }
 }
 

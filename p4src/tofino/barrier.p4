@@ -6,11 +6,8 @@
 
 #include "metadata.p4"
 #include "headers.p4"
+#include "done.p4"
 
-// Beside the number of a worker.
-const bit<32> EARLY_FEATURES = 0x10000;
-const bit<32> POOL_MASK = 0x60;
-const bit<32> SESSION_BITS = 0xff000000;
 const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
 
 #define READ(register, name) \
@@ -30,13 +27,9 @@ const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
         } \
         word = value.hi; \
         other = value.lo;)
-// To this round, or to the next one.
-#define WRITE(register, name, new_lo) \
+#define WRITE(register, name, new_hi, new_lo) \
     ALU_0(register, name, \
-        value.hi = meta.loop.tag_hi; \
-        value.lo = new_lo;) \
-    ALU_0(register, name##_on, \
-        value.hi = meta.loop.tag_hi + 1; \
+        value.hi = new_hi; \
         value.lo = new_lo;)
 
 // The window of features.
@@ -52,35 +45,24 @@ control TagWindow(in headers_t hdr, inout metadata_t meta) {
             flag = 1;
         }
         word = value.hi;)
-    WRITE(feature_tag, move, hdr.work.next)
+    WRITE(feature_tag, move, meta.loop.tag_hi, meta.loop.tag_lo)
 
     action differ() { round = round ^ meta.loop.tag_hi; }
     action mask() { round = round & SESSION_BITS; }
 
     apply {
-        if (hdr.barrier.isValid()) {
-            if (hdr.switchgnn.echo == 1 || hdr.switchgnn.count == 0) {
-                meta.next_round = 1;
-            }
-            if (meta.loop.step == step_t.MOVE) {
-                if (meta.next_round == 1) {
-                    RUN_0(move_on, meta.own.pool)
-                } else {
-                    RUN_0(move, meta.own.pool)
-                }
-            }
+        if (meta.loop.step == step_t.MOVE) {
+            RUN_0(move, meta.loop.pool)
         } else if (meta.loop.step == step_t.FIRST) {
-            RUN_2(compare, meta.own.pool, newer, round)
+            RUN_2(compare, meta.loop.pool, newer, round)
             differ();
             mask();
             if (hdr.switchgnn.kind != kind_t.NOTICE) {
-                if (meta.pool_above != 0) {
-                    meta.outcome = WRONG_TAG;
-                } else if (round == 0) {
+                if (round == 0) {
                     if (newer == 1) {
                         meta.outcome = WRONG_TAG;
                     }
-                } else if (meta.any_tag == 0) {
+                } else if (meta.loop.any_tag == 0) {
                     meta.outcome = WRONG_TAG;
                 }
             }
@@ -93,20 +75,16 @@ control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
     REGISTER(POOL_CELLS, barrier_tag)
 
     COMPARE(barrier_tag, compare)
-    WRITE(barrier_tag, move, hdr.work.start)
+    WRITE(barrier_tag, move, hdr.work.move_hi, hdr.work.start)
 
     action differ() { hdr.work.window = hdr.work.window ^ meta.loop.tag_hi; }
     action mask() { hdr.work.window_session = hdr.work.window & SESSION_BITS; }
 
     apply {
-        if (meta.loop.step == step_t.MOVE) {
-            if (meta.next_round == 1) {
-                RUN_0(move_on, meta.own.pool)
-            } else {
-                RUN_0(move, meta.own.pool)
-            }
+        if (meta.loop.step == step_t.CLOSE) {
+            RUN_0(move, meta.loop.pool)
         } else if (meta.loop.step == step_t.FIRST) {
-            RUN_4(compare, meta.own.pool, hdr.work.window_newer, hdr.work.window_same,
+            RUN_4(compare, meta.loop.pool, hdr.work.window_newer, hdr.work.window_same,
                   hdr.work.window, hdr.work.unused)
             differ();
             mask();
@@ -117,12 +95,8 @@ control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
                 } else if (hdr.work.window_same == 0) {
                     meta.passed = 1;
                 }
-            } else if (meta.any_tag == 0) {
+            } else if (meta.loop.any_tag == 0) {
                 meta.beyond_window = 1;
-            }
-            if (meta.pool_above != 0) {
-                meta.beyond_window = 1;
-                meta.wrong_pool = 1;
             }
         }
     }
@@ -139,15 +113,10 @@ control Incarnation(inout headers_t hdr, inout metadata_t meta) {
         }
         word = value.hi;
         other = value.lo;)
-    ALU_0(incarnation, write,
-        if (value.hi < meta.loop.tag_hi) {
-            value.hi = meta.loop.tag_hi;
-            value.lo = hdr.switchgnn.dst_id;
-        })
     // Its last `done` of a round announces the next one.
-    ALU_0(incarnation, announce,
-        if (value.hi <= meta.loop.tag_hi) {
-            value.hi = meta.loop.tag_hi + 1;
+    ALU_0(incarnation, write,
+        if (value.hi < hdr.work.says_hi) {
+            value.hi = hdr.work.says_hi;
             value.lo = hdr.switchgnn.dst_id;
         })
 
@@ -156,13 +125,9 @@ control Incarnation(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (meta.loop.step == step_t.COLLECT) {
-            if (hdr.switchgnn.echo == 1) {
-                RUN_0(announce, meta.own.worker)
-            } else {
-                RUN_0(write, meta.own.worker)
-            }
+            RUN_0(write, meta.loop.worker)
         } else {
-            RUN_3(read, meta.own.worker, hdr.work.later, hdr.work.known, hdr.work.number)
+            RUN_3(read, meta.loop.worker, hdr.work.later, hdr.work.known, hdr.work.number)
             differ();
             mask();
             if (hdr.work.known == 0) {
@@ -209,10 +174,7 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
     ALU(reporter, read_reporter,
         one = value.lo;)
 
-    action measure() { hdr.work.above = hdr.barrier.magnitude |-| meta.magnitude_limit; }
-
     apply {
-        measure();
         learns = 0;
         if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
             if (hdr.work.above == 0) {
@@ -221,17 +183,17 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
         }
         hdr.work.learned = 0;
         if (learns == 0) {
-            RUN_2(read_largest, meta.own.cell, hdr.work.newest_round, hdr.work.largest)
+            RUN_2(read_largest, meta.loop.cell, hdr.work.newest_round, hdr.work.largest)
         } else if (closed == 1) {
-            RUN_3(learn_round, meta.own.cell, hdr.work.learned, hdr.work.newest_round, hdr.work.largest)
+            RUN_3(learn_round, meta.loop.cell, hdr.work.learned, hdr.work.newest_round, hdr.work.largest)
         } else {
-            RUN_3(learn, meta.own.cell, hdr.work.learned, hdr.work.newest_round, hdr.work.largest)
+            RUN_3(learn, meta.loop.cell, hdr.work.learned, hdr.work.newest_round, hdr.work.largest)
         }
         if (hdr.work.learned == 1) {
-            RUN_0(write_reporter, meta.own.cell)
+            RUN_0(write_reporter, meta.loop.cell)
             hdr.work.reporter = hdr.work.worker;
         } else {
-            RUN(read_reporter, meta.own.cell, hdr.work.reporter)
+            RUN(read_reporter, meta.loop.cell, hdr.work.reporter)
         }
         if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
             if (hdr.work.above != 0) {
@@ -253,20 +215,20 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
         other = value.lo; \
-        value.hi = value.hi | meta.worker_bit[hi_bits]; \
-        value.lo = value.lo | meta.worker_bit[lo_bits];) \
+        value.hi = value.hi | hdr.work.worker_bit[hi_bits]; \
+        value.lo = value.lo | hdr.work.worker_bit[lo_bits];) \
     ALU_0(collected##name, start##name, \
-        value.hi = meta.worker_bit[hi_bits]; \
-        value.lo = meta.worker_bit[lo_bits];) \
+        value.hi = hdr.work.worker_bit[hi_bits]; \
+        value.lo = hdr.work.worker_bit[lo_bits];) \
     REGISTER(JOB_CELLS, heartbeats##name) \
     ALU_2(heartbeats##name, raise##name, \
-        value.hi = value.hi | meta.worker_bit[hi_bits]; \
-        value.lo = value.lo | meta.worker_bit[lo_bits]; \
+        value.hi = value.hi | hdr.work.worker_bit[hi_bits]; \
+        value.lo = value.lo | hdr.work.worker_bit[lo_bits]; \
         one = value.hi; \
         other = value.lo;) \
     ALU_2(heartbeats##name, lower##name, \
-        value.hi = value.hi & ~meta.worker_bit[hi_bits]; \
-        value.lo = value.lo & ~meta.worker_bit[lo_bits]; \
+        value.hi = value.hi & ~hdr.work.worker_bit[hi_bits]; \
+        value.lo = value.lo & ~hdr.work.worker_bit[lo_bits]; \
         one = value.hi; \
         other = value.lo;)
 
@@ -292,23 +254,23 @@ control Collected(inout headers_t hdr, inout metadata_t meta, in flag_t same) {
     apply {
         if (meta.loop.step == step_t.COLLECT) {
             if (same == 1) {
-                RUN_2(add_to_upper, meta.own.pool, hdr.work.before[127:96], hdr.work.before[95:64])
-                RUN_2(add_to_lower, meta.own.pool, hdr.work.before[63:32], hdr.work.before[31:0])
+                RUN_2(add_to_upper, meta.loop.pool, hdr.work.before[127:96], hdr.work.before[95:64])
+                RUN_2(add_to_lower, meta.loop.pool, hdr.work.before[63:32], hdr.work.before[31:0])
             } else {
-                RUN_0(start_upper, meta.own.pool)
-                RUN_0(start_lower, meta.own.pool)
+                RUN_0(start_upper, meta.loop.pool)
+                RUN_0(start_lower, meta.loop.pool)
                 hdr.work.before = 0;
             }
-            hdr.work.after = hdr.work.before | meta.worker_bit;
+            hdr.work.after = hdr.work.before | hdr.work.worker_bit;
         }
-        hdr.work.beats = hdr.barrier.workers & meta.worker_bit;
+        hdr.work.beats = hdr.barrier.workers & hdr.work.worker_bit;
         heartbeat.apply();
         if (beats == 1) {
-            RUN_2(raise_upper, meta.own.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
-            RUN_2(raise_lower, meta.own.cell, hdr.work.beats[63:32], hdr.work.beats[31:0])
+            RUN_2(raise_upper, meta.loop.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
+            RUN_2(raise_lower, meta.loop.cell, hdr.work.beats[63:32], hdr.work.beats[31:0])
         } else {
-            RUN_2(lower_upper, meta.own.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
-            RUN_2(lower_lower, meta.own.cell, hdr.work.beats[63:32], hdr.work.beats[31:0])
+            RUN_2(lower_upper, meta.loop.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
+            RUN_2(lower_lower, meta.loop.cell, hdr.work.beats[63:32], hdr.work.beats[31:0])
         }
     }
 }
@@ -345,8 +307,8 @@ control Barrier(inout headers_t hdr,
             flag = 1;
         })
     ALU_0(opened_round, open_round,
-        if (value.lo < meta.loop.tag_hi) {
-            value.lo = meta.loop.tag_hi;
+        if (value.lo < hdr.switchgnn.turn) {
+            value.lo = hdr.switchgnn.turn;
         })
 
     // Whether a set has no worker.
@@ -375,17 +337,28 @@ control Barrier(inout headers_t hdr,
         const entries = { 0: repeat(); }
     }
 
-    action go_around(step_t step) {
-        meta.loop.step = step;
-        standard_metadata.egress_spec = meta.lane;
+    action come_around() {
+        DROP(standard_metadata)
+        meta.outcome = PENDING;
+    }
+
+    action go_around() {
+        meta.loop.step = step_t.COLLECT;
+        standard_metadata.egress_spec = meta.loop.to;
+    }
+
+    // To the window of features, with what comes next.
+    action move() {
+        meta.loop.step = step_t.MOVE;
+        meta.loop.tag_hi = hdr.work.move_hi;
+        meta.loop.tag_lo = hdr.work.next;
+        standard_metadata.egress_spec = meta.loop.lane;
     }
 
     action differ() {
         hdr.work.tag_hi = hdr.work.tag_hi ^ meta.loop.tag_hi;
         hdr.work.early_features = hdr.work.following_first ^ hdr.work.first;
-        // The tag of block 0 has only its pool.
         hdr.work.tag_lo = hdr.work.tag_lo & ~POOL_MASK;
-        hdr.work.block = meta.loop.tag_lo & ~POOL_MASK;
     }
 
     action mask() {
@@ -398,7 +371,6 @@ control Barrier(inout headers_t hdr,
 
     action answer(leave_t leave) {
         meta.loop.leave = leave;
-        meta.loop.accepted = meta.session;
         standard_metadata.egress_spec = meta.loop.port;
     }
 
@@ -410,9 +382,8 @@ control Barrier(inout headers_t hdr,
     }
 
     action tell_magnitude() { hdr.barrier.magnitude = hdr.work.largest; }
-    action tell_plan() { hdr.barrier.plan = meta.plan; }
     action tell_workers() { hdr.barrier.workers = hdr.work.after; }
-    action tell_all() { hdr.barrier.workers = meta.members; }
+    action tell_all() { hdr.barrier.workers = hdr.work.members; }
     action tell_nobody() { hdr.barrier.workers = 0; }
 
     action tell_heartbeats() {
@@ -427,28 +398,14 @@ control Barrier(inout headers_t hdr,
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
-    JOIN_3(32, join_follow, hdr.work.next, hdr.switchgnn.feature_group[15:7],
-           hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
-    JOIN_3(32, join_worker, hdr.work.worker, 8w0, 8w0, meta.worker)
-    JOIN_2(32, join_own_round, hdr.work.round, 8w0, hdr.switchgnn.turn[23:0])
     JOIN_2(32, join_newest_round, hdr.barrier.round, 8w0, hdr.work.newest_round[23:0])
 
     apply {
-        hdr.work.next = meta.loop.destination;
-        hdr.work.start = meta.loop.destination;
-        if (hdr.switchgnn.echo == 1) {
-            // Of block 0 of that round.
-            hdr.work.start = meta.loop.destination & POOL_MASK;
+        come_around();
+        if (meta.loop.step == step_t.FIRST || meta.loop.step == step_t.COLLECT) {
+            meta.decides = 1;
         }
         window.apply(hdr, meta);
-        if (meta.loop.step == step_t.FIRST) {
-            join_follow();
-        }
-        join_worker();
-        hdr.work.first = hdr.work.worker;
-        if (hdr.switchgnn.echo == 1) {
-            hdr.work.first = hdr.work.first | EARLY_FEATURES;
-        }
         refusal = REFUSAL_NONE;
         hdr.work.culprit = 0;
         closed = 0;
@@ -459,12 +416,11 @@ control Barrier(inout headers_t hdr,
         hdr.work.following_next = 0;
         hdr.work.following_first = 0;
         if (meta.loop.step == step_t.FIRST) {
-            RUN_4(compare, meta.own.pool, hdr.work.newer, hdr.work.same, hdr.work.tag_hi,
+            RUN_4(compare, meta.loop.pool, hdr.work.newer, hdr.work.same, hdr.work.tag_hi,
                   hdr.work.tag_lo)
-            RUN_2(read_following, meta.own.pool, hdr.work.following_next,
+            RUN_2(read_following, meta.loop.pool, hdr.work.following_next,
                   hdr.work.following_first)
-            RUN(read_opened, meta.own.cell, opened)
-            join_own_round();
+            RUN(read_opened, meta.loop.cell, opened)
             differ();
             mask();
             if (hdr.work.same == 1) {
@@ -490,29 +446,21 @@ control Barrier(inout headers_t hdr,
                     }
                 }
             }
-            if (meta.own.job == 0) {
-                meta.outcome = NO_JOB;
-            } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
-                meta.outcome = WRONG_PORT;
-            } else if (hdr.barrier.plan != meta.plan) {
-                meta.outcome = WRONG_PLAN;
-            } else if (meta.loop.flags == OTHERS_DONE) {
-                meta.outcome = WRONG_SESSION;
-            } else if (hdr.work.round == 0 || meta.wrong_pool == 1
-                       || (meta.beyond_window == 1 && starts == 0)) {
+            meta.outcome = meta.loop.verdict;
+            if (meta.outcome == PENDING && meta.beyond_window == 1 && starts == 0) {
                 meta.outcome = WRONG_TAG;
             }
         }
         if (meta.loop.step == step_t.COLLECT) {
-            RUN_2(claim, meta.own.pool, newer, same)
+            RUN_2(claim, meta.loop.pool, newer, same)
             if (newer == 1) {
-                RUN_0(write_following, meta.own.pool)
+                RUN_0(write_following, meta.loop.pool)
             }
         }
-        if (meta.loop.step == step_t.MOVE) {
-            RUN_0(open_round, meta.own.cell)
+        if (meta.loop.step == step_t.CLOSE) {
+            RUN_0(open_round, meta.loop.cell)
         }
-        if (meta.outcome == PENDING && meta.loop.step != step_t.MOVE) {
+        if (meta.outcome == PENDING && meta.loop.step != step_t.CLOSE) {
             incarnation.apply(hdr, meta);
         }
         round_start.apply(hdr, meta, closed);
@@ -529,7 +477,7 @@ control Barrier(inout headers_t hdr,
             collected.apply(hdr, meta, same);
             if (meta.loop.step == step_t.COLLECT) {
                 // Those that lack, and those that are new.
-                hdr.work.lacks = hdr.work.after ^ meta.members;
+                hdr.work.lacks = hdr.work.after ^ hdr.work.members;
                 hdr.work.before = hdr.work.before ^ hdr.work.after;
                 missing.apply();
                 added.apply();
@@ -538,15 +486,15 @@ control Barrier(inout headers_t hdr,
         refused = 0;
         if (meta.outcome == WRONG_PORT) {
             // It speaks for another worker.
-        } else if (meta.loop.step == step_t.MOVE) {
+        } else if (meta.loop.step == step_t.CLOSE) {
             answer(leave_t.ADVANCE);
             tell_workers();
             if (meta.loop.flags == 0) {
-                standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
+                standard_metadata.mcast_grp = meta.loop.group;
             }
         } else if (meta.loop.step == step_t.COLLECT) {
             if (meta.complete == 1) {
-                go_around(step_t.MOVE);
+                move();
                 if (meta.outcome == DONE_REPEATED) {
                     meta.loop.flags = DONE_AGAIN;
                 }
@@ -561,8 +509,7 @@ control Barrier(inout headers_t hdr,
                 answer(leave_t.ADVANCE);
                 tell_all();
             } else {
-                meta.loop.destination = hdr.work.next;
-                go_around(step_t.COLLECT);
+                go_around();
             }
         } else {
             refused = 1;
@@ -602,8 +549,9 @@ control Barrier(inout headers_t hdr,
                 tell_worker();
             }
             tell_magnitude();
-            tell_plan();
             join_newest_round();
+            hdr.work.setInvalid();
         }
+        meta.loop.count = meta.count;
     }
 }

@@ -20,13 +20,13 @@ control Dedup(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (hdr.switchgnn.pool == 0) {
-            RUN_2(remember0, meta.source_index, newer, same)
+            RUN_2(remember0, meta.loop.source, newer, same)
         } else if (hdr.switchgnn.pool == 1) {
-            RUN_2(remember1, meta.source_index, newer, same)
+            RUN_2(remember1, meta.loop.source, newer, same)
         } else if (hdr.switchgnn.pool == 2) {
-            RUN_2(remember2, meta.source_index, newer, same)
+            RUN_2(remember2, meta.loop.source, newer, same)
         } else {
-            RUN_2(remember3, meta.source_index, newer, same)
+            RUN_2(remember3, meta.loop.source, newer, same)
         }
         if (same == 1) {
             meta.outcome = DUPLICATE;
@@ -64,7 +64,7 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
             value.lo = one_more;
         })
 
-    JOIN_4(16, join_cell, index, 2w0, hdr.switchgnn.pool, meta.own.worker[6:0],
+    JOIN_4(16, join_cell, index, 2w0, hdr.switchgnn.pool, meta.loop.worker[6:0],
            hdr.switchgnn.feature_group[GROUP_BITS - 1:0])
 
     apply {

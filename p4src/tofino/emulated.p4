@@ -5,6 +5,24 @@
 #include "ingress.p4"
 #include "egress.p4"
 
+control SwitchIngress(inout headers_t hdr,
+                      inout metadata_t meta,
+                      inout standard_metadata_t standard_metadata) {
+    Port()      port;
+    Pass()      pass;
+    Departure() departure;
+
+    apply {
+        if (meta.loop.step == step_t.ARRIVE
+                || (hdr.barrier.isValid() && meta.loop.step != step_t.MOVE)) {
+            port.apply(hdr, meta, standard_metadata);
+        } else {
+            pass.apply(hdr, meta, standard_metadata);
+        }
+        departure.apply(hdr, meta, standard_metadata);
+    }
+}
+
 parser SwitchParser(packet_in packet,
                     out headers_t hdr,
                     inout metadata_t meta,

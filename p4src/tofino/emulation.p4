@@ -3,6 +3,7 @@
 #pragma once
 
 #define PARSER_FAILED(standard_metadata) (standard_metadata.parser_error != error.NoError)
+#define DROPPED 511
 #define DROP_COPY(standard_metadata) mark_to_drop(standard_metadata);
 #define ALU_0(register, name, ...) \
     action name(in index_t cell_number) { BODY(register, __VA_ARGS__) }

@@ -39,7 +39,7 @@ control Loop(in headers_t hdr,
 
     apply {
         join_number_of();
-        group = meta.own.cell;
+        group = meta.loop.cell;
         add_first();
         if (meta.loop.step == step_t.FINISH) {
             acknowledge();
@@ -61,7 +61,7 @@ control Loop(in headers_t hdr,
                 if (meta.completed == 1) {
                     standard_metadata.mcast_grp = group;
                 } else {
-                    standard_metadata.egress_spec = meta.lane;
+                    standard_metadata.egress_spec = meta.loop.lane;
                 }
                 go_on();
             } else if (hdr.switchgnn.echo == 1) {

@@ -4,8 +4,9 @@
 #include "sizes.p4"
 #include "../metadata.p4"
 
-// What a pass does. A packet arrives in any pipe, where nothing has state. All others are in the
-// pipe of the loop, which has all registers.
+// What a pass does. A packet arrives in any pipe, where tables say all that needs no state. A feature goes
+// on in the pipe of the loop, which has the slots, and a `done` in a pipe with its sets, which also
+// has ports.
 enum bit<8> step_t {
     ARRIVE  = 0,
     FIRST   = 1,  // all checks, and the slots of the first hop
@@ -13,7 +14,8 @@ enum bit<8> step_t {
     FINISH  = 3,  // its acknowledgement
     HARVEST = 4,  // the sum of a slot that completed before the last hop, beside the feature
     COLLECT = 5,  // a `done` that has been checked
-    MOVE    = 6   // the last one
+    MOVE    = 6,  // the last one: the window of features
+    CLOSE   = 7   // the window of `done`, and the answer to all
 }
 
 // What a copy for a port becomes.
@@ -31,25 +33,38 @@ enum bit<8> leave_t {
 const bit<8> SUM_ACKNOWLEDGES = 1;  // the sender's feature
 const bit<8> DONE_AGAIN = 2;        // only its worker waits for the answer
 const bit<8> FLOODS = 4;            // but not back
-const bit<8> OTHERS_DONE = 3;       // of another session
 
-// The progress of a packet, to the egress and around the loop.
+// What a packet brings along, to the egress and around the loop.
 CARRIED loop_t {
     KEPT step_t   step;
     KEPT leave_t  leave;
-    KEPT bit<16>  hop;
+    KEPT bit<8>   flags;       // one of those above
+    KEPT bit<3>   pad;
+    KEPT outcome_t verdict;    // of the tables, if the tag may pass
+    // Arrival
     KEPT bit<16>  block;       // among those of all jobs
     KEPT bit<32>  tag_hi;      // session ++ round
     KEPT bit<32>  tag_lo;      // fragment ++ block ++ pool ++ width
     KEPT index_t  first_slot;  // of the job and its pool
-    KEPT bit<16>  accepted;    // of an answer to a `done`, the session
-    KEPT vertex_t destination; // of a `done`, what follows; of its answer, a worker
-    KEPT count_t  count;       // of a sum, or of what the slot of a missing one has
-    KEPT bit<7>   pad;
-    KEPT port_t   port;        // that it came from
-    KEPT bit<2>   pad_too;
+    KEPT index_t  cell;        // of registers with one cell per job
+    KEPT index_t  pool;        // of registers with one per pool
+    KEPT index_t  worker;      // of the sender
+    KEPT index_t  source;
+    KEPT slot_t   slot;        // that the packet names by its destination
+    KEPT count_t  expected;
+    KEPT bit<16>  group;       // where the verdict sends it; a `done`, to all workers of its job
+    KEPT bit<7>   pad_too;
+    KEPT port_t   to;          // if not to a group; of a `done`, its port in the loop
+    KEPT bit<1>   any_tag;
     KEPT bit<6>   dscp;
-    KEPT bit<8>   flags;       // one of those above
+    KEPT port_t   port;        // that it came from
+    KEPT bit<7>   pad_three;
+    KEPT port_t   lane;        // of the loop
+    // Pass
+    KEPT bit<16>  hop;
+    KEPT bit<16>  accepted;    // of an answer to a `done`, the session
+    KEPT vertex_t destination; // of an answer to a `done`, a worker
+    KEPT count_t  count;       // of a sum, or of what the slot of a missing one has
 }
 
 // What a group does with lanes.
@@ -66,6 +81,7 @@ enum bit<3> operation_t {
 struct metadata_t {
     loop_t       loop;
     outcome_t    outcome;
+    bit<1>       decides;     // in this pass the outcome is counted
     own_t        own;
     // Jobs
     bit<16>      block;
@@ -84,18 +100,15 @@ struct metadata_t {
     bit<8>       pool_above;  // not 0: there is no such pool
     rows_t       rows;
     index_t      pool_slots;
+    bit<1>       other_session;
     // Worker
     bit<1>       from_above;
     bit<1>       is_worker;
     worker_t     worker;
     worker_set_t worker_bit;
-    port_t       lane;        // of the loop
-    bit<1>       touches_slots;
     // TagWindow
     bit<1>       window_known;
     bit<1>       beyond_window;
-    bit<1>       next_round;  // comes after this unit
-    bit<1>       wrong_pool;
     bit<1>       passed;      // all are done with this tag
     // Collected
     bit<1>       complete;
@@ -111,7 +124,6 @@ struct metadata_t {
     bit<1>       allowed;      // to contribute to the destination
     bit<1>       unknown_vertex;
     bit<1>       unknown_block;
-    count_t      count_above;  // not 0: more contributions than expected
     // Fanout
     slots_t      slots;
     bit<4>       last_bank;
@@ -120,6 +132,7 @@ struct metadata_t {
     bit<4>       bank;
     slot_t       slot;
     operation_t  operation;
+    bit<1>       touches_slots;
     bit<1>       looks;       // without a contribution
     bit<1>       takes;       // the sum leaves in this pass
     count_t      contribution;

@@ -5,15 +5,15 @@
 #include "ingress.p4"
 #include "egress.p4"
 
-parser IngressParser(packet_in packet,
-                     out headers_t hdr,
-                     out metadata_t meta,
-                     out ingress_intrinsic_metadata_t ig_intr_md) {
+parser PortParser(packet_in packet,
+                  out headers_t hdr,
+                  out metadata_t meta,
+                  out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {
         packet.extract(ig_intr_md);
         packet.advance(PORT_METADATA_SIZE);
         transition select(ig_intr_md.ingress_port) {
-            FIRST_LOOP_PORT &&& FIRST_LOOP_PORT: parse_loop;
+            FIRST_DONE_PORT &&& FIRST_DONE_PORT: parse_loop;
             default: parse_arrival;
         }
     }
@@ -35,31 +35,51 @@ parser IngressParser(packet_in packet,
     PARSE_BODIES
 }
 
-control Ingress(inout headers_t hdr,
-                inout metadata_t meta,
-                in ingress_intrinsic_metadata_t ig_intr_md,
-                in ingress_intrinsic_metadata_from_parser_t ig_prsr_md,
-                inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md,
-                inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
-    SwitchIngress() ingress;
-    standard_metadata_t standard_metadata;
-
-    apply {
-        standard_metadata.ingress_port = ig_intr_md.ingress_port;
-        standard_metadata.parser_error = ig_prsr_md.parser_err;
-        standard_metadata.checksum_error = 0;
-        standard_metadata.mcast_grp = 0;
-        ingress.apply(hdr, meta, standard_metadata);
-        ig_tm_md.qid = 4w0 ++ standard_metadata.priority;
-        if (standard_metadata.mcast_grp != 0) {
-            ig_tm_md.mcast_grp_a = standard_metadata.mcast_grp;
-        } else if (standard_metadata.egress_spec == DROPPED) {
-            ig_dprsr_md.drop_ctl = 1;
-        } else {
-            ig_tm_md.ucast_egress_port = standard_metadata.egress_spec;
-        }
+parser PassParser(packet_in packet,
+                  out headers_t hdr,
+                  out metadata_t meta,
+                  out ingress_intrinsic_metadata_t ig_intr_md) {
+    state start {
+        packet.extract(ig_intr_md);
+        packet.advance(PORT_METADATA_SIZE);
+        packet.extract(meta.loop);
+        transition parse_looping_ethernet;
     }
+
+    PARSE_HEADERS(looping, accept)
+    PARSE_BODIES
 }
+
+// The ingress of a pipe.
+#define INGRESS(Part) \
+    control Part##Ingress(inout headers_t hdr, \
+                          inout metadata_t meta, \
+                          in ingress_intrinsic_metadata_t ig_intr_md, \
+                          in ingress_intrinsic_metadata_from_parser_t ig_prsr_md, \
+                          inout ingress_intrinsic_metadata_for_deparser_t ig_dprsr_md, \
+                          inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) { \
+        Part()      part; \
+        Departure() departure; \
+        standard_metadata_t standard_metadata; \
+        apply { \
+            standard_metadata.ingress_port = ig_intr_md.ingress_port; \
+            standard_metadata.parser_error = ig_prsr_md.parser_err; \
+            standard_metadata.checksum_error = 0; \
+            standard_metadata.mcast_grp = 0; \
+            part.apply(hdr, meta, standard_metadata); \
+            departure.apply(hdr, meta, standard_metadata); \
+            ig_tm_md.qid = 4w0 ++ standard_metadata.priority; \
+            if (standard_metadata.mcast_grp != 0) { \
+                ig_tm_md.mcast_grp_a = standard_metadata.mcast_grp; \
+            } else if (standard_metadata.egress_spec == DROPPED) { \
+                ig_dprsr_md.drop_ctl = 1; \
+            } else { \
+                ig_tm_md.ucast_egress_port = standard_metadata.egress_spec; \
+            } \
+        } \
+    }
+INGRESS(Port)
+INGRESS(Pass)
 
 control IngressDeparser(packet_out packet,
                         inout headers_t hdr,
@@ -143,6 +163,9 @@ control EgressDeparser(packet_out packet,
     }
 }
 
-Pipeline(IngressParser(), Ingress(), IngressDeparser(),
-         EgressParser(), Egress(), EgressDeparser()) pipe;
-Switch(pipe) main;
+// Of the pipes with the ports of workers, and of the one with those of the loop.
+Pipeline(PortParser(), PortIngress(), IngressDeparser(),
+         EgressParser(), Egress(), EgressDeparser()) port;
+Pipeline(PassParser(), PassIngress(), IngressDeparser(),
+         EgressParser(), Egress(), EgressDeparser()) pass;
+Switch(port, pass) main;

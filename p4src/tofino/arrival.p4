@@ -1,0 +1,90 @@
+// A packet that a port received, in any pipe: all that needs no state is found and decided here, so that
+// the pipe of the loop has its stages for registers.
+#pragma once
+
+#include "metadata.p4"
+#include "headers.p4"
+#include "../job.p4"
+#include "../session.p4"
+#include "../forward.p4"
+#include "admission.p4"
+#include "access.p4"
+#include "done.p4"
+
+control Arrival(inout headers_t hdr,
+                inout metadata_t meta,
+                inout standard_metadata_t standard_metadata) {
+    WorkerPorts() worker;
+    Jobs()        job;
+    Session()     session;
+    Ranges()      ranges;
+    Admission()   admission;
+    Forward()     forward;
+    Done()        done;
+    Access()      access;
+
+    port_t lane;
+
+    action arrive() {
+        DROP(standard_metadata)
+        meta.outcome = PENDING;
+        meta.decides = 1;
+        meta.loop.to = DROPPED;
+        meta.loop.group = 0;
+    }
+
+    action find_own() {
+        meta.loop.cell = meta.own.cell;
+        meta.loop.pool = meta.own.pool;
+        meta.loop.worker = meta.own.worker;
+        meta.loop.any_tag = meta.any_tag;
+    }
+
+    action pass_into_loop() { lane = lane + (FIRST_LOOP_PORT - (1 << LOOP_LANE_BITS)); }
+
+    // Decided, but not yet counted.
+    action enter() {
+        meta.loop.verdict = meta.outcome;
+        meta.loop.step = step_t.FIRST;
+        meta.loop.lane = lane;
+        meta.outcome = PENDING;
+        standard_metadata.egress_spec = lane;
+        standard_metadata.mcast_grp = 0;
+    }
+
+    JOIN_3(9, join_lane, lane, 1w0, meta.own.job, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
+
+    apply {
+        arrive();
+        worker.apply(meta, meta.loop.port);
+        job.apply(hdr, meta);
+        session.apply(hdr, meta);
+        ranges.apply(hdr, meta);
+        join_lane();
+        if (meta.own.job == 0) {
+            // A `done` of no job, which is answered.
+            lane = 1 << LOOP_LANE_BITS;
+        }
+        pass_into_loop();
+        find_own();
+        admission.apply(hdr, meta, standard_metadata);
+        if (meta.outcome == PENDING) {
+            if (!hdr.switchgnn.isValid()) {
+                forward.apply(hdr, meta, standard_metadata);
+            } else {
+                if (hdr.barrier.isValid()) {
+                    done.apply(hdr, meta);
+                } else {
+                    access.apply(hdr, meta, standard_metadata);
+                }
+                enter();
+                if (hdr.barrier.isValid()) {
+                    standard_metadata.egress_spec = meta.loop.to;
+                }
+            }
+        }
+        if (meta.flood == 1) {
+            meta.loop.flags = FLOODS;
+        }
+    }
+}

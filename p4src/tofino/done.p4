@@ -1,0 +1,76 @@
+// What a `done` says, as it arrives: the headers of the barrier's controls begin with it.
+#pragma once
+
+#include "metadata.p4"
+#include "headers.p4"
+
+// Beside the number of a worker.
+const bit<32> EARLY_FEATURES = 0x10000;
+const bit<32> POOL_MASK = 0x60;
+const bit<32> SESSION_BITS = 0xff000000;
+
+// Of each job, behind the ports of the other loop.
+const port_t FIRST_DONE_PORT = 384;
+
+control Done(inout headers_t hdr, inout metadata_t meta) {
+    bit<32> round;
+
+    action take() {
+        hdr.work.setValid();
+        hdr.work.worker_bit = meta.worker_bit;
+        hdr.work.members = meta.members;
+        // The tag of block 0 has only its pool.
+        hdr.work.block = meta.loop.tag_lo & ~POOL_MASK;
+        hdr.work.move_hi = meta.loop.tag_hi;
+        hdr.work.says_hi = meta.loop.tag_hi;
+        hdr.work.above = hdr.barrier.magnitude |-| meta.magnitude_limit;
+        meta.loop.accepted = meta.session;
+        meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
+    }
+
+    action say_next_round() { hdr.work.says_hi = hdr.work.says_hi + 1; }
+    action move_to_next_round() { hdr.work.move_hi = hdr.work.move_hi + 1; }
+    action start() { hdr.work.start = hdr.work.next; }
+
+    // It lets early features come, and what it moves to is block 0 of the next round.
+    action start_round() {
+        hdr.work.start = hdr.work.next & POOL_MASK;
+        hdr.work.first = hdr.work.worker | EARLY_FEATURES;
+    }
+
+    JOIN_3(32, join_follow, hdr.work.next, hdr.switchgnn.feature_group[15:7],
+           hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
+    JOIN_3(32, join_worker, hdr.work.worker, 8w0, 8w0, meta.worker)
+    JOIN_2(9, join_port, meta.loop.to, FIRST_DONE_PORT[8:5], meta.own.job)
+    JOIN_2(32, join_round, round, 8w0, hdr.switchgnn.turn[23:0])
+
+    apply {
+        take();
+        join_follow();
+        join_worker();
+        join_round();
+        join_port();
+        hdr.work.first = hdr.work.worker;
+        start();
+        if (hdr.switchgnn.echo == 1) {
+            say_next_round();
+            start_round();
+        }
+        if (hdr.switchgnn.echo == 1 || hdr.switchgnn.count == 0) {
+            move_to_next_round();
+        }
+        if (meta.own.job == 0) {
+            meta.outcome = NO_JOB;
+        } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
+            meta.outcome = WRONG_PORT;
+        } else if (hdr.barrier.plan != meta.plan) {
+            meta.outcome = WRONG_PLAN;
+        } else if (meta.other_session == 1) {
+            meta.outcome = WRONG_SESSION;
+        } else if (round == 0 || meta.pool_above != 0) {
+            meta.outcome = WRONG_TAG;
+        }
+        // The answer tells the plan that the switch serves.
+        hdr.barrier.plan = meta.plan;
+    }
+}
