@@ -38,17 +38,17 @@ control Arrival(inout headers_t hdr,
         meta.loop.pool = meta.own.pool;
         meta.loop.worker = meta.own.worker;
         meta.loop.any_tag = meta.any_tag;
+        meta.loop.lane = lane;
     }
 
     action pass_into_loop() { lane = lane + (FIRST_LOOP_PORT - (1 << LOOP_LANE_BITS)); }
 
     // Decided, but not yet counted.
-    action enter() {
+    action enter(port_t port) {
         meta.loop.verdict = meta.outcome;
         meta.loop.step = step_t.FIRST;
-        meta.loop.lane = lane;
         meta.outcome = PENDING;
-        standard_metadata.egress_spec = lane;
+        standard_metadata.egress_spec = port;
         standard_metadata.mcast_grp = 0;
     }
 
@@ -77,9 +77,11 @@ control Arrival(inout headers_t hdr,
                 } else {
                     access.apply(hdr, meta, standard_metadata);
                 }
-                enter();
-                if (hdr.barrier.isValid()) {
-                    standard_metadata.egress_spec = meta.loop.to;
+                if (!hdr.barrier.isValid()) {
+                    enter(meta.loop.lane);
+                } else if (meta.outcome != WRONG_PORT) {
+                    // One that speaks for another worker gets no answer.
+                    enter(meta.loop.to);
                 }
             }
         }

@@ -75,24 +75,24 @@ control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
     REGISTER(POOL_CELLS, barrier_tag)
 
     COMPARE(barrier_tag, compare)
-    WRITE(barrier_tag, move, hdr.work.move_hi, hdr.work.start)
+    WRITE(barrier_tag, move, hdr.done.move_hi, hdr.done.start)
 
-    action differ() { hdr.work.window = hdr.work.window ^ meta.loop.tag_hi; }
-    action mask() { hdr.work.window_session = hdr.work.window & SESSION_BITS; }
+    action differ() { meta.work.window = meta.work.window ^ meta.loop.tag_hi; }
+    action mask() { meta.work.window_session = meta.work.window & SESSION_BITS; }
 
     apply {
         if (meta.loop.step == step_t.CLOSE) {
             RUN_0(move, meta.loop.pool)
         } else if (meta.loop.step == step_t.FIRST) {
-            RUN_4(compare, meta.loop.pool, hdr.work.window_newer, hdr.work.window_same,
-                  hdr.work.window, hdr.work.unused)
+            RUN_4(compare, meta.loop.pool, meta.work.window_newer, meta.work.window_same,
+                  meta.work.window, meta.work.unused)
             differ();
             mask();
-            if (hdr.work.window_session == 0) {
+            if (meta.work.window_session == 0) {
                 meta.window_known = 1;
-                if (hdr.work.window_newer == 1) {
+                if (meta.work.window_newer == 1) {
                     meta.beyond_window = 1;
-                } else if (hdr.work.window_same == 0) {
+                } else if (meta.work.window_same == 0) {
                     meta.passed = 1;
                 }
             } else if (meta.loop.any_tag == 0) {
@@ -115,24 +115,24 @@ control Incarnation(inout headers_t hdr, inout metadata_t meta) {
         other = value.lo;)
     // Its last `done` of a round announces the next one.
     ALU_0(incarnation, write,
-        if (value.hi < hdr.work.says_hi) {
-            value.hi = hdr.work.says_hi;
+        if (value.hi < hdr.done.says_hi) {
+            value.hi = hdr.done.says_hi;
             value.lo = hdr.switchgnn.dst_id;
         })
 
-    action differ() { hdr.work.known = hdr.work.known ^ meta.loop.tag_hi; }
-    action mask() { hdr.work.known = hdr.work.known & SESSION_BITS; }
+    action differ() { meta.work.known = meta.work.known ^ meta.loop.tag_hi; }
+    action mask() { meta.work.known = meta.work.known & SESSION_BITS; }
 
     apply {
         if (meta.loop.step == step_t.COLLECT) {
             RUN_0(write, meta.loop.worker)
         } else {
-            RUN_3(read, meta.loop.worker, hdr.work.later, hdr.work.known, hdr.work.number)
+            RUN_3(read, meta.loop.worker, meta.work.later, meta.work.known, meta.work.number)
             differ();
             mask();
-            if (hdr.work.known == 0) {
-                if (hdr.work.number != hdr.switchgnn.dst_id) {
-                    if (hdr.switchgnn.block_id != 0 || hdr.work.later == 0) {
+            if (meta.work.known == 0) {
+                if (meta.work.number != hdr.switchgnn.dst_id) {
+                    if (hdr.switchgnn.block_id != 0 || meta.work.later == 0) {
                         meta.outcome = WRONG_INCARNATION;
                     }
                 }
@@ -170,37 +170,37 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
         other = value.lo;)
     READ(largest, read_largest)
     ALU_0(reporter, write_reporter,
-        value.lo = hdr.work.worker;)
+        value.lo = hdr.done.first;)
     ALU(reporter, read_reporter,
         one = value.lo;)
 
     apply {
         learns = 0;
         if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
-            if (hdr.work.above == 0) {
+            if (hdr.done.above == 0) {
                 learns = 1;
             }
         }
-        hdr.work.learned = 0;
+        meta.work.learned = 0;
         if (learns == 0) {
-            RUN_2(read_largest, meta.loop.cell, hdr.work.newest_round, hdr.work.largest)
+            RUN_2(read_largest, meta.loop.cell, meta.work.newest_round, meta.work.largest)
         } else if (closed == 1) {
-            RUN_3(learn_round, meta.loop.cell, hdr.work.learned, hdr.work.newest_round, hdr.work.largest)
+            RUN_3(learn_round, meta.loop.cell, meta.work.learned, meta.work.newest_round, meta.work.largest)
         } else {
-            RUN_3(learn, meta.loop.cell, hdr.work.learned, hdr.work.newest_round, hdr.work.largest)
+            RUN_3(learn, meta.loop.cell, meta.work.learned, meta.work.newest_round, meta.work.largest)
         }
-        if (hdr.work.learned == 1) {
+        if (meta.work.learned == 1) {
             RUN_0(write_reporter, meta.loop.cell)
-            hdr.work.reporter = hdr.work.worker;
+            meta.work.reporter = hdr.done.first;
         } else {
-            RUN(read_reporter, meta.loop.cell, hdr.work.reporter)
+            RUN(read_reporter, meta.loop.cell, meta.work.reporter)
         }
         if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
-            if (hdr.work.above != 0) {
+            if (hdr.done.above != 0) {
                 meta.outcome = WRONG_MAGNITUDE;
             } else if (closed == 1 && hdr.switchgnn.block_id != 0) {
-                if (hdr.work.newest_round == meta.loop.tag_hi) {
-                    if (hdr.work.largest != hdr.barrier.magnitude) {
+                if (meta.work.newest_round == meta.loop.tag_hi) {
+                    if (meta.work.largest != hdr.barrier.magnitude) {
                         meta.outcome = WRONG_MAGNITUDE;
                     }
                 }
@@ -215,20 +215,20 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
         other = value.lo; \
-        value.hi = value.hi | hdr.work.worker_bit[hi_bits]; \
-        value.lo = value.lo | hdr.work.worker_bit[lo_bits];) \
+        value.hi = value.hi | hdr.done.worker_bit[hi_bits]; \
+        value.lo = value.lo | hdr.done.worker_bit[lo_bits];) \
     ALU_0(collected##name, start##name, \
-        value.hi = hdr.work.worker_bit[hi_bits]; \
-        value.lo = hdr.work.worker_bit[lo_bits];) \
+        value.hi = hdr.done.worker_bit[hi_bits]; \
+        value.lo = hdr.done.worker_bit[lo_bits];) \
     REGISTER(JOB_CELLS, heartbeats##name) \
     ALU_2(heartbeats##name, raise##name, \
-        value.hi = value.hi | hdr.work.worker_bit[hi_bits]; \
-        value.lo = value.lo | hdr.work.worker_bit[lo_bits]; \
+        value.hi = value.hi | hdr.done.worker_bit[hi_bits]; \
+        value.lo = value.lo | hdr.done.worker_bit[lo_bits]; \
         one = value.hi; \
         other = value.lo;) \
     ALU_2(heartbeats##name, lower##name, \
-        value.hi = value.hi & ~hdr.work.worker_bit[hi_bits]; \
-        value.lo = value.lo & ~hdr.work.worker_bit[lo_bits]; \
+        value.hi = value.hi & ~hdr.done.worker_bit[hi_bits]; \
+        value.lo = value.lo & ~hdr.done.worker_bit[lo_bits]; \
         one = value.hi; \
         other = value.lo;)
 
@@ -242,7 +242,7 @@ control Collected(inout headers_t hdr, inout metadata_t meta, in flag_t same) {
     action still() { beats = 0; }
 
     table heartbeat {
-        key = { hdr.work.beats: exact; }
+        key = { meta.work.beats: exact; }
         actions = {
             beat;
             still;
@@ -254,23 +254,23 @@ control Collected(inout headers_t hdr, inout metadata_t meta, in flag_t same) {
     apply {
         if (meta.loop.step == step_t.COLLECT) {
             if (same == 1) {
-                RUN_2(add_to_upper, meta.loop.pool, hdr.work.before[127:96], hdr.work.before[95:64])
-                RUN_2(add_to_lower, meta.loop.pool, hdr.work.before[63:32], hdr.work.before[31:0])
+                RUN_2(add_to_upper, meta.loop.pool, meta.work.before[127:96], meta.work.before[95:64])
+                RUN_2(add_to_lower, meta.loop.pool, meta.work.before[63:32], meta.work.before[31:0])
             } else {
                 RUN_0(start_upper, meta.loop.pool)
                 RUN_0(start_lower, meta.loop.pool)
-                hdr.work.before = 0;
+                meta.work.before = 0;
             }
-            hdr.work.after = hdr.work.before | hdr.work.worker_bit;
+            meta.work.after = meta.work.before | hdr.done.worker_bit;
         }
-        hdr.work.beats = hdr.barrier.workers & hdr.work.worker_bit;
+        meta.work.beats = hdr.barrier.workers & hdr.done.worker_bit;
         heartbeat.apply();
         if (beats == 1) {
-            RUN_2(raise_upper, meta.loop.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
-            RUN_2(raise_lower, meta.loop.cell, hdr.work.beats[63:32], hdr.work.beats[31:0])
+            RUN_2(raise_upper, meta.loop.cell, meta.work.beats[127:96], meta.work.beats[95:64])
+            RUN_2(raise_lower, meta.loop.cell, meta.work.beats[63:32], meta.work.beats[31:0])
         } else {
-            RUN_2(lower_upper, meta.loop.cell, hdr.work.beats[127:96], hdr.work.beats[95:64])
-            RUN_2(lower_lower, meta.loop.cell, hdr.work.beats[63:32], hdr.work.beats[31:0])
+            RUN_2(lower_upper, meta.loop.cell, meta.work.beats[127:96], meta.work.beats[95:64])
+            RUN_2(lower_lower, meta.loop.cell, meta.work.beats[63:32], meta.work.beats[31:0])
         }
     }
 }
@@ -292,15 +292,14 @@ control Barrier(inout headers_t hdr,
     flag_t  opened;
     bit<1>  closed;
     bit<1>  starts;
-    bit<1>  refused;
     count_t refusal;
 
     COMPARE(collected_tag, compare)
     CLAIM(collected_tag, claim)
     READ(following, read_following)
     ALU_0(following, write_following,
-        value.hi = hdr.work.next;
-        value.lo = hdr.work.first;)
+        value.hi = hdr.done.next;
+        value.lo = hdr.done.first;)
     FLAG(opened_round, read_opened,
         flag = 0;
         if (value.lo >= meta.loop.tag_hi) {
@@ -315,7 +314,7 @@ control Barrier(inout headers_t hdr,
     action complete() { meta.complete = 1; }
 
     table missing {
-        key = { hdr.work.lacks: exact; }
+        key = { meta.work.lacks: exact; }
         actions = {
             complete;
             NoAction;
@@ -328,7 +327,7 @@ control Barrier(inout headers_t hdr,
     action collect() { meta.outcome = DONE_COLLECTED; }
 
     table added {
-        key = { hdr.work.before: exact; }
+        key = { meta.work.before: exact; }
         actions = {
             repeat;
             collect;
@@ -350,45 +349,38 @@ control Barrier(inout headers_t hdr,
     // To the window of features, with what comes next.
     action move() {
         meta.loop.step = step_t.MOVE;
-        meta.loop.tag_hi = hdr.work.move_hi;
-        meta.loop.tag_lo = hdr.work.next;
+        meta.loop.tag_hi = hdr.done.move_hi;
+        meta.loop.tag_lo = hdr.done.next;
         standard_metadata.egress_spec = meta.loop.lane;
     }
 
     action differ() {
-        hdr.work.tag_hi = hdr.work.tag_hi ^ meta.loop.tag_hi;
-        hdr.work.early_features = hdr.work.following_first ^ hdr.work.first;
-        hdr.work.tag_lo = hdr.work.tag_lo & ~POOL_MASK;
+        meta.work.tag_hi = meta.work.tag_hi ^ meta.loop.tag_hi;
+        meta.work.early_features = meta.work.following_first ^ hdr.done.first;
+        meta.work.tag_lo = meta.work.tag_lo & ~POOL_MASK;
     }
 
     action mask() {
-        hdr.work.other_session = hdr.work.tag_hi & SESSION_BITS;
-        hdr.work.early_features = hdr.work.early_features & EARLY_FEATURES;
+        meta.work.other_session = meta.work.tag_hi & SESSION_BITS;
+        meta.work.early_features = meta.work.early_features & EARLY_FEATURES;
     }
 
-    action tell_window() { hdr.work.newest_round = hdr.work.window ^ meta.loop.tag_hi; }
-    action tell_collected() { hdr.work.newest_round = hdr.work.tag_hi ^ meta.loop.tag_hi; }
+    action tell_window() { meta.work.newest_round = meta.work.window ^ meta.loop.tag_hi; }
+    action tell_collected() { meta.work.newest_round = meta.work.tag_hi ^ meta.loop.tag_hi; }
 
     action answer(leave_t leave) {
         meta.loop.leave = leave;
         standard_metadata.egress_spec = meta.loop.port;
     }
 
-    action tell_worker() { meta.loop.destination = hdr.work.reporter; }
-
-    action tell_culprit() {
-        meta.loop.destination = hdr.work.culprit;
-        meta.count = refusal;
-    }
-
-    action tell_magnitude() { hdr.barrier.magnitude = hdr.work.largest; }
-    action tell_workers() { hdr.barrier.workers = hdr.work.after; }
-    action tell_all() { hdr.barrier.workers = hdr.work.members; }
+    action tell_magnitude() { hdr.barrier.magnitude = meta.work.largest; }
+    action tell_workers() { hdr.barrier.workers = meta.work.after; }
+    action tell_all() { hdr.barrier.workers = hdr.done.members; }
     action tell_nobody() { hdr.barrier.workers = 0; }
 
     action tell_heartbeats() {
         hdr.waiting.setValid();
-        hdr.waiting.heartbeats = hdr.work.beats;
+        hdr.waiting.heartbeats = meta.work.beats;
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
@@ -398,7 +390,7 @@ control Barrier(inout headers_t hdr,
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
-    JOIN_2(32, join_newest_round, hdr.barrier.round, 8w0, hdr.work.newest_round[23:0])
+    JOIN_2(32, join_newest_round, hdr.barrier.round, 8w0, meta.work.newest_round[23:0])
 
     apply {
         come_around();
@@ -407,41 +399,40 @@ control Barrier(inout headers_t hdr,
         }
         window.apply(hdr, meta);
         refusal = REFUSAL_NONE;
-        hdr.work.culprit = 0;
         closed = 0;
         starts = 0;
         same = 0;
-        hdr.work.other_session = 0;
-        hdr.work.tag_hi = 0;
-        hdr.work.following_next = 0;
-        hdr.work.following_first = 0;
+        meta.work.other_session = 0;
+        meta.work.tag_hi = 0;
+        meta.work.following_next = 0;
+        meta.work.following_first = 0;
         if (meta.loop.step == step_t.FIRST) {
-            RUN_4(compare, meta.loop.pool, hdr.work.newer, hdr.work.same, hdr.work.tag_hi,
-                  hdr.work.tag_lo)
-            RUN_2(read_following, meta.loop.pool, hdr.work.following_next,
-                  hdr.work.following_first)
+            RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
+                  meta.work.tag_lo)
+            RUN_2(read_following, meta.loop.pool, meta.work.following_next,
+                  meta.work.following_first)
             RUN(read_opened, meta.loop.cell, opened)
             differ();
             mask();
-            if (hdr.work.same == 1) {
+            if (meta.work.same == 1) {
                 same = 1;
             }
             if (opened == 1) {
                 closed = 1;
             }
             if (meta.window_known == 0) {
-                if (hdr.work.newer == 0 && same == 0) {
+                if (meta.work.newer == 0 && same == 0) {
                     meta.passed = 1;
                 }
-                if (hdr.work.tag_hi == 0) {
-                    if (hdr.work.tag_lo != 0) {
+                if (meta.work.tag_hi == 0) {
+                    if (meta.work.tag_lo != 0) {
                         closed = 1;
                     }
-                } else if (hdr.work.newer == 0) {
+                } else if (meta.work.newer == 0) {
                     closed = 1;
                 }
-                if (hdr.work.block == 0) {
-                    if (same == 1 || hdr.work.other_session != 0) {
+                if (hdr.done.block == 0) {
+                    if (same == 1 || meta.work.other_session != 0) {
                         starts = 1;
                     }
                 }
@@ -466,35 +457,33 @@ control Barrier(inout headers_t hdr,
         round_start.apply(hdr, meta, closed);
         if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING && meta.passed == 0) {
             if (same == 1) {
-                if (hdr.work.following_next != hdr.work.next) {
+                if (meta.work.following_next != hdr.done.next) {
                     meta.outcome = WRONG_NEXT;
-                } else if (hdr.work.early_features != 0) {
+                } else if (meta.work.early_features != 0) {
                     meta.outcome = WRONG_NEXT;
                 }
             }
         }
-        if (meta.outcome == PENDING) {
+        if (meta.outcome == PENDING && meta.loop.step != step_t.CLOSE) {
             collected.apply(hdr, meta, same);
             if (meta.loop.step == step_t.COLLECT) {
                 // Those that lack, and those that are new.
-                hdr.work.lacks = hdr.work.after ^ hdr.work.members;
-                hdr.work.before = hdr.work.before ^ hdr.work.after;
+                meta.work.lacks = meta.work.after ^ hdr.done.members;
+                meta.work.before = meta.work.before ^ meta.work.after;
                 missing.apply();
                 added.apply();
             }
         }
-        refused = 0;
-        if (meta.outcome == WRONG_PORT) {
-            // It speaks for another worker.
-        } else if (meta.loop.step == step_t.CLOSE) {
+        meta.work.culprit = meta.work.reporter;
+        if (meta.loop.step == step_t.CLOSE) {
             answer(leave_t.ADVANCE);
-            tell_workers();
             if (meta.loop.flags == 0) {
                 standard_metadata.mcast_grp = meta.loop.group;
             }
         } else if (meta.loop.step == step_t.COLLECT) {
             if (meta.complete == 1) {
                 move();
+                tell_workers();
                 if (meta.outcome == DONE_REPEATED) {
                     meta.loop.flags = DONE_AGAIN;
                 }
@@ -512,46 +501,42 @@ control Barrier(inout headers_t hdr,
                 go_around();
             }
         } else {
-            refused = 1;
             answer(leave_t.WAITING);
+            meta.work.culprit = 0;
             tell_nobody();
             tell_none();
             if (meta.outcome == WRONG_MAGNITUDE) {
                 refusal = REFUSAL_MAGNITUDE;
-                hdr.work.culprit = hdr.work.worker;
+                meta.work.culprit = hdr.done.first;
             } else if (meta.outcome == WRONG_NEXT) {
                 refusal = REFUSAL_NEXT;
-                hdr.work.culprit = hdr.work.following_first;
+                meta.work.culprit = meta.work.following_first;
             } else {
-                hdr.work.largest = 0;
-                hdr.work.newest_round = 0;
+                meta.work.largest = 0;
+                meta.work.newest_round = 0;
                 if (meta.outcome == WRONG_INCARNATION) {
                     refusal = REFUSAL_INCARNATION;
                 } else if (meta.outcome == WRONG_TAG) {
                     refusal = REFUSAL_TAG;
-                    hdr.work.culprit = NOBODY;
+                    meta.work.culprit = NOBODY;
                     if (meta.window_known == 1) {
                         tell_window();
-                    } else if (hdr.work.other_session == 0) {
+                    } else if (meta.work.other_session == 0) {
                         tell_collected();
-                        hdr.work.culprit = hdr.work.following_first;
+                        meta.work.culprit = meta.work.following_first;
                     }
                 }
             }
-            if (hdr.work.culprit != NOBODY) {
-                hdr.work.culprit = hdr.work.culprit & 0xffff;
-            }
+        }
+        if (meta.work.culprit != NOBODY) {
+            meta.work.culprit = meta.work.culprit & 0xffff;
         }
         if (meta.loop.leave != leave_t.AS_IT_IS) {
-            if (refused == 1) {
-                tell_culprit();
-            } else {
-                tell_worker();
-            }
             tell_magnitude();
             join_newest_round();
-            hdr.work.setInvalid();
+            hdr.done.setInvalid();
         }
-        meta.loop.count = meta.count;
+        meta.loop.destination = meta.work.culprit;
+        meta.loop.count = refusal;
     }
 }

@@ -16,41 +16,40 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
     bit<32> round;
 
     action take() {
-        hdr.work.setValid();
-        hdr.work.worker_bit = meta.worker_bit;
-        hdr.work.members = meta.members;
+        hdr.done.setValid();
+        hdr.done.worker_bit = meta.worker_bit;
+        hdr.done.members = meta.members;
         // The tag of block 0 has only its pool.
-        hdr.work.block = meta.loop.tag_lo & ~POOL_MASK;
-        hdr.work.move_hi = meta.loop.tag_hi;
-        hdr.work.says_hi = meta.loop.tag_hi;
-        hdr.work.above = hdr.barrier.magnitude |-| meta.magnitude_limit;
+        hdr.done.block = meta.loop.tag_lo & ~POOL_MASK;
+        hdr.done.move_hi = meta.loop.tag_hi;
+        hdr.done.says_hi = meta.loop.tag_hi;
+        hdr.done.above = hdr.barrier.magnitude |-| meta.magnitude_limit;
         meta.loop.accepted = meta.session;
         meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
     }
 
-    action say_next_round() { hdr.work.says_hi = hdr.work.says_hi + 1; }
-    action move_to_next_round() { hdr.work.move_hi = hdr.work.move_hi + 1; }
-    action start() { hdr.work.start = hdr.work.next; }
+    action say_next_round() { hdr.done.says_hi = hdr.done.says_hi + 1; }
+    action move_to_next_round() { hdr.done.move_hi = hdr.done.move_hi + 1; }
+    action start() { hdr.done.start = hdr.done.next; }
 
     // It lets early features come, and what it moves to is block 0 of the next round.
     action start_round() {
-        hdr.work.start = hdr.work.next & POOL_MASK;
-        hdr.work.first = hdr.work.worker | EARLY_FEATURES;
+        hdr.done.start = hdr.done.next & POOL_MASK;
+        hdr.done.first = hdr.done.first | EARLY_FEATURES;
     }
 
-    JOIN_3(32, join_follow, hdr.work.next, hdr.switchgnn.feature_group[15:7],
+    JOIN_3(32, join_follow, hdr.done.next, hdr.switchgnn.feature_group[15:7],
            hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
-    JOIN_3(32, join_worker, hdr.work.worker, 8w0, 8w0, meta.worker)
+    JOIN_3(32, join_first, hdr.done.first, 8w0, 8w0, meta.worker)
     JOIN_2(9, join_port, meta.loop.to, FIRST_DONE_PORT[8:5], meta.own.job)
     JOIN_2(32, join_round, round, 8w0, hdr.switchgnn.turn[23:0])
 
     apply {
         take();
         join_follow();
-        join_worker();
+        join_first();
         join_round();
         join_port();
-        hdr.work.first = hdr.work.worker;
         start();
         if (hdr.switchgnn.echo == 1) {
             say_next_round();

@@ -40,7 +40,7 @@ parser SwitchParser(packet_in packet,
     }
 
     PARSE_HEADERS(arriving, accept)
-    PARSE_HEADERS(looping, parse_work)
+    PARSE_HEADERS(looping, parse_done)
     PARSE_BODIES
 }
 

@@ -78,8 +78,38 @@ enum bit<3> operation_t {
     TAKE     = 6
 }
 
+// What the barrier's controls work with.
+struct work_t {
+    worker_set_t before;   // those that were done
+    worker_set_t after;    // and those that are
+    worker_set_t lacks;    // not all
+    worker_set_t beats;    // heartbeats
+    bit<32> culprit;
+    bit<32> early_features;
+    bit<32> following_first;
+    bit<32> following_next;
+    bit<32> known;
+    bit<32> largest;
+    bit<32> later;
+    bit<32> learned;
+    bit<32> newer;
+    bit<32> newest_round;
+    bit<32> number;
+    bit<32> other_session;
+    bit<32> reporter;
+    bit<32> same;
+    bit<32> tag_hi;
+    bit<32> tag_lo;
+    bit<32> unused;
+    bit<32> window;
+    bit<32> window_newer;
+    bit<32> window_same;
+    bit<32> window_session;
+}
+
 struct metadata_t {
     loop_t       loop;
+    work_t       work;
     outcome_t    outcome;
     bit<1>       decides;     // in this pass the outcome is counted
     own_t        own;

@@ -47,8 +47,8 @@
     }
 
 #define PARSE_BODIES \
-    state parse_work { \
-        packet.extract(hdr.work); \
+    state parse_done { \
+        packet.extract(hdr.done); \
         transition accept; \
     } \
     state parse_waiting { \

@@ -31,7 +31,7 @@ parser PortParser(packet_in packet,
     }
 
     PARSE_HEADERS(arriving, accept)
-    PARSE_HEADERS(looping, parse_work)
+    PARSE_HEADERS(looping, parse_done)
     PARSE_BODIES
 }
 
