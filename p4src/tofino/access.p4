@@ -59,8 +59,8 @@ control Recovery(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// A count above the expected one would complete or release the slot for all. A plain feature's block and
-// count are checked with its slots.
+// A count above the expected one would complete or release the slot for all. A plain feature's block is
+// looked up in the loop.
 control Access(inout headers_t hdr,
                inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
@@ -84,7 +84,9 @@ control Access(inout headers_t hdr,
         if (hdr.switchgnn.kind == kind_t.FEATURE || hdr.switchgnn.kind == kind_t.FETCH) {
             source.apply(hdr, meta);
         }
-        if (!IS_PLAIN_FEATURE(hdr.switchgnn)) {
+        if (IS_PLAIN_FEATURE(hdr.switchgnn)) {
+            meta.loop.plain = 1;
+        } else {
             destination.apply(hdr, meta);
             partial.apply(hdr, meta);
         }
@@ -106,6 +108,8 @@ control Access(inout headers_t hdr,
                 } else if (hdr.switchgnn.count == 0 || above != 0) {
                     meta.outcome = WRONG_COUNT;
                 }
+            } else if (hdr.switchgnn.resend == 0 && hdr.switchgnn.count != 1) {
+                meta.outcome = WRONG_COUNT;
             }
         } else if (meta.destination_group != 0) {
             if (meta.allowed == 0) {

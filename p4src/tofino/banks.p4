@@ -9,7 +9,7 @@
 const bit<32> SLOT_CELLS = SLOTS_PER_BANK + ALL_REDUCE_SLOTS;
 
 // What the packet does with its slot in this pass.
-control Use(inout metadata_t meta) {
+control Use(in headers_t hdr, inout metadata_t meta) {
     // Of each worker, sums that it gave up to fetch their features.
     COUNTER(MAX_WORKERS, releases)
     // Of each job cell n: passes that made n contributions.
@@ -24,6 +24,8 @@ control Use(inout metadata_t meta) {
         has_slot = 0;
         counts = 0;
     }
+
+    action refuse(outcome_t outcome) { meta.outcome = outcome; }
 
     action aggregate() {
         meta.outcome = AGGREGATED;
@@ -49,10 +51,13 @@ control Use(inout metadata_t meta) {
 
     table use {
         key = {
-            meta.outcome:   exact;
-            meta.loop.step: exact;
+            meta.outcome:   ternary;
+            meta.loop.step: ternary;
+            meta.newer:     ternary;
+            meta.same:      ternary;
         }
         actions = {
+            refuse;
             aggregate;
             go_on;
             look;
@@ -60,12 +65,15 @@ control Use(inout metadata_t meta) {
             NoAction;
         }
         const default_action = NoAction;
+        SIZE(7)
         const entries = {
-            (PENDING, step_t.FIRST): aggregate();
-            (PENDING, step_t.HOP): go_on();
-            (PENDING, step_t.HARVEST): look();
-            (RECALLED, step_t.FIRST): look();
-            (FETCHED, step_t.FIRST): release();
+            (PENDING, step_t.FIRST, _, 1): refuse(DUPLICATE);
+            (PENDING, step_t.FIRST, 1, _): aggregate();
+            (PENDING, step_t.FIRST, _, _): refuse(STALE);
+            (PENDING, step_t.HOP, _, _): go_on();
+            (PENDING, step_t.HARVEST, _, _): look();
+            (RECALLED, step_t.FIRST, _, _): look();
+            (FETCHED, step_t.FIRST, _, _): release();
         }
     }
 
@@ -97,17 +105,16 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
 
     flag_t first;
     flag_t same;
-    bit<16> mark;
     index_t event;
     count_t lacks;
     count_t over;
 
     CLAIM(state, claim)
     ALU_16_0(counts, restart,
-        value.hi = mark;
+        value.hi = meta.mark;
         value.lo = meta.contribution;)
     ALU_16_2(counts, add,
-        value.hi = value.hi | mark;
+        value.hi = value.hi | meta.mark;
         value.lo = value.lo |+| meta.contribution;
         one = value.lo;
         other = value.hi;)
@@ -137,11 +144,7 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         }
     }
 
-    action prepare() {
-        mark = 15w0 ++ hdr.switchgnn.ecn;
-        meta.mark = 15w0 ++ hdr.switchgnn.ecn;
-        meta.count = meta.contribution;
-    }
+    action prepare() { meta.count = meta.contribution; }
 
     action measure() {
         lacks = meta.slots.expected0 |-| meta.count;

@@ -32,8 +32,10 @@ const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
         value.hi = new_hi; \
         value.lo = new_lo;)
 
-// The window of features.
-control TagWindow(in headers_t hdr, inout metadata_t meta) {
+// The window of features. In it, a packet is what Arrival said.
+control TagWindow(in headers_t hdr,
+                  inout metadata_t meta,
+                  inout standard_metadata_t standard_metadata) {
     REGISTER(POOL_CELLS, feature_tag)
 
     bit<32> newer;
@@ -50,6 +52,43 @@ control TagWindow(in headers_t hdr, inout metadata_t meta) {
     action differ() { round = round ^ meta.loop.tag_hi; }
     action mask() { round = round & SESSION_BITS; }
 
+    action refuse(outcome_t outcome) { meta.outcome = outcome; }
+
+    action decide() {
+        meta.outcome = meta.loop.verdict;
+        standard_metadata.egress_spec = meta.loop.to;
+        standard_metadata.mcast_grp = meta.loop.group;
+    }
+
+    // Also whether the block is known.
+    table verdict {
+        key = {
+            hdr.switchgnn.kind: ternary;
+            round:              ternary;
+            newer:              ternary;
+            meta.loop.any_tag:  ternary;
+            meta.loop.plain:    ternary;
+            meta.unknown_block: ternary;
+            meta.loop.verdict:  ternary;
+        }
+        actions = {
+            refuse;
+            decide;
+        }
+        const default_action = decide();
+        SIZE(8)
+        const entries = {
+            (kind_t.NOTICE, _, _, _, _, _, _): decide();
+            (_, 0, 1, _, _, _, _): refuse(WRONG_TAG);
+            (_, 0, _, _, 1, 1, PENDING): refuse(UNKNOWN_BLOCK);
+            (_, 0, _, _, 1, 1, WRONG_COUNT): refuse(UNKNOWN_BLOCK);
+            (_, 0, _, _, _, _, _): decide();
+            (_, _, _, 0, _, _, _): refuse(WRONG_TAG);
+            (_, _, _, _, 1, 1, PENDING): refuse(UNKNOWN_BLOCK);
+            (_, _, _, _, 1, 1, WRONG_COUNT): refuse(UNKNOWN_BLOCK);
+        }
+    }
+
     apply {
         if (meta.loop.step == step_t.MOVE) {
             RUN_0(move, meta.loop.pool)
@@ -57,28 +96,17 @@ control TagWindow(in headers_t hdr, inout metadata_t meta) {
             RUN_2(compare, meta.loop.pool, newer, round)
             differ();
             mask();
-            if (hdr.switchgnn.kind != kind_t.NOTICE) {
-                if (round == 0) {
-                    if (newer == 1) {
-                        meta.outcome = WRONG_TAG;
-                    }
-                } else if (meta.loop.any_tag == 0) {
-                    meta.outcome = WRONG_TAG;
-                }
-            }
+            verdict.apply();
         }
     }
 }
 
 // The window of `done`.
-control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
+control BarrierWindow(in headers_t hdr, inout metadata_t meta) {
     REGISTER(POOL_CELLS, barrier_tag)
 
     COMPARE(barrier_tag, compare)
     WRITE(barrier_tag, move, hdr.done.move_hi, hdr.done.start)
-
-    action differ() { meta.work.window = meta.work.window ^ meta.loop.tag_hi; }
-    action mask() { meta.work.window_session = meta.work.window & SESSION_BITS; }
 
     apply {
         if (meta.loop.step == step_t.CLOSE) {
@@ -86,24 +114,12 @@ control BarrierWindow(inout headers_t hdr, inout metadata_t meta) {
         } else if (meta.loop.step == step_t.FIRST) {
             RUN_4(compare, meta.loop.pool, meta.work.window_newer, meta.work.window_same,
                   meta.work.window, meta.work.unused)
-            differ();
-            mask();
-            if (meta.work.window_session == 0) {
-                meta.window_known = 1;
-                if (meta.work.window_newer == 1) {
-                    meta.beyond_window = 1;
-                } else if (meta.work.window_same == 0) {
-                    meta.passed = 1;
-                }
-            } else if (meta.loop.any_tag == 0) {
-                meta.beyond_window = 1;
-            }
         }
     }
 }
 
 // Which process of a worker speaks; see ../barrier.p4.
-control Incarnation(inout headers_t hdr, inout metadata_t meta) {
+control Incarnation(in headers_t hdr, inout metadata_t meta) {
     REGISTER(MAX_WORKERS, incarnation)  // session ++ round, number
 
     FLAG_AND_WORDS(incarnation, read,
@@ -120,36 +136,52 @@ control Incarnation(inout headers_t hdr, inout metadata_t meta) {
             value.lo = hdr.switchgnn.dst_id;
         })
 
-    action differ() { meta.work.known = meta.work.known ^ meta.loop.tag_hi; }
+    action differ() {
+        meta.work.known = meta.work.known ^ meta.loop.tag_hi;
+        meta.work.number = meta.work.number ^ hdr.switchgnn.dst_id;
+    }
+
     action mask() { meta.work.known = meta.work.known & SESSION_BITS; }
+    action refuse() { meta.wrong_incarnation = 1; }
+
+    table process {
+        key = {
+            meta.work.known:        ternary;
+            meta.work.number:       ternary;
+            hdr.switchgnn.block_id: ternary;
+            meta.work.later:        ternary;
+        }
+        actions = {
+            refuse;
+            NoAction;
+        }
+        const default_action = NoAction;
+        SIZE(4)
+        const entries = {
+            (0, 0, _, _): NoAction();
+            (0, _, 0, 1): NoAction();
+            (0, _, _, _): refuse();
+        }
+    }
 
     apply {
         if (meta.loop.step == step_t.COLLECT) {
             RUN_0(write, meta.loop.worker)
-        } else {
+        } else if (meta.loop.step == step_t.FIRST) {
             RUN_3(read, meta.loop.worker, meta.work.later, meta.work.known, meta.work.number)
             differ();
             mask();
-            if (meta.work.known == 0) {
-                if (meta.work.number != hdr.switchgnn.dst_id) {
-                    if (hdr.switchgnn.block_id != 0 || meta.work.later == 0) {
-                        meta.outcome = WRONG_INCARNATION;
-                    }
-                }
-            }
+            process.apply();
         }
     }
 }
 
 // The largest magnitude of the newest round, and its worker; see ../barrier.p4.
-control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed) {
+control RoundStart(in headers_t hdr, inout metadata_t meta) {
     REGISTER(JOB_CELLS, largest)   // session ++ round, magnitude
     REGISTER(JOB_CELLS, reporter)  // -, worker
 
-
-    bit<1> learns;
-
-    FLAG_AND_WORDS(largest, learn,
+    FLAG_AND_WORDS(largest, learn_any,
         flag = 0;
         if (value.hi < meta.loop.tag_hi
                 || (value.hi == meta.loop.tag_hi && value.lo < hdr.barrier.magnitude)) {
@@ -159,7 +191,7 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
         }
         word = value.hi;
         other = value.lo;)
-    FLAG_AND_WORDS(largest, learn_round,
+    FLAG_AND_WORDS(largest, learn_first,
         flag = 0;
         if (value.hi < meta.loop.tag_hi) {
             flag = 1;
@@ -174,43 +206,86 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
     ALU(reporter, read_reporter,
         one = value.lo;)
 
+    action learn() {
+        RUN_3(learn_any, meta.loop.cell, meta.work.learned, meta.work.newest_round,
+              meta.work.largest)
+    }
+
+    // The round is closed to others.
+    action learn_round() {
+        RUN_3(learn_first, meta.loop.cell, meta.work.learned, meta.work.newest_round,
+              meta.work.largest)
+    }
+
+    action read() { RUN_2(read_largest, meta.loop.cell, meta.work.newest_round, meta.work.largest) }
+
+    table magnitude {
+        key = {
+            meta.loop.step:  exact;
+            meta.outcome:    exact;
+            hdr.done.above:  exact;
+            meta.closed:     exact;
+        }
+        actions = {
+            learn;
+            learn_round;
+            read;
+        }
+        const default_action = read;
+        SIZE(4)
+        const entries = {
+            (step_t.FIRST, PENDING, 0, 0): learn();
+            (step_t.FIRST, PENDING, 0, 1): learn_round();
+        }
+    }
+
+    action differ() {
+        meta.work.round_differs = meta.work.newest_round ^ meta.loop.tag_hi;
+        meta.work.magnitude_differs = meta.work.largest ^ hdr.barrier.magnitude;
+    }
+
+    action refuse() { meta.outcome = WRONG_MAGNITUDE; }
+
+    table agreement {
+        key = {
+            hdr.done.above:              ternary;
+            meta.closed:                 ternary;
+            hdr.switchgnn.block_id:      ternary;
+            meta.work.round_differs:     ternary;
+            meta.work.magnitude_differs: ternary;
+        }
+        actions = {
+            refuse;
+            NoAction;
+        }
+        const default_action = NoAction;
+        SIZE(4)
+        const entries = {
+            (1, _, _, _, _): refuse();
+            (_, _, 0, _, _): NoAction();
+            (_, _, _, 0, 0): NoAction();
+            (_, 1, _, 0, _): refuse();
+        }
+    }
+
     apply {
-        learns = 0;
-        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
-            if (hdr.done.above == 0) {
-                learns = 1;
-            }
-        }
         meta.work.learned = 0;
-        if (learns == 0) {
-            RUN_2(read_largest, meta.loop.cell, meta.work.newest_round, meta.work.largest)
-        } else if (closed == 1) {
-            RUN_3(learn_round, meta.loop.cell, meta.work.learned, meta.work.newest_round, meta.work.largest)
-        } else {
-            RUN_3(learn, meta.loop.cell, meta.work.learned, meta.work.newest_round, meta.work.largest)
-        }
+        magnitude.apply();
+        meta.work.reporter = hdr.done.first;
         if (meta.work.learned == 1) {
             RUN_0(write_reporter, meta.loop.cell)
-            meta.work.reporter = hdr.done.first;
         } else {
             RUN(read_reporter, meta.loop.cell, meta.work.reporter)
         }
+        differ();
         if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
-            if (hdr.done.above != 0) {
-                meta.outcome = WRONG_MAGNITUDE;
-            } else if (closed == 1 && hdr.switchgnn.block_id != 0) {
-                if (meta.work.newest_round == meta.loop.tag_hi) {
-                    if (meta.work.largest != hdr.barrier.magnitude) {
-                        meta.outcome = WRONG_MAGNITUDE;
-                    }
-                }
-            }
+            agreement.apply();
         }
     }
 }
 
-// The workers that are done with a tag, and the latest heartbeats of all: 64 in each register.
-#define HALF(name, hi_bits, lo_bits) \
+// The workers that are done with a tag: 64 in each register.
+#define HALF_OF_SET(name, hi_bits, lo_bits) \
     REGISTER(POOL_CELLS, collected##name) \
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
@@ -219,7 +294,79 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
         value.lo = value.lo | hdr.done.worker_bit[lo_bits];) \
     ALU_0(collected##name, start##name, \
         value.hi = hdr.done.worker_bit[hi_bits]; \
-        value.lo = hdr.done.worker_bit[lo_bits];) \
+        value.lo = hdr.done.worker_bit[lo_bits];)
+
+control Collected(in headers_t hdr, inout metadata_t meta) {
+    HALF_OF_SET(_upper, 127:96, 95:64)
+    HALF_OF_SET(_lower, 63:32, 31:0)
+    REGISTER(POOL_CELLS, collected_tag)
+
+    flag_t newer;
+    flag_t same;
+
+    COMPARE(collected_tag, compare)
+    CLAIM(collected_tag, claim)
+    // Whether a set has no worker.
+    action complete() { meta.complete = 1; }
+
+    table missing {
+        key = { meta.work.lacks: exact; }
+        actions = {
+            complete;
+            NoAction;
+        }
+        const default_action = NoAction;
+        SIZE(1)
+        const entries = { 0: complete(); }
+    }
+
+    action repeat() { meta.outcome = DONE_REPEATED; }
+    action collect() { meta.outcome = DONE_COLLECTED; }
+
+    table added {
+        key = { meta.work.before: exact; }
+        actions = {
+            repeat;
+            collect;
+        }
+        const default_action = collect;
+        SIZE(1)
+        const entries = { 0: repeat(); }
+    }
+
+    action join() { meta.work.after = meta.work.before | hdr.done.worker_bit; }
+
+    // Those that lack, and those that are new.
+    action differ() {
+        meta.work.lacks = meta.work.after ^ hdr.done.members;
+        meta.work.before = meta.work.before ^ meta.work.after;
+    }
+
+    apply {
+        if (meta.loop.step == step_t.FIRST) {
+            RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
+                  meta.work.tag_lo)
+        } else if (meta.loop.step == step_t.COLLECT) {
+            RUN_2(claim, meta.loop.pool, newer, same)
+            meta.begins = newer;
+            meta.work.before = 0;
+            if (same == 1) {
+                RUN_2(add_to_upper, meta.loop.pool, meta.work.before[127:96], meta.work.before[95:64])
+                RUN_2(add_to_lower, meta.loop.pool, meta.work.before[63:32], meta.work.before[31:0])
+            } else {
+                RUN_0(start_upper, meta.loop.pool)
+                RUN_0(start_lower, meta.loop.pool)
+            }
+            join();
+            differ();
+            missing.apply();
+            added.apply();
+        }
+    }
+}
+
+// The latest heartbeats of all.
+#define HALF_OF_BEATS(name, hi_bits, lo_bits) \
     REGISTER(JOB_CELLS, heartbeats##name) \
     ALU_2(heartbeats##name, raise##name, \
         value.hi = value.hi | hdr.done.worker_bit[hi_bits]; \
@@ -232,40 +379,27 @@ control RoundStart(inout headers_t hdr, inout metadata_t meta, in bit<1> closed)
         one = value.hi; \
         other = value.lo;)
 
-control Collected(inout headers_t hdr, inout metadata_t meta, in flag_t same) {
-    HALF(_upper, 127:96, 95:64)
-    HALF(_lower, 63:32, 31:0)
+control Heartbeat(in headers_t hdr, inout metadata_t meta) {
+    HALF_OF_BEATS(_upper, 127:96, 95:64)
+    HALF_OF_BEATS(_lower, 63:32, 31:0)
 
-    bit<1> beats;
-
-    action beat() { beats = 1; }
-    action still() { beats = 0; }
+    action beat() { meta.beats = 1; }
 
     table heartbeat {
         key = { meta.work.beats: exact; }
         actions = {
             beat;
-            still;
+            NoAction;
         }
         const default_action = beat;
-        const entries = { 0: still(); }
+        SIZE(1)
+        const entries = { 0: NoAction(); }
     }
 
     apply {
-        if (meta.loop.step == step_t.COLLECT) {
-            if (same == 1) {
-                RUN_2(add_to_upper, meta.loop.pool, meta.work.before[127:96], meta.work.before[95:64])
-                RUN_2(add_to_lower, meta.loop.pool, meta.work.before[63:32], meta.work.before[31:0])
-            } else {
-                RUN_0(start_upper, meta.loop.pool)
-                RUN_0(start_lower, meta.loop.pool)
-                meta.work.before = 0;
-            }
-            meta.work.after = meta.work.before | hdr.done.worker_bit;
-        }
         meta.work.beats = hdr.barrier.workers & hdr.done.worker_bit;
         heartbeat.apply();
-        if (beats == 1) {
+        if (meta.beats == 1) {
             RUN_2(raise_upper, meta.loop.cell, meta.work.beats[127:96], meta.work.beats[95:64])
             RUN_2(raise_lower, meta.loop.cell, meta.work.beats[63:32], meta.work.beats[31:0])
         } else {
@@ -279,23 +413,14 @@ control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
     BarrierWindow() window;
-    Incarnation() incarnation;
-    RoundStart()  round_start;
-    Collected()   collected;
+    Incarnation()   incarnation;
+    RoundStart()    round_start;
+    Collected()     collected;
+    Heartbeat()     heartbeat;
 
-    REGISTER(POOL_CELLS, collected_tag)
     REGISTER(POOL_CELLS, following)     // what comes next, and who said so first
     REGISTER(JOB_CELLS, opened_round)   // -, session ++ round
 
-    flag_t  newer;
-    flag_t  same;
-    flag_t  opened;
-    bit<1>  closed;
-    bit<1>  starts;
-    count_t refusal;
-
-    COMPARE(collected_tag, compare)
-    CLAIM(collected_tag, claim)
     READ(following, read_following)
     ALU_0(following, write_following,
         value.hi = hdr.done.next;
@@ -310,35 +435,109 @@ control Barrier(inout headers_t hdr,
             value.lo = hdr.switchgnn.turn;
         })
 
-    // Whether a set has no worker.
-    action complete() { meta.complete = 1; }
-
-    table missing {
-        key = { meta.work.lacks: exact; }
-        actions = {
-            complete;
-            NoAction;
-        }
-        const default_action = NoAction;
-        const entries = { 0: complete(); }
-    }
-
-    action repeat() { meta.outcome = DONE_REPEATED; }
-    action collect() { meta.outcome = DONE_COLLECTED; }
-
-    table added {
-        key = { meta.work.before: exact; }
-        actions = {
-            repeat;
-            collect;
-        }
-        const default_action = collect;
-        const entries = { 0: repeat(); }
-    }
+    flag_t opened;
 
     action come_around() {
         DROP(standard_metadata)
-        meta.outcome = PENDING;
+        meta.outcome = meta.loop.verdict;
+        meta.decides = 1;
+    }
+
+    action differ() {
+        meta.work.window_session = meta.work.window ^ meta.loop.tag_hi;
+        meta.work.other_round = meta.work.tag_hi ^ meta.loop.tag_hi;
+        meta.work.other_session = meta.work.tag_hi ^ meta.loop.tag_hi;
+        meta.work.early_features = meta.work.following_first ^ hdr.done.first;
+        meta.work.following_next = meta.work.following_next ^ hdr.done.next;
+        // The tag of block 0 has only its pool.
+        meta.work.tag_lo = meta.work.tag_lo & ~POOL_MASK;
+    }
+
+    action mask() {
+        meta.work.window_session = meta.work.window_session & SESSION_BITS;
+        meta.work.other_session = meta.work.other_session & SESSION_BITS;
+        meta.work.early_features = meta.work.early_features & EARLY_FEATURES;
+    }
+
+    action find(bit<1> known, bit<1> passed, bit<1> beyond) {
+        meta.window_known = known;
+        meta.passed = passed;
+        meta.beyond_window = beyond;
+    }
+
+    // Where the tag is: by the window, or if that is of another session by what is collected.
+    table position {
+        key = {
+            meta.work.window_session: ternary;
+            meta.work.window_newer:   ternary;
+            meta.work.window_same:    ternary;
+            meta.work.newer:          ternary;
+            meta.work.same:           ternary;
+            meta.work.other_session:  ternary;
+            hdr.done.block:           ternary;
+            meta.loop.any_tag:        ternary;
+        }
+        actions = { find; }
+        const default_action = find(0, 0, 0);
+        SIZE(10)
+        const entries = {
+            (0, 1, _, _, _, _, _, _): find(1, 0, 1);
+            (0, _, 1, _, _, _, _, _): find(1, 0, 0);
+            (0, _, _, _, _, _, _, _): find(1, 1, 0);
+            (_, _, _, _, 1, _, 0, _): find(0, 0, 0);
+            (_, _, _, _, _, 0, _, 0): find(0, 0, 1);
+            (_, _, _, 1, _, _, 0, 0): find(0, 0, 0);
+            (_, _, _, _, _, _, 0, 0): find(0, 1, 0);
+            (_, _, _, _, _, _, _, 0): find(0, 0, 1);
+            (_, _, _, 0, 0, _, _, _): find(0, 1, 0);
+        }
+    }
+
+    action close() { meta.closed = 1; }
+
+    // Whether all have begun the round.
+    table opening {
+        key = {
+            opened:                   ternary;
+            meta.work.window_session: ternary;
+            meta.work.other_round:    ternary;
+            meta.work.tag_lo:         ternary;
+            meta.work.newer:          ternary;
+        }
+        actions = {
+            close;
+            NoAction;
+        }
+        const default_action = NoAction;
+        SIZE(5)
+        const entries = {
+            (1, _, _, _, _): close();
+            (_, 0, _, _, _): NoAction();
+            (_, _, 0, 0, _): NoAction();
+            (_, _, 0, _, _): close();
+            (_, _, _, _, 0): close();
+        }
+    }
+
+    action disagree() { meta.disagrees = 1; }
+
+    // Whether what comes next is what the first worker said.
+    table next {
+        key = {
+            meta.work.same:           ternary;
+            meta.work.following_next: ternary;
+            meta.work.early_features: ternary;
+        }
+        actions = {
+            disagree;
+            NoAction;
+        }
+        const default_action = NoAction;
+        SIZE(2)
+        const entries = {
+            (1, 0, 0): NoAction();
+            (1, _, _): disagree();
+        }
     }
 
     action go_around() {
@@ -347,196 +546,172 @@ control Barrier(inout headers_t hdr,
     }
 
     // To the window of features, with what comes next.
-    action move() {
+    action move(bit<8> flags) {
         meta.loop.step = step_t.MOVE;
         meta.loop.tag_hi = hdr.done.move_hi;
         meta.loop.tag_lo = hdr.done.next;
+        meta.loop.flags = flags;
+        hdr.barrier.workers = meta.work.after;
         standard_metadata.egress_spec = meta.loop.lane;
     }
 
-    action differ() {
-        meta.work.tag_hi = meta.work.tag_hi ^ meta.loop.tag_hi;
-        meta.work.early_features = meta.work.following_first ^ hdr.done.first;
-        meta.work.tag_lo = meta.work.tag_lo & ~POOL_MASK;
-    }
-
-    action mask() {
-        meta.work.other_session = meta.work.tag_hi & SESSION_BITS;
-        meta.work.early_features = meta.work.early_features & EARLY_FEATURES;
-    }
-
-    action tell_window() { meta.work.newest_round = meta.work.window ^ meta.loop.tag_hi; }
-    action tell_collected() { meta.work.newest_round = meta.work.tag_hi ^ meta.loop.tag_hi; }
-
-    action answer(leave_t leave) {
+    action answer(leave_t leave, count_t refusal) {
         meta.loop.leave = leave;
+        meta.loop.count = refusal;
         standard_metadata.egress_spec = meta.loop.port;
     }
 
-    action tell_magnitude() { hdr.barrier.magnitude = meta.work.largest; }
-    action tell_workers() { hdr.barrier.workers = meta.work.after; }
-    action tell_all() { hdr.barrier.workers = hdr.done.members; }
-    action tell_nobody() { hdr.barrier.workers = 0; }
+    action tell() {
+        meta.loop.destination = meta.work.reporter & 0xffff;
+        hdr.barrier.magnitude = meta.work.largest;
+        hdr.barrier.round = meta.work.newest_round & 0xffffff;
+    }
 
-    action tell_heartbeats() {
+    action tell_one() {
+        answer(leave_t.ADVANCE, REFUSAL_NONE);
+        tell();
+    }
+
+    action tell_all() {
+        tell_one();
+        standard_metadata.mcast_grp = meta.loop.group;
+    }
+
+    action tell_late() {
+        tell_one();
+        meta.outcome = DONE_REPEATED;
+        hdr.barrier.workers = hdr.done.members;
+    }
+
+    action wait(leave_t leave) {
+        answer(leave, REFUSAL_NONE);
+        tell();
+        hdr.barrier.workers = meta.work.after;
         hdr.waiting.setValid();
         hdr.waiting.heartbeats = meta.work.beats;
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
-    action tell_none() {
+    action refuse(count_t refusal, bit<32> culprit) {
+        answer(leave_t.WAITING, refusal);
+        meta.loop.destination = culprit;
+        hdr.barrier.magnitude = 0;
+        hdr.barrier.round = 0;
+        hdr.barrier.workers = 0;
         hdr.waiting.setValid();
         hdr.waiting.heartbeats = 0;
         hdr.ipv4.total_len = WAITING_LENGTH;
     }
 
-    JOIN_2(32, join_newest_round, hdr.barrier.round, 8w0, meta.work.newest_round[23:0])
+    action refuse_magnitude() {
+        refuse(REFUSAL_MAGNITUDE, 0);
+        tell();
+        meta.loop.destination = hdr.done.first & 0xffff;
+    }
+
+    action refuse_next() {
+        refuse(REFUSAL_NEXT, 0);
+        tell();
+        meta.loop.destination = meta.work.following_first & 0xffff;
+    }
+
+    action refuse_window() {
+        refuse(REFUSAL_TAG, NOBODY);
+        hdr.barrier.round = meta.work.window & 0xffffff;
+    }
+
+    action refuse_collected() {
+        refuse(REFUSAL_TAG, 0);
+        hdr.barrier.round = meta.work.tag_hi & 0xffffff;
+        meta.loop.destination = meta.work.following_first & 0xffff;
+    }
+
+    table conclusion {
+        key = {
+            meta.loop.step:          ternary;
+            meta.outcome:            ternary;
+            meta.passed:             ternary;
+            meta.complete:           ternary;
+            meta.loop.flags:         ternary;
+            meta.window_known:       ternary;
+            meta.work.other_session: ternary;
+        }
+        actions = {
+            go_around;
+            move;
+            tell_one;
+            tell_all;
+            tell_late;
+            wait;
+            refuse;
+            refuse_magnitude;
+            refuse_next;
+            refuse_window;
+            refuse_collected;
+            NoAction;
+        }
+        const default_action = NoAction;
+        SIZE(16)
+        const entries = {
+            (step_t.CLOSE, _, _, _, 0, _, _): tell_all();
+            (step_t.CLOSE, _, _, _, _, _, _): tell_one();
+            (step_t.COLLECT, DONE_REPEATED, _, 1, _, _, _): move(DONE_AGAIN);
+            (step_t.COLLECT, _, _, 1, _, _, _): move(0);
+            (step_t.COLLECT, DONE_REPEATED, _, _, _, _, _): wait(leave_t.WAITING);
+            (step_t.COLLECT, _, _, _, _, _, _): NoAction();
+            (_, PENDING, 1, _, _, _, _): tell_late();
+            (_, PENDING, _, _, _, _, _): go_around();
+            (_, WRONG_MAGNITUDE, _, _, _, _, _): refuse_magnitude();
+            (_, WRONG_NEXT, _, _, _, _, _): refuse_next();
+            (_, WRONG_INCARNATION, _, _, _, _, _): refuse(REFUSAL_INCARNATION, 0);
+            (_, WRONG_TAG, _, _, _, 1, _): refuse_window();
+            (_, WRONG_TAG, _, _, _, _, 0): refuse_collected();
+            (_, WRONG_TAG, _, _, _, _, _): refuse(REFUSAL_TAG, NOBODY);
+            (_, _, _, _, _, _, _): refuse(REFUSAL_NONE, 0);
+        }
+    }
 
     apply {
         come_around();
-        if (meta.loop.step == step_t.FIRST || meta.loop.step == step_t.COLLECT) {
-            meta.decides = 1;
-        }
         window.apply(hdr, meta);
-        refusal = REFUSAL_NONE;
-        closed = 0;
-        starts = 0;
-        same = 0;
-        meta.work.other_session = 0;
-        meta.work.tag_hi = 0;
-        meta.work.following_next = 0;
-        meta.work.following_first = 0;
+        collected.apply(hdr, meta);
+        incarnation.apply(hdr, meta);
         if (meta.loop.step == step_t.FIRST) {
-            RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
-                  meta.work.tag_lo)
             RUN_2(read_following, meta.loop.pool, meta.work.following_next,
                   meta.work.following_first)
             RUN(read_opened, meta.loop.cell, opened)
             differ();
             mask();
-            if (meta.work.same == 1) {
-                same = 1;
-            }
-            if (opened == 1) {
-                closed = 1;
-            }
-            if (meta.window_known == 0) {
-                if (meta.work.newer == 0 && same == 0) {
-                    meta.passed = 1;
+            position.apply();
+            opening.apply();
+            next.apply();
+            if (meta.outcome == PENDING) {
+                if (meta.beyond_window == 1) {
+                    meta.outcome = WRONG_TAG;
+                } else if (meta.wrong_incarnation == 1) {
+                    meta.outcome = WRONG_INCARNATION;
                 }
-                if (meta.work.tag_hi == 0) {
-                    if (meta.work.tag_lo != 0) {
-                        closed = 1;
-                    }
-                } else if (meta.work.newer == 0) {
-                    closed = 1;
-                }
-                if (hdr.done.block == 0) {
-                    if (same == 1 || meta.work.other_session != 0) {
-                        starts = 1;
-                    }
-                }
-            }
-            meta.outcome = meta.loop.verdict;
-            if (meta.outcome == PENDING && meta.beyond_window == 1 && starts == 0) {
-                meta.outcome = WRONG_TAG;
-            }
-        }
-        if (meta.loop.step == step_t.COLLECT) {
-            RUN_2(claim, meta.loop.pool, newer, same)
-            if (newer == 1) {
-                RUN_0(write_following, meta.loop.pool)
-            }
-        }
-        if (meta.loop.step == step_t.CLOSE) {
-            RUN_0(open_round, meta.loop.cell)
-        }
-        if (meta.outcome == PENDING && meta.loop.step != step_t.CLOSE) {
-            incarnation.apply(hdr, meta);
-        }
-        round_start.apply(hdr, meta, closed);
-        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING && meta.passed == 0) {
-            if (same == 1) {
-                if (meta.work.following_next != hdr.done.next) {
-                    meta.outcome = WRONG_NEXT;
-                } else if (meta.work.early_features != 0) {
-                    meta.outcome = WRONG_NEXT;
-                }
-            }
-        }
-        if (meta.outcome == PENDING && meta.loop.step != step_t.CLOSE) {
-            collected.apply(hdr, meta, same);
-            if (meta.loop.step == step_t.COLLECT) {
-                // Those that lack, and those that are new.
-                meta.work.lacks = meta.work.after ^ hdr.done.members;
-                meta.work.before = meta.work.before ^ meta.work.after;
-                missing.apply();
-                added.apply();
-            }
-        }
-        meta.work.culprit = meta.work.reporter;
-        if (meta.loop.step == step_t.CLOSE) {
-            answer(leave_t.ADVANCE);
-            if (meta.loop.flags == 0) {
-                standard_metadata.mcast_grp = meta.loop.group;
             }
         } else if (meta.loop.step == step_t.COLLECT) {
-            if (meta.complete == 1) {
-                move();
-                tell_workers();
-                if (meta.outcome == DONE_REPEATED) {
-                    meta.loop.flags = DONE_AGAIN;
-                }
-            } else if (meta.outcome == DONE_REPEATED) {
-                answer(leave_t.WAITING);
-                tell_workers();
-                tell_heartbeats();
-            }
-        } else if (meta.outcome == PENDING) {
-            if (meta.passed == 1) {
-                meta.outcome = DONE_REPEATED;
-                answer(leave_t.ADVANCE);
-                tell_all();
-            } else {
-                go_around();
+            if (meta.begins == 1) {
+                RUN_0(write_following, meta.loop.pool)
             }
         } else {
-            answer(leave_t.WAITING);
-            meta.work.culprit = 0;
-            tell_nobody();
-            tell_none();
-            if (meta.outcome == WRONG_MAGNITUDE) {
-                refusal = REFUSAL_MAGNITUDE;
-                meta.work.culprit = hdr.done.first;
-            } else if (meta.outcome == WRONG_NEXT) {
-                refusal = REFUSAL_NEXT;
-                meta.work.culprit = meta.work.following_first;
-            } else {
-                meta.work.largest = 0;
-                meta.work.newest_round = 0;
-                if (meta.outcome == WRONG_INCARNATION) {
-                    refusal = REFUSAL_INCARNATION;
-                } else if (meta.outcome == WRONG_TAG) {
-                    refusal = REFUSAL_TAG;
-                    meta.work.culprit = NOBODY;
-                    if (meta.window_known == 1) {
-                        tell_window();
-                    } else if (meta.work.other_session == 0) {
-                        tell_collected();
-                        meta.work.culprit = meta.work.following_first;
-                    }
-                }
-            }
+            meta.decides = 0;
+            RUN_0(open_round, meta.loop.cell)
         }
-        if (meta.work.culprit != NOBODY) {
-            meta.work.culprit = meta.work.culprit & 0xffff;
+        round_start.apply(hdr, meta);
+        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING && meta.passed == 0
+                && meta.disagrees == 1) {
+            meta.outcome = WRONG_NEXT;
         }
+        if ((meta.loop.step == step_t.FIRST && meta.outcome == PENDING)
+                || meta.loop.step == step_t.COLLECT) {
+            heartbeat.apply(hdr, meta);
+        }
+        conclusion.apply();
         if (meta.loop.leave != leave_t.AS_IT_IS) {
-            tell_magnitude();
-            join_newest_round();
             hdr.done.setInvalid();
         }
-        meta.loop.destination = meta.work.culprit;
-        meta.loop.count = refusal;
     }
 }

@@ -20,6 +20,8 @@ struct standard_metadata_t {
     bit<16>  parser_error;
 }
 #define PARSER_FAILED(standard_metadata) (standard_metadata.parser_error != 0)
+// Of a table with constant entries.
+#define SIZE(entries) size = entries;
 #define DROPPED 0x1ff
 #define DROP(standard_metadata) standard_metadata.egress_spec = DROPPED;
 #define DROP_COPY(standard_metadata) standard_metadata.drop = 1;

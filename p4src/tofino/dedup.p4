@@ -15,23 +15,15 @@ control Dedup(in headers_t hdr, inout metadata_t meta) {
     LAST_TAG(2)
     LAST_TAG(3)
 
-    flag_t newer;
-    flag_t same;
-
     apply {
         if (hdr.switchgnn.pool == 0) {
-            RUN_2(remember0, meta.loop.source, newer, same)
+            RUN_2(remember0, meta.loop.source, meta.newer, meta.same)
         } else if (hdr.switchgnn.pool == 1) {
-            RUN_2(remember1, meta.loop.source, newer, same)
+            RUN_2(remember1, meta.loop.source, meta.newer, meta.same)
         } else if (hdr.switchgnn.pool == 2) {
-            RUN_2(remember2, meta.loop.source, newer, same)
+            RUN_2(remember2, meta.loop.source, meta.newer, meta.same)
         } else {
-            RUN_2(remember3, meta.loop.source, newer, same)
-        }
-        if (same == 1) {
-            meta.outcome = DUPLICATE;
-        } else if (newer == 0) {
-            meta.outcome = STALE;
+            RUN_2(remember3, meta.loop.source, meta.newer, meta.same)
         }
     }
 }
@@ -70,7 +62,7 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
     apply {
         join_cell();
         one_more = 0;
-        if (meta.outcome == PENDING) {
+        if (meta.newer == 1) {
             one_more = 1;
         }
         accepted = 0;

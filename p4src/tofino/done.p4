@@ -14,6 +14,8 @@ const port_t FIRST_DONE_PORT = 384;
 
 control Done(inout headers_t hdr, inout metadata_t meta) {
     bit<32> round;
+    bit<32> above;
+    port_t  port;
 
     action take() {
         hdr.done.setValid();
@@ -23,14 +25,18 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
         hdr.done.block = meta.loop.tag_lo & ~POOL_MASK;
         hdr.done.move_hi = meta.loop.tag_hi;
         hdr.done.says_hi = meta.loop.tag_hi;
-        hdr.done.above = hdr.barrier.magnitude |-| meta.magnitude_limit;
+        hdr.done.above = 0;
+        above = hdr.barrier.magnitude |-| meta.magnitude_limit;
         meta.loop.accepted = meta.session;
         meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
     }
 
     action say_next_round() { hdr.done.says_hi = hdr.done.says_hi + 1; }
     action move_to_next_round() { hdr.done.move_hi = hdr.done.move_hi + 1; }
-    action start() { hdr.done.start = hdr.done.next; }
+    action start() {
+        hdr.done.start = hdr.done.next;
+        meta.loop.to = port;
+    }
 
     // It lets early features come, and what it moves to is block 0 of the next round.
     action start_round() {
@@ -41,7 +47,7 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
     JOIN_3(32, join_follow, hdr.done.next, hdr.switchgnn.feature_group[15:7],
            hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
     JOIN_3(32, join_first, hdr.done.first, 8w0, 8w0, meta.worker)
-    JOIN_2(9, join_port, meta.loop.to, FIRST_DONE_PORT[8:5], meta.own.job)
+    JOIN_2(9, join_port, port, FIRST_DONE_PORT[8:5], meta.own.job)
     JOIN_2(32, join_round, round, 8w0, hdr.switchgnn.turn[23:0])
 
     apply {
@@ -51,6 +57,9 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
         join_round();
         join_port();
         start();
+        if (above != 0) {
+            hdr.done.above = 1;
+        }
         if (hdr.switchgnn.echo == 1) {
             say_next_round();
             start_round();

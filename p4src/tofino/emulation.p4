@@ -3,6 +3,8 @@
 #pragma once
 
 #define PARSER_FAILED(standard_metadata) (standard_metadata.parser_error != error.NoError)
+// Of a table with constant entries.
+#define SIZE(entries)
 #define DROPPED 511
 #define DROP_COPY(standard_metadata) mark_to_drop(standard_metadata);
 #define ALU_0(register, name, ...) \

@@ -27,7 +27,7 @@ header group_t {
 header done_t {
     worker_set_t worker_bit;
     worker_set_t members;
-    bit<32> above;         // not 0: the magnitude is above the limit
+    bit<8>  above;         // 1: the magnitude is above the limit
     bit<32> block;         // the tag without round and pool: 0 for block 0
     bit<32> first;         // the worker, and whether its early features may come
     bit<32> move_hi;       // the tag that comes next: of features

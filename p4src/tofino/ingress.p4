@@ -49,6 +49,9 @@ control Pass(inout headers_t hdr,
         DROP(standard_metadata)
         meta.outcome = PENDING;
         meta.contribution = hdr.switchgnn.count;
+        meta.mark = 0;
+        meta.newer = 0;
+        meta.same = 0;
     }
 
     // Of a packet that names its destination.
@@ -56,12 +59,6 @@ control Pass(inout headers_t hdr,
         meta.slots.slot0 = meta.loop.slot;
         meta.slots.expected0 = meta.loop.expected;
         meta.last_hop = 1;
-    }
-
-    action decide() {
-        meta.outcome = meta.loop.verdict;
-        standard_metadata.egress_spec = meta.loop.to;
-        standard_metadata.mcast_grp = meta.loop.group;
     }
 
     // A `done`, that moves the other window, too.
@@ -72,36 +69,28 @@ control Pass(inout headers_t hdr,
 
     apply {
         come_around();
+        if (hdr.switchgnn.ecn == 1) {
+            meta.mark = 1;
+        }
         if (meta.loop.step == step_t.FIRST) {
             meta.decides = 1;
         }
-        tag_window.apply(hdr, meta);
+        if (meta.loop.plain == 1) {
+            fanout.apply(hdr, meta);
+        } else {
+            take_own_slot();
+        }
+        tag_window.apply(hdr, meta, standard_metadata);
         if (meta.loop.step == step_t.MOVE) {
             close();
         } else {
-            if (IS_PLAIN_FEATURE(hdr.switchgnn)) {
-                fanout.apply(hdr, meta);
-            } else {
-                take_own_slot();
-            }
-            if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
-                decide();
-            }
-            if (IS_PLAIN_FEATURE(hdr.switchgnn) && meta.loop.step == step_t.FIRST
-                    && meta.outcome == PENDING) {
-                if (meta.unknown_block == 1) {
-                    meta.outcome = UNKNOWN_BLOCK;
-                } else if (hdr.switchgnn.count != 1) {
-                    meta.outcome = WRONG_COUNT;
-                }
-            }
             if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
                 dedup.apply(hdr, meta);
-                if (meta.outcome != STALE) {
+                if (meta.newer == 1 || meta.same == 1) {
                     accepted.apply(hdr, meta);
                 }
             }
-            use.apply(meta);
+            use.apply(hdr, meta);
             body.apply(hdr, meta);
             if (meta.touches_slots == 1 && meta.slots.expected0 != 0) {
                 slots.apply(hdr, meta);

@@ -39,7 +39,8 @@ CARRIED loop_t {
     KEPT step_t   step;
     KEPT leave_t  leave;
     KEPT bit<8>   flags;       // one of those above
-    KEPT bit<3>   pad;
+    KEPT bit<2>   pad;
+    KEPT bit<1>   plain;       // a feature of a vertex, on its way into slots
     KEPT outcome_t verdict;    // of the tables, if the tag may pass
     // Arrival
     KEPT bit<16>  block;       // among those of all jobs
@@ -84,7 +85,6 @@ struct work_t {
     worker_set_t after;    // and those that are
     worker_set_t lacks;    // not all
     worker_set_t beats;    // heartbeats
-    bit<32> culprit;
     bit<32> early_features;
     bit<32> following_first;
     bit<32> following_next;
@@ -92,11 +92,14 @@ struct work_t {
     bit<32> largest;
     bit<32> later;
     bit<32> learned;
+    bit<32> magnitude_differs;
     bit<32> newer;
     bit<32> newest_round;
     bit<32> number;
+    bit<32> other_round;
     bit<32> other_session;
     bit<32> reporter;
+    bit<32> round_differs;
     bit<32> same;
     bit<32> tag_hi;
     bit<32> tag_lo;
@@ -140,8 +143,13 @@ struct metadata_t {
     bit<1>       window_known;
     bit<1>       beyond_window;
     bit<1>       passed;      // all are done with this tag
+    bit<1>       closed;      // the round has begun
+    bit<1>       disagrees;   // on what comes next
+    bit<1>       wrong_incarnation;
     // Collected
     bit<1>       complete;
+    flag_t       begins;      // the first with its tag
+    bit<1>       beats;
     // Source and Destination
     port_t       source_port;
     index_t      source_index;
@@ -154,6 +162,9 @@ struct metadata_t {
     bit<1>       allowed;      // to contribute to the destination
     bit<1>       unknown_vertex;
     bit<1>       unknown_block;
+    // Dedup
+    flag_t       newer;        // than the source's last tag
+    flag_t       same;
     // Fanout
     slots_t      slots;
     bit<4>       last_bank;
