@@ -67,9 +67,9 @@ control Use(in headers_t hdr, inout metadata_t meta) {
         const default_action = NoAction;
         SIZE(7)
         const entries = {
-            (PENDING, step_t.FIRST, _, 1): refuse(DUPLICATE);
             (PENDING, step_t.FIRST, 1, _): aggregate();
-            (PENDING, step_t.FIRST, _, _): refuse(STALE);
+            (PENDING, step_t.FIRST, _, 0): refuse(STALE);
+            (PENDING, step_t.FIRST, _, _): refuse(DUPLICATE);
             (PENDING, step_t.HOP, _, _): go_on();
             (PENDING, step_t.HARVEST, _, _): look();
             (RECALLED, step_t.FIRST, _, _): look();
@@ -103,8 +103,8 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
     REGISTER_16(SLOT_CELLS, counts)  // marks, contributions
     @name("bank0.events") COUNTER(SLOT_EVENTS, events)
 
-    flag_t first;
-    flag_t same;
+    bit<32> first;
+    bit<32> same;
     index_t event;
     count_t lacks;
     count_t over;
@@ -129,8 +129,8 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
 
     table counted {
         key = {
-            first: exact;
-            same:  exact;
+            first: ternary;
+            same:  ternary;
         }
         actions = {
             overwrite;
@@ -138,9 +138,11 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
             leave;
         }
         const default_action = leave;
+        SIZE(3)
         const entries = {
-            (1, 0): overwrite();
-            (0, 1): contribute();
+            (1, _): overwrite();
+            (_, 0): leave();
+            (_, _): contribute();
         }
     }
 
@@ -180,24 +182,24 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
             operate;
             complete;
         }
-        const default_action = operate(operation_t.NOTHING, (index_t) SLOT_STALE);
+        const default_action = operate(operation_t.ADD, (index_t) SLOT_EVENTS);
+        SIZE(16)
         const entries = {
             (RELEASED, _, _, _, _, _, _, _):
                 operate(operation_t.NOTHING, (index_t) SLOT_RELEASED);
-            (_, 0, 0, _, 1, 1, _, _): complete(operation_t.TAKE, 1);
             (_, 0, 0, 1, _, _, 1, _): complete(operation_t.SET, 1);
-            (_, 0, 0, 1, _, _, 0, _): complete(operation_t.SET, 0);
-            (_, 0, 0, _, 1, 0, 1, MAXIMA): complete(operation_t.MAX_TAKE, 1);
-            (_, 0, 0, _, 1, 0, 1, _): complete(operation_t.ADD_TAKE, 1);
-            (_, 0, 0, _, 1, 0, 0, MAXIMA): complete(operation_t.MAX, 0);
-            (_, 0, 0, _, 1, 0, 0, _): complete(operation_t.ADD, 0);
-            (_, 0, _, _, _, 1, _, _): operate(operation_t.NOTHING, (index_t) SLOT_OVERFULL);
+            (_, 0, 0, 1, _, _, _, _): complete(operation_t.SET, 0);
+            (_, 0, 0, _, _, 1, _, _): complete(operation_t.TAKE, 1);
+            (_, 0, 0, _, _, _, 1, MAXIMA): complete(operation_t.MAX_TAKE, 1);
+            (_, 0, 0, _, _, _, 1, _): complete(operation_t.ADD_TAKE, 1);
+            (_, 0, 0, _, _, _, _, MAXIMA): complete(operation_t.MAX, 0);
+            (_, 0, 0, _, _, _, _, _): complete(operation_t.ADD, 0);
             (_, 0, _, 1, _, _, _, _): operate(operation_t.SET, (index_t) SLOT_OVERFULL);
-            (_, 0, _, _, 1, _, _, _): operate(operation_t.ADD, (index_t) SLOT_OVERFULL);
+            (_, 0, _, _, _, _, _, _): operate(operation_t.NOTHING, (index_t) SLOT_OVERFULL);
             (_, _, _, 1, _, _, _, _): operate(operation_t.SET, (index_t) SLOT_EVENTS);
-            (_, _, _, _, 1, 1, _, _): operate(operation_t.NOTHING, (index_t) SLOT_EVENTS);
-            (_, _, _, _, 1, _, _, MAXIMA): operate(operation_t.MAX, (index_t) SLOT_EVENTS);
-            (_, _, _, _, 1, _, _, _): operate(operation_t.ADD, (index_t) SLOT_EVENTS);
+            (_, _, _, _, 0, _, _, _): operate(operation_t.NOTHING, (index_t) SLOT_STALE);
+            (_, _, _, _, _, 1, _, _): operate(operation_t.NOTHING, (index_t) SLOT_EVENTS);
+            (_, _, _, _, _, _, _, MAXIMA): operate(operation_t.MAX, (index_t) SLOT_EVENTS);
         }
     }
 

@@ -20,7 +20,7 @@ const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
         newer_ = 0; \
         same_ = 0; \
         if (SAME(value, meta)) { \
-            same_ = 1; \
+            same_ = value.hi; \
         } \
         if (NEWER(value, meta)) { \
             newer_ = 1; \
@@ -221,21 +221,23 @@ control RoundStart(in headers_t hdr, inout metadata_t meta) {
 
     table magnitude {
         key = {
-            meta.loop.step:  exact;
-            meta.outcome:    exact;
-            hdr.done.above:  exact;
-            meta.closed:     exact;
+            meta.loop.step:  ternary;
+            meta.outcome:    ternary;
+            hdr.done.above:  ternary;
+            meta.closed:     ternary;
         }
         actions = {
             learn;
             learn_round;
             read;
+            NoAction;
         }
-        const default_action = read;
+        const default_action = NoAction;
         SIZE(4)
         const entries = {
             (step_t.FIRST, PENDING, 0, 0): learn();
             (step_t.FIRST, PENDING, 0, 1): learn_round();
+            (_, _, _, _): read();
         }
     }
 
@@ -301,8 +303,8 @@ control Collected(in headers_t hdr, inout metadata_t meta) {
     HALF_OF_SET(_lower, 63:32, 31:0)
     REGISTER(POOL_CELLS, collected_tag)
 
-    flag_t newer;
-    flag_t same;
+    bit<32> newer;
+    bit<32> same;
 
     COMPARE(collected_tag, compare)
     CLAIM(collected_tag, claim)
@@ -350,7 +352,7 @@ control Collected(in headers_t hdr, inout metadata_t meta) {
             RUN_2(claim, meta.loop.pool, newer, same)
             meta.begins = newer;
             meta.work.before = 0;
-            if (same == 1) {
+            if (same != 0) {
                 RUN_2(add_to_upper, meta.loop.pool, meta.work.before[127:96], meta.work.before[95:64])
                 RUN_2(add_to_lower, meta.loop.pool, meta.work.before[63:32], meta.work.before[31:0])
             } else {
@@ -479,17 +481,19 @@ control Barrier(inout headers_t hdr,
         }
         actions = { find; }
         const default_action = find(0, 0, 0);
-        SIZE(10)
+        SIZE(11)
         const entries = {
             (0, 1, _, _, _, _, _, _): find(1, 0, 1);
-            (0, _, 1, _, _, _, _, _): find(1, 0, 0);
-            (0, _, _, _, _, _, _, _): find(1, 1, 0);
-            (_, _, _, _, 1, _, 0, _): find(0, 0, 0);
-            (_, _, _, _, _, 0, _, 0): find(0, 0, 1);
-            (_, _, _, 1, _, _, 0, 0): find(0, 0, 0);
-            (_, _, _, _, _, _, 0, 0): find(0, 1, 0);
-            (_, _, _, _, _, _, _, 0): find(0, 0, 1);
+            (0, _, 0, _, _, _, _, _): find(1, 1, 0);
+            (0, _, _, _, _, _, _, _): find(1, 0, 0);
+            (_, _, _, _, 0, 0, _, 0): find(0, 0, 1);
+            (_, _, _, 1, 0, _, 0, 0): find(0, 0, 0);
+            (_, _, _, _, 0, _, 0, 0): find(0, 1, 0);
+            (_, _, _, _, 0, _, _, 0): find(0, 0, 1);
             (_, _, _, 0, 0, _, _, _): find(0, 1, 0);
+            (_, _, _, _, 0, _, _, _): find(0, 0, 0);
+            (_, _, _, _, _, _, 0, _): find(0, 0, 0);
+            (_, _, _, _, _, _, _, 0): find(0, 0, 1);
         }
     }
 
@@ -532,11 +536,11 @@ control Barrier(inout headers_t hdr,
             disagree;
             NoAction;
         }
-        const default_action = NoAction;
+        const default_action = disagree;
         SIZE(2)
         const entries = {
-            (1, 0, 0): NoAction();
-            (1, _, _): disagree();
+            (0, _, _): NoAction();
+            (_, 0, 0): NoAction();
         }
     }
 

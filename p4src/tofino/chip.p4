@@ -52,8 +52,8 @@ struct standard_metadata_t {
         void apply(inout pair_t value, out flag_t flag) { __VA_ARGS__ } \
     };
 #define FLAGS(register, name, ...) \
-    RegisterAction2<pair_t, index_t, flag_t, flag_t>(register) name = { \
-        void apply(inout pair_t value, out flag_t newer_, out flag_t same_) { __VA_ARGS__ } \
+    RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \
+        void apply(inout pair_t value, out bit<32> newer_, out bit<32> same_) { __VA_ARGS__ } \
     };
 #define FLAG_AND_WORD(register, name, ...) \
     RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \

@@ -37,8 +37,8 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
     REGISTER_16(ACCEPTED_CELLS, groups)  // group, count
 
     index_t index;
-    flag_t newer;
-    flag_t same;
+    bit<32> newer;
+    bit<32> same;
     bit<16> one_more;
     bit<16> accepted;
 
@@ -69,7 +69,7 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
         RUN_2(claim, index, newer, same)
         if (newer == 1) {
             RUN_0(restart, index)
-        } else if (same == 1) {
+        } else if (same != 0) {
             RUN(count_one, index, accepted)
         }
         // The first of a group, or nothing is known of an older one.

@@ -16,7 +16,7 @@
         BODY(register, __VA_ARGS__) \
     }
 #define FLAGS(register, name, ...) \
-    action name(in index_t cell_number, out flag_t newer_, out flag_t same_) { \
+    action name(in index_t cell_number, out bit<32> newer_, out bit<32> same_) { \
         BODY(register, __VA_ARGS__) \
     }
 #define FLAG_AND_WORD(register, name, ...) \

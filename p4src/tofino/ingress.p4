@@ -86,7 +86,7 @@ control Pass(inout headers_t hdr,
         } else {
             if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
                 dedup.apply(hdr, meta);
-                if (meta.newer == 1 || meta.same == 1) {
+                if (meta.newer == 1 || meta.same != 0) {
                     accepted.apply(hdr, meta);
                 }
             }

@@ -148,7 +148,7 @@ struct metadata_t {
     bit<1>       wrong_incarnation;
     // Collected
     bit<1>       complete;
-    flag_t       begins;      // the first with its tag
+    bit<32>      begins;      // the first with its tag
     bit<1>       beats;
     // Source and Destination
     port_t       source_port;
@@ -163,8 +163,8 @@ struct metadata_t {
     bit<1>       unknown_vertex;
     bit<1>       unknown_block;
     // Dedup
-    flag_t       newer;        // than the source's last tag
-    flag_t       same;
+    bit<32>      newer;        // than the source's last tag
+    bit<32>      same;
     // Fanout
     slots_t      slots;
     bit<4>       last_bank;
@@ -200,7 +200,7 @@ struct metadata_t {
 }
 
 // Compares tags as numbers: the outputs of a stateful ALU are 1 for a tag that is newer than that of
-// the cell, and 1 for the same.
+// the cell, and not 0 for the same. It has one output for a flag.
 #define NEWER(value, meta) \
     (value.hi < meta.loop.tag_hi || (value.hi == meta.loop.tag_hi && value.lo < meta.loop.tag_lo))
 #define SAME(value, meta) (value.hi == meta.loop.tag_hi && value.lo == meta.loop.tag_lo)
@@ -210,7 +210,7 @@ struct metadata_t {
         newer_ = 0; \
         same_ = 0; \
         if (SAME(value, meta)) { \
-            same_ = 1; \
+            same_ = value.hi; \
         } \
         if (NEWER(value, meta)) { \
             newer_ = 1; \
