@@ -33,7 +33,7 @@ def as_described(options: SwitchOptions, path: Path, name: str | None) -> Switch
     if options.grpc is not None or options.port:
         raise NetworkError("--network says where the switch is: leave out --grpc and --port.")
     switch = _chosen(read_network(path), path, name)
-    if switch.target is not Target.EMBEDDED:
+    if not switch.target.is_embedded:
         raise NetworkError(
             f"{path}: switch {switch.name} is a {switch.target.value}, which this command does "
             "not run."

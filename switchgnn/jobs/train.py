@@ -34,7 +34,7 @@ from switchgnn.jobs.workers import (
     run_workers,
     worker_command,
 )
-from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.p4src import Program, load_strawman
 from switchgnn.planner import (
     Direction,
     Graph,
@@ -112,9 +112,8 @@ class TrainJob(runner.NetworkJob):
     @property
     def program(self) -> Program:
         """The program of the switches; SwitchGNN's also forwards other frames."""
-        return (
-            load_strawman() if self.transport.program is SwitchProgram.STRAWMAN else load_program()
-        )
+        strawman = self.transport.program is SwitchProgram.STRAWMAN
+        return load_strawman() if strawman else super().program
 
     def cut(self, data: Dataset) -> Dataset:
         """Return a data set with its vertex cut, if one is asked for."""
@@ -132,11 +131,6 @@ class TrainJob(runner.NetworkJob):
                     f"leave it out, or --partition {self.request.partition}."
                 )
         return found
-
-    @property
-    def context(self) -> PlanContext:
-        """The facts that strategies depend on."""
-        return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from switchgnn.jobs.plots import draw_plots
 from switchgnn.jobs.runner import NetworkJob, RunObserver
 from switchgnn.jobs.train_report import EpochListener, TrainReport
 from switchgnn.jobs.workers import training_forkserver
-from switchgnn.p4src import load_program
+from switchgnn.p4src import program_of
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.topologies.forkserver import Forkserver
@@ -105,7 +105,7 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
 def _network(asked: TrainCommandOptions) -> NetworkJob:
     ports = machines_of(asked.workers, asked.workers_per_machine)
     fields = asked.network.job_fields(ports)
-    fields["slots"] = asked.strategies.slots or load_program().slots
+    fields["slots"] = asked.strategies.slots or program_of(fields["target"]).slots
     job = NetworkJob(
         **fields,
         request=asked.strategies.request(fields["leaf_spine"]),
