@@ -6,6 +6,7 @@ from switchgnn.p4src.program import (
     load_program,
     load_strawman,
     load_tofino,
+    program_named,
     program_of,
 )
 
@@ -15,5 +16,6 @@ __all__ = [
     "load_program",
     "load_strawman",
     "load_tofino",
+    "program_named",
     "program_of",
 ]

@@ -131,6 +131,11 @@ def program_of(target: str) -> Program:
     return load_tofino() if target == Target.TOFINO else load_program()
 
 
+def program_named(digest: str) -> Program:
+    """Return the program that a plan names by its digest: the Tofino one, or the product's."""
+    return load_program(TOFINO if digest == TOFINO.digest() else SWITCHGNN)
+
+
 def _add_with_included(path: Path, found: list[Path]) -> None:
     if path in found:
         return

@@ -38,7 +38,9 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _replay(asked: argparse.Namespace) -> int:
-    outcome = Soak(Wish(tofino=asked.tofino)).run(read_scenario(asked.scenario), keeps_trace=asked.trace)
+    outcome = Soak(Wish(tofino=asked.tofino)).run(
+        read_scenario(asked.scenario), keeps_trace=asked.trace
+    )
     for line in table_of(outcome.trace) if asked.trace else ():
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"{outcome.summary}\n")

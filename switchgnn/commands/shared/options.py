@@ -37,7 +37,7 @@ from switchgnn.planner.partition.leaf_spine import (
 from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.presets import KNOWN, PRESETS, PlanRequest
 from switchgnn.profiles import SwitchProfile, find_profile, known_profiles
-from switchgnn.topologies import Backend, Bmv2Log, FlowLimits, Target, choose, usual_limits
+from switchgnn.topologies import Backend, Bmv2Log, FlowLimits, choose, usual_limits
 from switchgnn.topologies.choice import KeptPorts
 
 _LAST_PORT = 65_535
@@ -309,7 +309,13 @@ class PlanningOptions(StrategyOptions):
 TopologyOption = Enum("TopologyOption", {"STAR": "star", "LEAF_SPINE": "leaf-spine"}, type=str)
 TargetOption = Enum(
     "TargetOption",
-    {"AUTO": "auto", "REFERENCE": "reference", **{each.name: each.value for each in Target}},
+    {
+        "AUTO": "auto",
+        "REFERENCE": "reference",
+        "BMV2": "bmv2",
+        "EMBEDDED": "embedded",
+        "TOFINO": "tofino",
+    },
     type=str,
 )
 FabricOption = Enum(
@@ -357,8 +363,8 @@ class JobNetworkOptions(TopologyOptions):
     target: TargetOption = option(
         NETWORK,
         "NAME",
-        "Use the embedded switch (embedded or auto), that with the program for a Tofino 2 (tofino), "
-        "bmv2, or reference: bmv2 if it is installed.",
+        "Use the embedded switch (embedded or auto), the same with the program for a Tofino 2 "
+        "(tofino), bmv2, or reference: bmv2 if it is installed.",
         default=TargetOption.AUTO,
     )
     fabric: FabricOption = option(
