@@ -80,7 +80,7 @@ def test_the_command_brings_the_program_of_a_plan(fake, client, tmp_path):
     for words in (
         ("install", tmp_path / "plan"),
         ("jobs", "--json"),
-        ("show", "partial"),
+        ("show", "--entries", "partial"),
     ):
         done = CliRunner().invoke(app, [*map(str, words), *at])
         assert done.exit_code == 0, done.output
