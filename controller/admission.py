@@ -9,7 +9,7 @@ from switchgnn.controller.base.errors import PlanRefusedError, UnknownJobError
 from switchgnn.controller.base.place import Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.check import slots_per_bank
-from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
+from switchgnn.controller.controls.access import last_tags
 from switchgnn.controller.controls.banks import Banks, SlotLimits, hands_out_slots
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.loop import FIRST_REPLICA_GROUP
@@ -58,7 +58,7 @@ class _Range:
 
 def _ranges(layout: Layout) -> tuple[_Range, ...]:
     limits = Session(layout)
-    tags = layout.registers[LAST_TAGS_REGISTER].size
+    tags = sum(each.size for each in last_tags(layout))
     slots = _Range(
         *("slots in each bank", "first_slot", "slots"),
         *(Banks(layout).slots_per_bank, "plan for less memory"),

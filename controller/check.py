@@ -9,8 +9,8 @@ from switchgnn.base.network import Network
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.base.place import FIRST_LOOP_PORT
 from switchgnn.controller.base.plan import SwitchPlan
-from switchgnn.controller.controls import ENTRIES
-from switchgnn.controller.controls.access import LAST_TAGS_REGISTER
+from switchgnn.controller.controls import entries_in
+from switchgnn.controller.controls.access import LAST_TAGS_REGISTER, last_tags
 from switchgnn.controller.controls.banks import (
     Banks,
     SlotLimits,
@@ -18,16 +18,19 @@ from switchgnn.controller.controls.banks import (
     hands_out_slots,
 )
 from switchgnn.controller.controls.fanout import Fanout
-from switchgnn.controller.controls.session import Session
+from switchgnn.controller.controls.session import Session, Tier
 from switchgnn.controller.controls.tables import Entries
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.p4runtime.layout import Array, Layout, Table
 from switchgnn.p4src import Program
+from switchgnn.planner.base.lanes import BANK_LANES, ROWS
 
 _BITS = 8
 # Registers with a cell per slot, and those of the strawman with one per destination.
 _BY_SLOT = (".value", ".state", ".free_slots", ".owners")
 _BY_DESTINATION = ".destinations"
+# Of sums that wait for others of a bundle.
+_SHELF_REGISTER = "shelf0"
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,10 @@ def memory_of(
     ``banks``: of a switch that adds to fewer slots per pass than the program; its fanout entries
     have the parameters of these alone.
     """
+    plan = fitted(plan, layout)
     tables = [
-        _table(table, control.count(plan, network), _of_banks(control, banks))
-        for control in (each(layout) for each in ENTRIES)
-        for table in [control.table]
+        _table(control.table, control.count(plan, network), _of_banks(control, banks))
+        for control in entries_in(layout)
     ]
     registers = (
         Use(array.name, _cells(array, plan, all_reduce_slots(layout)), array.size, array.bits)
@@ -122,6 +125,12 @@ def _largest_first(uses: Iterable[Use]) -> tuple[Use, ...]:
     return tuple(sorted(uses, key=lambda use: (-use.bytes, use.name)))
 
 
+def fitted(plan: SwitchPlan, layout: Layout) -> SwitchPlan:
+    """Return a plan with as many banks as a program has, if that is one and suffices."""
+    folds = Fanout(layout).banks == 1 and plan.most_banks <= 1
+    return plan.in_one_bank if folds and plan.switch.entry_slot.shape[1] > 1 else plan
+
+
 def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Network) -> None:
     """Refuse a plan for another program, or too large for this one or for the network."""
     if plan.manifest.strawman != hands_out_slots(layout):
@@ -136,6 +145,12 @@ def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Netw
             f"{program.digest[:12]}): make the plan again."
         )
     _check_network(plan, network)
+    if plan.part is not None and not Tier.is_in(layout):
+        raise PlanRefusedError(
+            "The P4 program is for a single switch: leave out leaves and spines, or take "
+            "--target embedded."
+        )
+    plan = fitted(plan, layout)
     planned, banks = plan.switch.entry_slot.shape[1], Fanout(layout).banks
     if planned != banks:
         raise PlanRefusedError(
@@ -169,6 +184,10 @@ def _needs(
 ) -> Iterator[tuple[int, int, str, str]]:
     """Yield how much a plan needs of what, how much there is, and the remedy."""
     yield plan.manifest.workers, Session(layout).max_workers, "workers", "plan for fewer"
+    lanes = BANK_LANES * Fanout(layout).banks
+    rows = ROWS[-1] if _SHELF_REGISTER in layout.registers else 1
+    yield plan.manifest.lanes, lanes, "numbers in a row of a frame", f"plan with --lanes {lanes}"
+    yield plan.manifest.rows, rows, "rows in a frame", f"plan with --rows {rows}"
     smaller = "partition the graph with a smaller boundary, or compile the program with more"
     if hands_out_slots(layout):
         room = SlotLimits(layout).destinations_per_bank
@@ -176,7 +195,7 @@ def _needs(
     fix = "plan for less memory, or compile the program with more"
     slots = max(plan.manifest.slots_per_bank, slots_per_bank(plan, layout))
     yield slots, Banks(layout).slots_per_bank, "slots in each bank", fix
-    room = layout.registers[LAST_TAGS_REGISTER].size // Session(layout).max_pools
+    room = sum(each.size for each in last_tags(layout)) // Session(layout).max_pools
     yield len(plan.switch.source_vertex), room, "sources", f"send without partial sums, {smaller}"
     for use in memory_of(plan, layout, network).tables:
         if use.room is not None:

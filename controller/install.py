@@ -26,8 +26,8 @@ from switchgnn.controller.change import (
     empty_state,
     read_state,
 )
-from switchgnn.controller.check import check_plan
-from switchgnn.controller.controls import KEYED
+from switchgnn.controller.check import check_plan, fitted
+from switchgnn.controller.controls import keyed_in
 from switchgnn.controller.controls.banks import SHARED_AGE, SlotLimits, hands_out_slots
 from switchgnn.controller.controls.congestion import (
     BMV2_QUEUE,
@@ -35,6 +35,7 @@ from switchgnn.controller.controls.congestion import (
     Congestion,
     marking,
 )
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.loop import multicast_groups
 from switchgnn.controller.controls.session import Session, SessionEntry
@@ -61,7 +62,8 @@ def desired_state(
     place: Place = ALONE,
 ) -> SwitchContents:
     """Return what a job adds to a switch for a plan, without a session; see ``install_each``."""
-    tables = [control(layout).rows(plan, network, place) for control in KEYED]
+    plan = fitted(plan, layout)
+    tables = [control.rows(plan, network, place) for control in keyed_in(layout)]
     tables.append(Jobs(layout).encode(place))
     marked = marking(ecn_threshold, queue, plan.sums_at_once)
     ports = [*plan.ports(network), *place.loop_ports]
@@ -74,7 +76,7 @@ def desired_state(
     return SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},
-        groups=multicast_groups(plan, network, place),
+        groups=multicast_groups(plan, network, place, harvests=Fanout(layout).banks == 1),
     )
 
 
@@ -128,9 +130,10 @@ class DesiredStates:
         self._queues = ecn_threshold, queue
         self._known: dict[tuple[SwitchPlan, Network, Place], SwitchContents] = {}
 
-    def check(self, share: Share) -> None:
-        """Refuse a share that fits no switch with the program."""
+    def checked(self, share: Share) -> Share:
+        """Return a share in the program's banks; PlanRefusedError if it fits no switch with it."""
         check_plan(share.plan, self.program, self.layout, share.network)
+        return replace(share, plan=fitted(share.plan, self.layout))
 
     def of(self, share: Share, place: Place) -> SwitchContents:
         """Return the state of a share at a place; switches with the same ones have one state."""
@@ -181,8 +184,7 @@ def install_each(
     if not shares:
         raise PlanRefusedError("There is no switch to install on: give at least one address.")
     program, layout = desired.program, desired.layout
-    for share in shares:
-        desired.check(share)
+    shares = [desired.checked(share) for share in shares]
     with ExitStack() as stack:
         clients = [_client(stack, share.switch) for share in shares]
         for client, share in zip(clients, shares, strict=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from switchgnn.base.names import no_such
 from switchgnn.controller.base.errors import ControllerError
 from switchgnn.controller.base.place import Place
-from switchgnn.controller.controls import ENTRIES
+from switchgnn.controller.controls import entries_in
 from switchgnn.controller.controls.congestion import Congestion, Marking
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import SessionEntry
@@ -162,7 +162,7 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
         ControllerError: there is no such table.
     """
     layout = client.get_layout()
-    controls = {control.name: control for control in ENTRIES}
+    controls = {control.name: control for control in entries_in(layout)}
     if name == "groups":
         groups = sorted(client.read_groups().items())[:limit]
         return [{"group": group, "ports": " ".join(map(str, ports))} for group, ports in groups]
@@ -170,4 +170,4 @@ def show_entries(client: P4RuntimeClient, name: str, limit: int | None = None) -
         tables = (*sorted(controls), "groups")
         raise ControllerError(no_such("table", name, tables, where=" with entries"))
     rows = client.read_rows(layout.table(name))
-    return controls[name](layout).records(rows.select(slice(limit)))
+    return controls[name].records(rows.select(slice(limit)))

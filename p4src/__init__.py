@@ -6,6 +6,16 @@ from switchgnn.p4src.program import (
     load_program,
     load_strawman,
     load_tofino,
+    program_named,
+    program_of,
 )
 
-__all__ = ["Program", "StaleProgramError", "load_program", "load_strawman", "load_tofino"]
+__all__ = [
+    "Program",
+    "StaleProgramError",
+    "load_program",
+    "load_strawman",
+    "load_tofino",
+    "program_named",
+    "program_of",
+]

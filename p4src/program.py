@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.base.network_file import Target
 
 SOURCE_FOLDER = Path(__file__).parent
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
@@ -123,6 +124,16 @@ def load_strawman() -> Program:
 def load_tofino() -> Program:
     """Return the committed compilation of the Tofino program for v1model; see ``load_program``."""
     return load_program(TOFINO)
+
+
+def program_of(target: str) -> Program:
+    """Return the program of a switch, a `Target` or a choice among them; see ``load_program``."""
+    return load_tofino() if target == Target.TOFINO else load_program()
+
+
+def program_named(digest: str) -> Program:
+    """Return the program that a plan names by its digest: the Tofino one, or the product's."""
+    return load_program(TOFINO if digest == TOFINO.digest() else SWITCHGNN)
 
 
 def _add_with_included(path: Path, found: list[Path]) -> None:

@@ -96,7 +96,7 @@ def switch_command(
     `backend`: of the embedded switch; None: as the environment says. `bandwidth`: Mbit/s that the
     embedded switch sends on each port; None: no limit. BMv2 logs to its standard output.
     """
-    if target is Target.EMBEDDED:
+    if target.is_embedded:
         return [
             *python_program("switchgnn.softswitch"),
             *("--device-id", "0", "--grpc", grpc_address),

@@ -57,7 +57,7 @@ class Topology:
     @property
     def switch_paces(self) -> bool:
         """Whether switches limit their ports themselves, in batches, rather than the kernel."""
-        return self.target is Target.EMBEDDED and self.backend is Backend.NATIVE
+        return self.target.is_embedded and self.backend is Backend.NATIVE
 
     @property
     def switches(self) -> tuple[TopologySwitch, ...]:

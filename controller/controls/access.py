@@ -10,16 +10,23 @@ from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.loop import REPLICAS, replica_group
 from switchgnn.controller.controls.tables import Keyed
+from switchgnn.controller.p4runtime.layout import Array, Layout
 from switchgnn.controller.p4runtime.rows import Rows, Value, concatenate
 from switchgnn.planner.plan.leaf_spine import NOBODY, LeafSpinePart, partial_senders
 
-# One cell for each source.
+# One cell for each source and pool; the Tofino program has a register for each pool.
 LAST_TAGS_REGISTER = "last_tag"
 DISTANT = "set_distant"
 # Of a set of workers, one bit each.
 _SET_BYTES = 16
 # As in headers.p4.
 SUM_BUNDLES = 0xFFFFFF00
+
+
+def last_tags(layout: Layout) -> list[Array]:
+    """Return the registers of sources, which together have a cell for each in each pool."""
+    registers = layout.registers
+    return [registers[name] for name in registers if name.startswith(LAST_TAGS_REGISTER)]
 
 
 class Source(Keyed):
@@ -142,3 +149,23 @@ class Partial(Keyed):
             "senders": np.bitwise_or.reduceat(sets, first, axis=0) if len(first) else sets,
         }
         return self.make(values, len(awaiting))
+
+
+class Allowed(Keyed):
+    """The same table of the Tofino program, where no packet has room for a set."""
+
+    name, action = "partial", "allow"
+
+    def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
+        """Return the number of entries."""
+        return len(partial_senders(plan.switch)[0])
+
+    def rows(self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE) -> Rows:
+        """Return one entry for each sender of a partial sum for a destination of a block."""
+        switch, (result, worker) = plan.switch, partial_senders(plan.switch)
+        values: dict[str, Value] = {
+            "block_id": switch.result_block[result] + np.int64(place.first_block),
+            "dst_id": switch.result_vertex[result],
+            "worker": worker + np.int64(place.first_worker),
+        }
+        return self.make(values, len(result))

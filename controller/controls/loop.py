@@ -16,6 +16,9 @@ from switchgnn.planner.base.arrays import rank_within
 PARTIAL, REPLICAS = "set_partial", "set_replicas"
 # Groups below are those of jobs.
 FIRST_RESULT_GROUP = 64
+# Of the Tofino program, for each job: two copies for its first loop port, the harvest before its
+# feature.
+FIRST_HARVEST_GROUP = 47
 FIRST_REPLICA_GROUP = FIRST_RESULT_GROUP + FIRST_LOOP_PORT * LOOP_LANES
 
 _Number = TypeVar("_Number", int, Int64s)
@@ -27,9 +30,9 @@ def result_group(port: _Number) -> _Number:
 
 
 def multicast_groups(
-    plan: SwitchPlan, network: Network, place: Place = ALONE
+    plan: SwitchPlan, network: Network, place: Place = ALONE, *, harvests: bool = False
 ) -> dict[int, tuple[int, ...]]:
-    """Return the sorted ports of each group by its number."""
+    """Return the sorted ports of each group by its number; `harvests`: also of harvests."""
     ports = plan.ports(network)
     below = len(plan.below)
     groups = {place.workers_group: tuple(sorted(ports[:below]))}
@@ -41,12 +44,14 @@ def multicast_groups(
             groups[result_group(port) + lane] = (port, loop_port)
     for number, members in enumerate(plan.replica_sets[0], replica_group(place)):
         groups[number] = tuple(sorted(np.array(ports)[members].tolist()))
+    if harvests:
+        groups[FIRST_HARVEST_GROUP + place.job] = (place.loop_ports[0],) * 2
     return groups
 
 
 def groups_of(groups: Mapping[int, tuple[int, ...]], place: Place) -> set[int]:
     """Return the numbers of a job's groups among those of a switch."""
-    own = {place.workers_group, place.workers_group + 1}
+    own = {place.workers_group, place.workers_group + 1, FIRST_HARVEST_GROUP + place.job}
     own |= {result_group(port) + lane for port in place.ports for lane in range(LOOP_LANES)}
     own |= set(range(replica_group(place), replica_group(place) + place.sets))
     return own & groups.keys()

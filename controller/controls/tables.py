@@ -28,6 +28,12 @@ class NamedTable:
     def __init__(self, layout: Layout) -> None:
         self.table = layout.table(self.name)
 
+    @classmethod
+    def is_in(cls, layout: Layout) -> bool:
+        """Tell whether a program has the table, with that action."""
+        table = layout.tables.get(cls.name)
+        return table is not None and any(each.name == cls.action for each in table.actions)
+
 
 class Entries(NamedTable):
     """A table with a key."""

@@ -10,7 +10,8 @@ values pasted over it. The offsets of the values are found by encoding the templ
 different number in each byte.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -205,14 +206,16 @@ def default_update(table: Table, default: bytes) -> p4r.Update:
     return p4r.Update(type=MODIFY, entity=p4r.Entity(table_entry=entry))
 
 
-def group_update(kind: "p4r.Update.Type.ValueType", group: int, ports: Iterable[int]) -> p4r.Update:
-    """Make the update for one multicast group."""
+def group_update(kind: "p4r.Update.Type.ValueType", group: int, ports: Sequence[int]) -> p4r.Update:
+    """Make the update for one multicast group; of several copies for a port, 0 is the last."""
     entity = p4r.Entity()
     entry = entity.packet_replication_engine_entry.multicast_group_entry
     entry.multicast_group_id = group
     if kind != DELETE:
+        copies = Counter(ports)
         for port in ports:
-            entry.replicas.add(egress_port=port)
+            copies[port] -= 1
+            entry.replicas.add(egress_port=port, instance=copies[port])
     return p4r.Update(type=kind, entity=entity)
 
 

@@ -38,6 +38,12 @@ class Target(str, Enum):
 
     BMV2 = "bmv2"
     EMBEDDED = "embedded"
+    TOFINO = "tofino"  # an embedded switch with the controls of the Tofino program
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether it is an embedded switch, with either program."""
+        return self is not Target.BMV2
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ from switchgnn.controller.target import Progress as Teller
 from switchgnn.controller.target import client_of, manifest_of, parts_for, parts_over
 from switchgnn.controller.watch import WATCH_DEADLINE, WatchEventKind, watch_jobs
 from switchgnn.controller.watch import watch as keep_installed
-from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.p4src import Program, load_program, load_strawman, load_tofino, program_named
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.plan import Plan
@@ -240,7 +240,8 @@ class Installed:
 
     def desired(self, shares: list[Share]) -> DesiredStates:
         """Return what switches shall hold for a plan, with the program that it is for."""
-        program = load_strawman() if shares[0].plan.manifest.strawman else load_program()
+        manifest = shares[0].plan.manifest
+        program = load_strawman() if manifest.strawman else program_named(manifest.program)
         return DesiredStates(program, self.ecn_threshold, self.queue, self.largest_feature)
 
     def request(self, described: DescribedNetwork | None) -> JobRequest:
@@ -496,11 +497,11 @@ def metrics(
 
 
 def _program_of(client: P4RuntimeClient) -> Program:
-    """Return the strawman's program where a switch runs it, and else the product's."""
-    strawman = load_strawman()
+    """Return the program of ours that a switch runs, and else the product's."""
     with client.another() as observer:
-        runs = observer.get_pipeline_cookie() == program_cookie(strawman)
-    return strawman if runs else load_program()
+        cookie = observer.get_pipeline_cookie()
+    others = (load_strawman(), load_tofino())
+    return next((each for each in others if program_cookie(each) == cookie), load_program())
 
 
 def _warn(sentence: str) -> None:

@@ -54,7 +54,7 @@ from switchgnn.jobs.logs import told_aloud
 from switchgnn.jobs.run import RunOptions, RunReport, run_job
 from switchgnn.jobs.runner import NETWORK_FILE
 from switchgnn.jobs.workers import command_forkserver, too_many_releases
-from switchgnn.p4src import load_program
+from switchgnn.p4src import program_of
 from switchgnn.planner.base.lanes import AUTO
 from switchgnn.topologies import Fabric
 
@@ -238,7 +238,7 @@ class RunCommandOptions:
             job |= {"ecn_threshold": self.ecn_threshold, "queue": 0}
         if job.get("on"):
             job["on"] = replace(job["on"], stays=self.keep)
-        job["slots"] = strategies.slots or load_program().slots
+        job["slots"] = strategies.slots or program_of(job["target"]).slots
         return RunOptions(
             **(shared_fields(self, RunOptions) | job),
             pace=self.network.pace(self.timeout, busy=busy),

@@ -14,13 +14,12 @@ from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import (
     DescribedNetwork,
     DescribedSwitch,
-    Target,
     read_network,
 )
 from switchgnn.base.options import option, with_groups
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
-from switchgnn.p4src import load_program, load_strawman
+from switchgnn.p4src import load_program, load_strawman, load_tofino
 from switchgnn.softswitch.daemon import SwitchOptions, run_switch
 
 
@@ -33,7 +32,7 @@ def as_described(options: SwitchOptions, path: Path, name: str | None) -> Switch
     if options.grpc is not None or options.port:
         raise NetworkError("--network says where the switch is: leave out --grpc and --port.")
     switch = _chosen(read_network(path), path, name)
-    if switch.target is not Target.EMBEDDED:
+    if not switch.target.is_embedded:
         raise NetworkError(
             f"{path}: switch {switch.name} is a {switch.target.value}, which this command does "
             "not run."
@@ -58,18 +57,19 @@ def _chosen(network: DescribedNetwork, path: Path, name: str | None) -> Describe
     return found
 
 
-PRODUCT, STRAWMAN, NONE = "switchgnn", "strawman", "none"
+PRODUCT, NONE = "switchgnn", "none"
+_PROGRAMS = {PRODUCT: load_program, "strawman": load_strawman, "tofino": load_tofino}
 _P4INFO_SUFFIX = ".p4info.txtpb"
 
 
 def find_program(name: str, p4info: Path | None) -> p4r.ForwardingPipelineConfig | None:
     """Return the program of a name or of p4c's JSON file; None for `none`."""
-    if name in (PRODUCT, STRAWMAN, NONE):
+    if name in (*_PROGRAMS, NONE):
         if p4info is not None:
             raise ProgramError(f"--p4info goes with a file of one's own, and not with {name}.")
         if name == NONE:
             return None
-        program = load_program() if name == PRODUCT else load_strawman()
+        program = _PROGRAMS[name]()
         return p4r.ForwardingPipelineConfig(
             p4info=parse_p4info(program.p4info),
             p4_device_config=program.json,
@@ -89,7 +89,7 @@ def _of_files(document: Path, p4info: Path | None) -> p4r.ForwardingPipelineConf
         raise ProgramError(
             f"The P4 program {document} cannot be read: {missing}: {error.strerror or error}. Give "
             f"the JSON that p4c makes for BMv2, with its P4Info in {described.name} beside it or "
-            f"with --p4info; or {PRODUCT}, {STRAWMAN} or {NONE}."
+            f"with --p4info; or {', '.join(_PROGRAMS)} or {NONE}."
         ) from None
     except (UnicodeDecodeError, text_format.ParseError):
         raise ProgramError(
@@ -113,8 +113,8 @@ class ServiceOptions(SwitchOptions):
     program: str = option(
         _PROGRAM,
         "NAME|FILE",
-        "Begin with this P4 program: switchgnn, strawman, none until a controller brings one, or "
-        "the JSON that p4c makes for BMv2.",
+        f"Begin with this P4 program: {', '.join(_PROGRAMS)}, none until a controller brings one, "
+        "or the JSON that p4c makes for BMv2.",
         default=PRODUCT,
     )
     p4info: Path | None = option(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import read_arrays
+from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import require_memory
 from switchgnn.base.options import shared_fields
 from switchgnn.controller.controls.banks import reduce_slots
@@ -28,7 +29,7 @@ from switchgnn.jobs.workers import run_workers, worker_command
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges, write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.topologies import Fabric, FabricChoice, WireBytes
+from switchgnn.topologies import Fabric, FabricChoice, Target, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
 NUMBER_BYTES = 4
@@ -115,6 +116,10 @@ def run_allreduce(
 
 def write_empty_plan(job: runner.NetworkJob, folder: Path) -> LeafSpineParts | None:
     """Write the plan of a graph without edges, for switches that only reduce."""
+    if job.target == Target.TOFINO:
+        raise SwitchGNNError(
+            "The program for a Tofino 2 has no all-reduce: take another --target, such as embedded."
+        )
     nothing = np.zeros(0, dtype=np.int64)
     graph = graph_from_edges(nothing, nothing, name="none", vertices=job.workers, directed=False)
     plan = build_plan(

@@ -32,14 +32,14 @@ from switchgnn.jobs.logs import Recordings, recordings_in
 from switchgnn.jobs.reference import SUM_BYTES, Comparison, Verdict
 from switchgnn.jobs.report import Report, ran_ahead, report_leaf_spine, strategy_names
 from switchgnn.jobs.workers import WorkerOutcome, releases_between, run_workers, worker_command
-from switchgnn.p4src import Program, load_program
+from switchgnn.p4src import Program
 from switchgnn.planner import Direction, Graph, Manifest, ResolvedStrategies, boundary_edges
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import choose_lanes
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.planner.presets import PlanContext, resolve_strategies
+from switchgnn.planner.presets import resolve_strategies
 from switchgnn.topologies import Fabric, FabricChoice, Target, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
@@ -315,15 +315,14 @@ def run_job(
 def _prepare(options: RunOptions, target: Target, work: runner.Workspace) -> PreparedRun:
     started = time.perf_counter()
     work.step("planning: load the graph")
-    program = load_program()
+    program = options.program
     graph = load_graph(options.graph, edge_weights=False if options.ignore_weights else None)
     graph = options.request.cut(graph, options.workers, options.seed)
     features = _features(graph, options)
     work.step("planning: partition the vertices over the workers")
-    context = PlanContext(options.workers, options.slots, leaf_spine=options.leaf_spine)
     exchange = {features.shape[1]: 1.0}
     context, assignment = choose_lanes(
-        *(options.request, graph, context, exchange, options.seed),
+        *(options.request, graph, options.context, exchange, options.seed),
         network=options.network_on(target),
         widest=runner.widest_on(target),
     )

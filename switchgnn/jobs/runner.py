@@ -30,9 +30,11 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.admission import JobRequest, job_named
 from switchgnn.controller.base.place import Place
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.client import program_cookie
+from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.target import client_of, served_jobs
 from switchgnn.controller.watch import WATCH_DEADLINE, watch
 from switchgnn.host.links.faults import Faults, worker_link
@@ -43,12 +45,13 @@ from switchgnn.jobs.logs import Recordings, RunLogs, log_install, run_logs
 from switchgnn.jobs.workers import naming_who_releases
 from switchgnn.live.board import EVERY, Board, JobOutcome
 from switchgnn.live.polling import kinds_of, polling_switches
-from switchgnn.p4src import Program
+from switchgnn.p4src import Program, program_of
 from switchgnn.planner import PlanRequest, read_manifest
-from switchgnn.planner.base.lanes import LANES, WIDEST_ANSWER
+from switchgnn.planner.base.lanes import BANK_LANES, LANES, WIDEST_ANSWER
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.presets import PlanContext
 from switchgnn.profiles import find_profile
 from switchgnn.profiles.profile import network_of
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
@@ -129,6 +132,17 @@ class NetworkJob:
             raise FabricError("--bmv2-log is for BMv2 only: add --target bmv2, or leave it out.")
         return choice
 
+    @property
+    def program(self) -> Program:
+        """The program of the switches; SwitchGNN's also forwards other frames."""
+        return program_of(self.target)
+
+    @property
+    def context(self) -> PlanContext:
+        """The facts that strategies depend on."""
+        banks = Fanout(Layout.from_text(self.program.p4info)).banks
+        return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine, banks=banks)
+
     def network_on(self, target: Target) -> NetworkModel:
         """Describe the links, the switch and the processors of this machine."""
         profile = find_profile(target.value)
@@ -141,9 +155,11 @@ class NetworkJob:
         )
 
 
-def widest_on(target: Target) -> int:
-    """Return the numbers of the widest frame that a switch takes."""
-    return LANES[-1] if target is Target.EMBEDDED else WIDEST_ANSWER
+def widest_on(target: str) -> int:
+    """Return the numbers of the widest frame that a switch takes, a `Target` or another."""
+    if target == Target.TOFINO:
+        return BANK_LANES
+    return LANES[-1] if target == Target.EMBEDDED else WIDEST_ANSWER
 
 
 class RunObserver:
@@ -309,7 +325,7 @@ def _own_fabric(
     topology = _topology(job, choice.target, sockets, workers)
     work.step("compiling the program")
     ahead = None
-    if choice.target is Target.EMBEDDED:
+    if choice.target.is_embedded:
         ahead = compile_ahead(workers.program.json, job.backend)
         topology = replace(topology, backend=ahead.backend)
     what = "starting the switch" if job.leaf_spine is None else "starting the switches"

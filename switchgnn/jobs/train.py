@@ -34,7 +34,7 @@ from switchgnn.jobs.workers import (
     run_workers,
     worker_command,
 )
-from switchgnn.p4src import Program, load_program, load_strawman
+from switchgnn.p4src import Program, load_strawman
 from switchgnn.planner import (
     Direction,
     Graph,
@@ -112,9 +112,8 @@ class TrainJob(runner.NetworkJob):
     @property
     def program(self) -> Program:
         """The program of the switches; SwitchGNN's also forwards other frames."""
-        return (
-            load_strawman() if self.transport.program is SwitchProgram.STRAWMAN else load_program()
-        )
+        strawman = self.transport.program is SwitchProgram.STRAWMAN
+        return load_strawman() if strawman else super().program
 
     def cut(self, data: Dataset) -> Dataset:
         """Return a data set with its vertex cut, if one is asked for."""
@@ -132,11 +131,6 @@ class TrainJob(runner.NetworkJob):
                     f"leave it out, or --partition {self.request.partition}."
                 )
         return found
-
-    @property
-    def context(self) -> PlanContext:
-        """The facts that strategies depend on."""
-        return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine)
 
 
 @dataclass(frozen=True)
@@ -348,20 +342,22 @@ def _expected(
 
 def predicted_reduce(job: TrainJob, data: Dataset) -> ReduceBy:
     """Choose what adds up the gradients faster, the switch or Gloo's ring."""
-    if not job.transport.in_switch:
+    seconds = _reduce_seconds(job, data) if job.transport.in_switch else {}
+    if not seconds:
         return ReduceBy.GLOO
-    seconds = _reduce_seconds(job, data)
     return ReduceBy.SWITCH if seconds[BY_SWITCH] < seconds[BY_GLOO] else ReduceBy.GLOO
 
 
 def _reduce_seconds(job: TrainJob, data: Dataset) -> dict[str, float]:
+    """Predict both; nothing for a program without all-reduces."""
+    slots = reduce_slots(Layout.from_text(job.program.p4info))
+    if not slots:
+        return {}
     with templates_removed():
         model = build_model(job.task.training.model, data.features.shape[1], data.classes)
     numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
     network = job.network_on(job.choose_fabric().target)
-    frames = frames_of_floats(
-        numbers, job.workers, reduce_slots(Layout.from_text(job.program.p4info))
-    )
+    frames = frames_of_floats(numbers, job.workers, slots)
     switch, ring = reduce_seconds(numbers, frames, TCP_PAYLOAD, job.workers, network)
     return {BY_SWITCH: switch, BY_GLOO: ring}
 

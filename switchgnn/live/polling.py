@@ -83,7 +83,11 @@ def read_slots(client: P4RuntimeClient, first: int, slots_per_bank: int) -> dict
     return {"slots_in_use": used, "slots_read": len(states), "slots": each * len(banks)}
 
 
-_WORDS = {Target.EMBEDDED: "the embedded switch", Target.BMV2: "BMv2"}
+_WORDS = {
+    Target.EMBEDDED: "the embedded switch",
+    Target.TOFINO: "the embedded switch with the Tofino program",
+    Target.BMV2: "BMv2",
+}
 
 
 def kinds_of(network: DescribedNetwork) -> str:

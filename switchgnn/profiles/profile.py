@@ -55,7 +55,8 @@ class SwitchProfile:
     passes_per_second: _Rate | None = None
     ports: _Ports | None = None  # their number
     port_gbits: _Rate | None = None  # Gbit/s of each port, in each direction
-    program_sizes: bool = False  # whether tables and registers have the sizes of `p4src/headers.p4`
+    program_sizes: bool = False  # whether tables and registers have the sizes of the P4 program
+    program: Literal["switchgnn", "tofino"] = "switchgnn"  # the P4 program that plans are for
     # processor time of a software switch for each received frame
     frame_seconds: _Seconds | None = None
     # processor time of a host for each frame that it sends or receives in an exchange over the

@@ -12,7 +12,7 @@ from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import Target, network_text
 from switchgnn.commands.switch import ProgramError, as_described, find_program
 from switchgnn.controller import P4RuntimeClient, program_cookie, read_counters
-from switchgnn.p4src import load_program, load_strawman
+from switchgnn.p4src import load_program, load_strawman, load_tofino
 from switchgnn.p4src.program import SWITCHGNN
 from switchgnn.softswitch.daemon import SwitchOptions
 from switchgnn.topologies.rpc_address import free_udp_addresses
@@ -132,7 +132,8 @@ def test_what_cannot_be(file, options, changes, sentence):
 
 
 @pytest.mark.parametrize(
-    ("name", "load"), [("switchgnn", load_program), ("strawman", load_strawman)]
+    ("name", "load"),
+    [("switchgnn", load_program), ("strawman", load_strawman), ("tofino", load_tofino)],
 )
 def test_those_of_the_product(name, load):
     found, program = find_program(name, None), load()

@@ -48,6 +48,19 @@ def test_replicas_of_a_vertex_cut_get_one_sum(combination):
     assert report["blocks"] > 1
 
 
+TOFINO = ("tofino", "loopback")
+LOSSY = ("--faults", "loss=0.05,duplicate=0.02,reorder=0.05,corrupt=0.01,seed=5")
+
+
+@pytest.mark.parametrize("more", [(), LOSSY, ("--partition", "vertex-cut", "--pools", 2)])
+def test_the_tofino_program_sums_exactly(more):
+    report = run_json(TOFINO, "--graph", "karate", "--workers", 4, "--features", 40, *more)
+    assert report["lanes"] <= 32
+    assert report["backend"] == "native"
+    if more != LOSSY:
+        assert report["passes"] == report["contributions"]
+
+
 def test_hosts_in_scapy(combination):
     report = run_json(combination, *PAPER, "--hosts", "scapy", "--workers", 3, "--slots", 64)
     check(report, 3)

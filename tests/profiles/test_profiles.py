@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from switchgnn.controller.controls.banks import Banks
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.p4src import load_program
+from switchgnn.p4src import program_of
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
 from switchgnn.planner.presets import SLOT_BYTES
 from switchgnn.profiles import ProfileError, SwitchProfile, find_profile, known_profiles
@@ -98,7 +98,7 @@ def test_names_and_files_that_are_none(tmp_path):
 
 def test_these_come_along():
     tofinos = ("tofino1", "tofino2", "tofino2-256", "tofino2-64")
-    assert known_profiles() == ("bmv2", "embedded", *tofinos, "unlimited")
+    assert known_profiles() == ("bmv2", "embedded", "tofino", *tofinos, "unlimited")
     assert [find_profile(name).name for name in known_profiles()] == list(known_profiles())
 
 
@@ -130,11 +130,12 @@ def test_a_tofino_is_what_its_sources_say(name, stages, recirculated, ports, lan
     assert switch.frames_per_second(188) == pytest.approx(100e9 / (188 * 8))
 
 
-@pytest.mark.parametrize("name", ["bmv2", "embedded"])
+@pytest.mark.parametrize("name", ["bmv2", "embedded", "tofino"])
 def test_software_switches_have_what_the_program_compiles_to(name):
-    switch, program = find_profile(name), load_program()
+    switch, program = find_profile(name), program_of(name)
     layout = Layout.from_text(program.p4info)
     assert switch.program_sizes
+    assert program_of(switch.program) == program
     assert switch.slots == program.slots
     assert switch.slot_bytes == program.slots * SLOT_BYTES
     assert switch.banks == len(Banks(layout).event_counters)

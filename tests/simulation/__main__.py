@@ -28,6 +28,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="all draws follow from it")
     parser.add_argument("--leaves", type=int, default=0)
     parser.add_argument("--spines", type=int, default=0)
+    parser.add_argument("--tofino", action="store_true", help="run the Tofino program")
     asked = parser.parse_args(words)
     try:
         return _replay(asked) if asked.scenario else _soak(asked)
@@ -37,7 +38,9 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _replay(asked: argparse.Namespace) -> int:
-    outcome = Soak().run(read_scenario(asked.scenario), keeps_trace=asked.trace)
+    outcome = Soak(Wish(tofino=asked.tofino)).run(
+        read_scenario(asked.scenario), keeps_trace=asked.trace
+    )
     for line in table_of(outcome.trace) if asked.trace else ():
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"{outcome.summary}\n")
@@ -47,7 +50,7 @@ def _replay(asked: argparse.Namespace) -> int:
 
 
 def _soak(asked: argparse.Namespace) -> int:
-    soak = Soak(Wish(asked.leaves, asked.spines))
+    soak = Soak(Wish(asked.leaves, asked.spines, tofino=asked.tofino))
     seed = random.Random().randrange(2**32) if asked.seed is None else asked.seed
     for begin in range(0, asked.examples, _EXAMPLES):
         examples = min(_EXAMPLES, asked.examples - begin)

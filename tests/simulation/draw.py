@@ -62,6 +62,7 @@ class Wish:
     compression: bool = False
     second: bool = False  # whether each has a second job
     cut: bool = False  # whether each has a vertex cut, but for those with bundles
+    tofino: bool = False  # whether each is within what the Tofino program has
 
 
 def scenarios(wish: Wish) -> st.SearchStrategy[Scenario]:
@@ -98,7 +99,15 @@ def draw_scenario(source: Random, wish: Wish) -> Scenario:
         second = scenario.second and replace(scenario.second, partition="vertex-cut")
         scenario = replace(scenario, partition=kind, second=second)
     incidents.sort(key=lambda incident: incident.event)
-    return replace(scenario, incidents=tuple(incidents))
+    scenario = replace(scenario, incidents=tuple(incidents))
+    return _for_tofino(scenario) if wish.tofino else scenario
+
+
+def _for_tofino(scenario: Scenario) -> Scenario:
+    second = scenario.second and _for_tofino(scenario.second)
+    lanes = min(scenario.lanes, _BANK_LANES)
+    whole = replace(scenario, bits=32, cache=False, epsilon=0.0)
+    return replace(whole, lanes=lanes, rows=1, reduces=(), second=second)
 
 
 def _with_second(source: Random, scenario: Scenario) -> Scenario:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
-from switchgnn.p4src import Program, load_program
+from switchgnn.p4src import Program, load_program, load_tofino
 from switchgnn.softswitch.native.build import Backend
 from tests.simulation.checks.check import Check
 from tests.simulation.draw import Wish, draw_scenario, scenarios
@@ -29,7 +29,7 @@ class Soak:
     def __init__(self, wish: Wish = DEFAULT_WISH, program: Program | None = None) -> None:
         self.wish = wish
         self._programs: dict[str, Programs] = {}
-        self._subjects = Subjects(program or load_program())
+        self._subjects = Subjects(program or (load_tofino() if wish.tofino else load_program()))
 
     def run(
         self, scenario: Scenario, *, beside: Sequence[Check] = (), keeps_trace: bool = False

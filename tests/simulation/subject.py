@@ -10,8 +10,9 @@ from scipy.sparse import csr_matrix
 from switchgnn.base.network import network_on
 from switchgnn.controller import Network, leaf_spine_networks, leaf_spine_switch_plan, load_plan
 from switchgnn.controller.base.plan import SwitchPlan
+from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.install import DesiredStates
-from switchgnn.controller.p4runtime.layout import Table
+from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Rows, decode_rows
 from switchgnn.p4src import Program
 from switchgnn.planner import Direction, Graph, Plan, build_plan, load_graph
@@ -200,6 +201,7 @@ class Subjects:
         plan = build_plan(
             graph,
             program=self.program.digest,
+            banks=Fanout(Layout.from_text(self.program.p4info)).banks,
             blocks=EVEN if is_cut else "mlgp",
             send=REPLICAS if is_cut else scenario.send,
             **{name: getattr(scenario, name) for name in common},

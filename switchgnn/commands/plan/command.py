@@ -22,7 +22,7 @@ from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.plan.files import check_target
 from switchgnn.planner.presets import PlanRequest
-from switchgnn.profiles import find_profile
+from switchgnn.profiles import UNLIMITED, find_profile
 
 if TYPE_CHECKING:
     from switchgnn.training.job import Job
@@ -95,7 +95,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
     profile, data, out = asked.memory.profile, asked.data, asked.out
     if data is None or out is None:
         raise typer.BadParameter("--parts needs --data and --out")
-    if profile is not None and not profile.program_sizes:
+    if profile is not None and (profile.program != UNLIMITED.program or not profile.program_sizes):
         raise typer.BadParameter(
             "--parts is for switches that run the P4 program: --switch embedded or bmv2"
         )

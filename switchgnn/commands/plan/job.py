@@ -23,11 +23,12 @@ from switchgnn.commands.shared.options import (
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.jobs.report import plan_leaf_spine
-from switchgnn.p4src import load_program
+from switchgnn.jobs.runner import widest_on
+from switchgnn.p4src import program_of
 from switchgnn.planner import presets
 from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError
-from switchgnn.planner.base.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lanes, frame_bytes
+from switchgnn.planner.base.lanes import BANK_LANES, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.costs import report
 from switchgnn.planner.costs.forecast import (
@@ -200,7 +201,8 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
     features = options.features
     if features is None:
         features = BANK_LANES if graph.features is None else graph.features.shape[1]
-    program, limits = load_program(), switch or UNLIMITED
+    limits = switch or UNLIMITED
+    program = program_of(limits.program)
     rate = options.recirculation_rate
     context = presets.PlanContext(
         workers=workers,
@@ -240,7 +242,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         return replace(at, link_rate=options.link_rate or limits.frames_per_second(size))
 
     made = PlanSearch(
-        *(request, graph, forecast, rated, WIDEST_ANSWER),
+        *(request, graph, forecast, rated, widest_on(limits.program)),
         fits=lambda plan: not measured(plan)[1].refusals,
         settings=settings,
     ).quickest(context)

@@ -309,7 +309,13 @@ class PlanningOptions(StrategyOptions):
 TopologyOption = Enum("TopologyOption", {"STAR": "star", "LEAF_SPINE": "leaf-spine"}, type=str)
 TargetOption = Enum(
     "TargetOption",
-    {"AUTO": "auto", "REFERENCE": "reference", "BMV2": "bmv2", "EMBEDDED": "embedded"},
+    {
+        "AUTO": "auto",
+        "REFERENCE": "reference",
+        "BMV2": "bmv2",
+        "EMBEDDED": "embedded",
+        "TOFINO": "tofino",
+    },
     type=str,
 )
 FabricOption = Enum(
@@ -357,7 +363,8 @@ class JobNetworkOptions(TopologyOptions):
     target: TargetOption = option(
         NETWORK,
         "NAME",
-        "Use the embedded switch (embedded or auto), bmv2, or reference: bmv2 if it is installed.",
+        "Use the embedded switch (embedded or auto), the same with the program for a Tofino 2 "
+        "(tofino), bmv2, or reference: bmv2 if it is installed.",
         default=TargetOption.AUTO,
     )
     fabric: FabricOption = option(

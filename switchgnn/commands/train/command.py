@@ -11,6 +11,7 @@ import typer
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import Amount
+from switchgnn.base.network_file import Target
 from switchgnn.base.options import with_short_help
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import captured_line, leaf_spine_table, plain_console
@@ -24,7 +25,7 @@ from switchgnn.jobs.plots import draw_plots
 from switchgnn.jobs.runner import NetworkJob, RunObserver
 from switchgnn.jobs.train_report import EpochListener, TrainReport
 from switchgnn.jobs.workers import training_forkserver
-from switchgnn.p4src import load_program
+from switchgnn.p4src import program_of
 from switchgnn.planner.partition.workers import check_assignment, check_workers
 from switchgnn.planner.presets import AUTO as PLAN_AUTO
 from switchgnn.topologies.forkserver import Forkserver
@@ -105,7 +106,9 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
 def _network(asked: TrainCommandOptions) -> NetworkJob:
     ports = machines_of(asked.workers, asked.workers_per_machine)
     fields = asked.network.job_fields(ports)
-    fields["slots"] = asked.strategies.slots or load_program().slots
+    if fields["target"] == Target.TOFINO:
+        _refuse_for_tofino(asked)
+    fields["slots"] = asked.strategies.slots or program_of(fields["target"]).slots
     job = NetworkJob(
         **fields,
         request=asked.strategies.request(fields["leaf_spine"]),
@@ -113,6 +116,16 @@ def _network(asked: TrainCommandOptions) -> NetworkJob:
     )
     job.choose_fabric()
     return job
+
+
+def _refuse_for_tofino(asked: TrainCommandOptions) -> None:
+    by, saving = asked.over.reduce, asked.training.compression.of_rows(0)
+    needs_more = (by is not None and by.bits > 0) or saving.active
+    if needs_more and any(each.in_switch or each is AUTO for each in asked.over.chosen()):
+        raise SwitchGNNError(
+            "The program for a Tofino 2 has no all-reduce, and adds whole rows of 32 bits: leave "
+            "out --reduce, --cache and --bits, or take another --target, such as embedded."
+        )
 
 
 def _load(asked: TrainCommandOptions, network: NetworkJob) -> "Dataset":

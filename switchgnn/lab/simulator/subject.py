@@ -35,7 +35,7 @@ from switchgnn.lab.simulator.setup import (
     mixed_setup,
     plan_setup,
 )
-from switchgnn.p4src import load_program, load_strawman
+from switchgnn.p4src import load_strawman, program_of
 from switchgnn.planner import (
     PARTITION_STRATEGIES,
     BoundaryEdges,
@@ -307,7 +307,7 @@ def make_plan(
     system: str, graph: Graph, options: SimulateOptions, workers: int, tell: Progress
 ) -> QuickestPlan:
     """Make the plan of a system."""
-    program, request = load_program(), options.request
+    program, request = program_of(options.switch.program), options.request
     context = options.context(workers, program.slots)
     if context.room < MIN_SLOTS:
         raise SimulatorError(f"A plan needs {MIN_SLOTS} slots: give more --memory.")
@@ -499,7 +499,7 @@ def _memory(plan: Plan, options: SimulateOptions) -> PlanMemory:
     attached, parts = options.attached(manifest.workers), None
     if attached is not None and not manifest.strawman:
         parts = split_for_leaf_spine(plan, attached, banks=switch.banks)
-    program = load_strawman() if manifest.strawman else load_program()
+    program = load_strawman() if manifest.strawman else program_of(switch.program)
     allowed = switch.table_bytes if options.table_memory is None else options.table_memory
     return plan_memory(plan, parts, program, allowed, switch)
 

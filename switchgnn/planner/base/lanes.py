@@ -47,8 +47,11 @@ def widest_lanes(widths: Iterable[int]) -> tuple[int, ...]:
 def fits_switch(lanes: int, rows: int, widest: int) -> bool:
     """Return whether a switch whose widest frame is `widest` takes rows of that many numbers.
 
-    BMv2, with WIDEST_ANSWER, also makes chunks of narrow rows, and names the rows of sums.
+    BMv2, with WIDEST_ANSWER, also makes chunks of narrow rows, and names the rows of sums. A switch
+    with one bank makes no bundles.
     """
+    if widest == BANK_LANES and rows > 1:
+        return False
     if widest == LANES[-1] or rows == 1:
         return rows * lanes <= widest
     return rows <= _MOST_NARROW_ROWS and rows * lanes < widest

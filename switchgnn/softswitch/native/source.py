@@ -269,7 +269,8 @@ class _Writer:
         lets = {each.variable for each in ir.statements_in(block) if isinstance(each, ir.Let)}
         hits = {each.hit for each in ir.statements_in(block) if isinstance(each, ir.Lookup)}
         results = {each.variable for each in self._lowered.results if each.variable}
-        used = ir.variables_read(block) | ir.variables_set(block) | hits | results
+        restored = set(self._lowered.kept if ir.Simple.RESTORE_KEPT in block else ())
+        used = ir.variables_read(block) | ir.variables_set(block) | hits | results | restored
         in_state = used & set(self._lowered.state)
         for each in sorted(in_state, key=lambda each: each.name):
             yield f"auto& {each.name} = state.{each.name};"

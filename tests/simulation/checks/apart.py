@@ -2,7 +2,7 @@
 
 import hashlib
 
-from switchgnn.controller.check import slots_per_bank
+from switchgnn.controller.check import fitted, slots_per_bank
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.wire.header import PROTOCOL, is_plain
 from tests.simulation.checks.check import Packet, SwitchCheck
@@ -56,7 +56,7 @@ class JobsApart(SwitchCheck):
             state, part = self.scene.switches[0].engine.state, Part(self.scene)
             names = {name: each.cells for name, each in state.registers.items()}
             names |= {name: each.packets for name, each in state.counters.items()}
-            held = {name: part.of(cells) for name, cells in names.items()}
+            held = {name: part.of(cells, name) for name, cells in names.items()}
             session, given = self.scene.job.session, self._given.hexdigest()
             self.held = {"session": session, "frames given": given, **held}
 
@@ -84,12 +84,14 @@ class Part:
 
     def __init__(self, scene):
         before = scene.before
-        plan, own = before and before.subject.shares[0].plan, scene.subject.shares[0].plan
         layout = scene.subject.desired.layout
+        own = fitted(scene.subject.shares[0].plan, layout)
+        plan = before and fitted(before.subject.shares[0].plan, layout)
         job = 2 if before else 1
         workers = before.subject.topology.workers if before else 0, scene.subject.topology.workers
         sources = len(plan.switch.source_vertex) if plan else 0, len(own.switch.source_vertex)
         slots = slots_per_bank(plan, layout) if plan else 0, slots_per_bank(own, layout)
+        self._sources = sources
         pools = range(4)
         # Beginning and length of each part, by the length of the array.
         self._parts = {
@@ -102,10 +104,13 @@ class Part:
             4 * 128 * 32: [(32 * (128 * pool + workers[0]), 32 * workers[1]) for pool in pools],
             4 << 18: [((pool << 18) + sources[0], sources[1]) for pool in pools],
             16 * 128: [(128 * (job - 1), 128)],
+            32768 + 16 * 128: [slots],
             10240 + 16 * 128: [slots, (10240 + 128 * (job - 1), 128)],
         }
 
-    def of(self, cells):
+    def of(self, cells, name=""):
         """Return the numbers in the cells of the job; none of an array that jobs share."""
-        parts = self._parts.get(len(cells), ())
+        # The Tofino program has a register of last tags for each pool.
+        of_pool = ".last_tag" in name and name[-1].isdigit()
+        parts = [self._sources] if of_pool else self._parts.get(len(cells), ())
         return [int(each) for first, count in parts for each in cells[first : first + count]]

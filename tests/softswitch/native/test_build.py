@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.p4src import load_program
+from switchgnn.p4src import load_program, load_tofino
 from switchgnn.softswitch import Backend, UnsupportedProgramError
 from switchgnn.softswitch.lowering import loader as given_program
 from switchgnn.softswitch.lowering.loader import GivenProgram
@@ -96,6 +96,11 @@ def test_more_frames_leave_than_are_moved_at_once():
         (1 + number % 9, bytes([number]) * size) for number, size in enumerate(sizes)
     ]
     assert rig.captured() == []
+
+
+def test_fields_that_nothing_reads_go_around():
+    """The Tofino program keeps padding for its next pass."""
+    assert compile_ahead(load_tofino().json, Backend.NATIVE).backend is Backend.NATIVE
 
 
 @pytest.fixture(scope="module")
