@@ -17,38 +17,41 @@ _OPTION = "option"
 _HELP_ALL = "help_all"
 
 
-def option(
-    panel: str | None,
-    metavar: str | None,
-    text: str,
-    *flags: str,
-    default: Any = None,  # noqa: ANN401
-    shown: bool | str | None = None,
-    **more: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """Declare an option as a field of a dataclass, for `with_groups`; `more` as `typer.Option` has.
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """A panel of options in the help; declares them as fields of dataclasses, for `with_groups`."""
 
-    `panel` is the title of its panel in the help, `metavar` the placeholder of its value, `flags`
-    its names where they do not follow from the field's, and `shown` the default value in the help,
-    or whether it is shown.
-    """
-    if shown is None:
-        shown = default is not None
-    info = typer.Option(
-        *flags, metavar=metavar, rich_help_panel=panel, help=text, show_default=shown, **more
-    )
-    return dataclasses.field(default=default, metadata={_OPTION: info})
+    title: str | None = None  # None: that of options without a panel
 
+    def option(
+        self,
+        metavar: str | None,
+        text: str,
+        *flags: str,
+        default: Any = None,  # noqa: ANN401
+        shown: bool | str | None = None,
+        **more: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Declare an option; `more` as `typer.Option` has.
 
-def flag(panel: str | None, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
-    """Declare an option without a value, off by default; `names` are the `flags` of `option`."""
-    return option(panel, None, text, *names, default=False, shown=False, **more)
+        `metavar` is the placeholder of its value, `flags` its names where they do not follow from
+        the field's, and `shown` the default value in the help, or whether it is shown.
+        """
+        if shown is None:
+            shown = default is not None
+        more |= {"metavar": metavar, "rich_help_panel": self.title, "show_default": shown}
+        info = typer.Option(*flags, help=text, **more)
+        return dataclasses.field(default=default, metadata={_OPTION: info})
+
+    def flag(self, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+        """Declare an option without a value, off by default, by its names as of `option`."""
+        return self.option(None, text, *names, default=False, shown=False, **more)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each dataclass parameter of a Typer command by options, one for each field.
 
-    A group is a dataclass whose fields are annotated with `typer.Option`, declared with `option`,
+    A group is a dataclass whose fields are annotated with `typer.Option`, declared in a `Panel`,
     or groups themselves. Users see the fields; the command, whose annotations are not strings, gets
     the object. TypeError if two options have the same name.
     """
@@ -169,17 +172,20 @@ _HelpAll = Annotated[
 ]
 
 
-DATA = "Data"
-MODEL = "Model"
-TRAINING = "Training"
-EXCHANGE = "Exchange"
-FEWER_BYTES = "Fewer bytes"
-PLAN = "Plan"
-NETWORK = "Network"
-CONGESTION = "Congestion"
-FAULTS = "Faults"
-PACKETS = "Which packets"
-OUTPUT = "Output"
+PLAIN = Panel()
+DATA = Panel("Data")
+MODEL = Panel("Model")
+TRAINING = Panel("Training")
+EXCHANGE = Panel("Exchange")
+FEWER_BYTES = Panel("Fewer bytes")
+PLAN = Panel("Plan")
+NETWORK = Panel("Network")
+CONGESTION = Panel("Congestion")
+FAULTS = Panel("Faults")
+PACKETS = Panel("Which packets")
+OUTPUT = Panel("Output")
+SWITCHES, JOB, PROGRAM = Panel("Switches"), Panel("Job"), Panel("Program")
+PORTS, P4RUNTIME, TLS, SERVICE = map(Panel, ("Ports", "P4Runtime", "TLS", "Service"))
 
 
 _UNITS = {

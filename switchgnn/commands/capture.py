@@ -15,7 +15,7 @@ import typer
 from switchgnn.base.interruptible import INTERRUPTED, end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.network_file import read_network
-from switchgnn.base.options import OUTPUT, PACKETS, flag, option, with_groups
+from switchgnn.base.options import OUTPUT, PACKETS, with_groups
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import details_of, line_of, object_of
 from switchgnn.capture.live import ListeningInterface, interfaces
@@ -128,29 +128,29 @@ KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind},
 class CaptureOptions:
     """Which packets to show, and how."""
 
-    interface: str | None = option(
-        PACKETS, "NAME", "Listen on this interface until Ctrl-C instead; needs root."
+    interface: str | None = PACKETS.option(
+        "NAME", "Listen on this interface until Ctrl-C instead; needs root."
     )
-    network: Path | None = option(
-        OUTPUT, "FILE", "Show addresses by their names in this network file."
+    network: Path | None = OUTPUT.option(
+        "FILE", "Show addresses by their names in this network file."
     )
-    kind: list[KindOption] | None = option(
-        PACKETS, "KIND", f"Show only packets of this kind; repeatable: {_KINDS}."
+    kind: list[KindOption] | None = PACKETS.option(
+        "KIND", f"Show only packets of this kind; repeatable: {_KINDS}."
     )
-    round_number: list[int] | None = option(
-        PACKETS, "N", "Show only packets of this round; repeatable.", "--round", min=0
+    round_number: list[int] | None = PACKETS.option(
+        "N", "Show only packets of this round; repeatable.", "--round", min=0
     )
-    block: list[int] | None = option(
-        PACKETS, "N", "Show only packets of this block; repeatable.", min=0
+    block: list[int] | None = PACKETS.option(
+        "N", "Show only packets of this block; repeatable.", min=0
     )
-    worker: list[int] | None = option(
-        PACKETS, "N", "Show only packets to or from this worker; repeatable.", min=0
+    worker: list[int] | None = PACKETS.option(
+        "N", "Show only packets to or from this worker; repeatable.", min=0
     )
-    limit: int | None = option(
-        PACKETS, "N", "End after N packets, or after N blocks of a summary.", min=1
+    limit: int | None = PACKETS.option(
+        "N", "End after N packets, or after N blocks of a summary.", min=1
     )
-    summary: bool = flag(OUTPUT, "Summarize the packets block by block.", "--summary")
-    details: bool = flag(OUTPUT, "Show every field of each packet, with Scapy.", "--details")
+    summary: bool = OUTPUT.flag("Summarize the packets block by block.", "--summary")
+    details: bool = OUTPUT.flag("Show every field of each packet, with Scapy.", "--details")
     as_json: bool = json_option("Print one JSON object per packet or block.")
 
     def check(self, files: list[str] | None) -> None:

@@ -25,7 +25,7 @@ from switchgnn.base.network import (
     star_network,
 )
 from switchgnn.base.network_file import DescribedNetwork, read_network
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import JOB, OUTPUT, PLAN, SWITCHES, TLS, Panel, with_groups
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.options import parse_ports
 from switchgnn.commands.shared.switch_state import (
@@ -90,12 +90,8 @@ def parts_by_number(
     return parts_over(plan, leaf_spine, networks)
 
 
-SWITCHES, PLAN, JOB, OUTPUT = "Switches", "Plan", "Job", "Output"
-_TLS = "TLS"
-
-
-def _option(panel: str, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
-    return typer.Option(*names, rich_help_panel=panel, help=text, **more)
+def _option(panel: Panel, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+    return typer.Option(*names, rich_help_panel=panel.title, help=text, **more)
 
 
 PlanFolder = Annotated[
@@ -122,15 +118,15 @@ AsJson = Annotated[bool, _option(OUTPUT, "Print JSON.", "--json")]
 class Access:
     """How switches are reached; all commands have these options."""
 
-    network: Path | None = option(
-        SWITCHES, "FILE", "Read all of this from a network file instead of the other options."
+    network: Path | None = SWITCHES.option(
+        "FILE", "Read all of this from a network file instead of the other options."
     )
-    device_id: int = option(SWITCHES, "N", "Use this device id of the switches.", default=0)
-    tls_root: Path | None = option(_TLS, "FILE", "Trust this certificate (PEM); turns TLS on.")
-    tls_certificate: Path | None = option(
-        _TLS, "FILE", "Identify this controller by this certificate (PEM)."
+    device_id: int = SWITCHES.option("N", "Use this device id of the switches.", default=0)
+    tls_root: Path | None = TLS.option("FILE", "Trust this certificate (PEM); turns TLS on.")
+    tls_certificate: Path | None = TLS.option(
+        "FILE", "Identify this controller by this certificate (PEM)."
     )
-    tls_key: Path | None = option(_TLS, "FILE", "Use this key (PEM) of that certificate.")
+    tls_key: Path | None = TLS.option("FILE", "Use this key (PEM) of that certificate.")
 
     @cached_property
     def described(self) -> DescribedNetwork | None:
@@ -187,51 +183,46 @@ class Slots(str, Enum):
 class Installed:
     """How a plan comes to be on switches, once or again and again."""
 
-    leaves: int = option(
-        SWITCHES, "N", "Take the first N switches as leaves; 0: a star.", default=0, min=0
+    leaves: int = SWITCHES.option(
+        "N", "Take the first N switches as leaves; 0: a star.", default=0, min=0
     )
-    spines: int = option(
-        SWITCHES, "N", "Take the other N switches as spines; with --leaves.", default=1, min=1
+    spines: int = SWITCHES.option(
+        "N", "Take the other N switches as spines; with --leaves.", default=1, min=1
     )
-    job: str | None = option(
-        JOB, "NAME", "Install it as this job, beside others.", shown=DEFAULT_JOB
+    job: str | None = JOB.option(
+        "NAME", "Install it as this job, beside others.", shown=DEFAULT_JOB
     )
-    ports: str | None = option(
-        JOB, "PORTS", "The ports of its workers, such as 1-4,7.", shown="1 to the number of workers"
+    ports: str | None = JOB.option(
+        "PORTS", "The ports of its workers, such as 1-4,7.", shown="1 to the number of workers"
     )
-    slots: Slots = option(
-        JOB,
+    slots: Slots = JOB.option(
         None,
         "Let jobs of the strawman's program take slots from one memory (shared).",
         default=Slots.FIXED,
     )
-    quota: int | None = option(
-        JOB, "SLOTS", "Refuse a plan that needs more slots.", shown="any that are free"
+    quota: int | None = JOB.option(
+        "SLOTS", "Refuse a plan that needs more slots.", shown="any that are free"
     )
-    ecn_threshold: int = option(
-        PLAN,
+    ecn_threshold: int = PLAN.option(
         "N",
         "Beside ordinary traffic, mark packets that find N or more in a queue.",
         default=DEFAULT_ECN_THRESHOLD,
         min=0,
     )
-    queue: int = option(
-        PLAN,
+    queue: int = PLAN.option(
         "N",
         "The switch's queues hold N packets; without ordinary traffic, packets that find more "
         "than the sums of a block, or three quarters of N, are marked.",
         default=BMV2_QUEUE,
         min=1,
     )
-    largest_feature: float | None = option(
-        PLAN,
+    largest_feature: float | None = PLAN.option(
         "NUMBER",
         "Refuse workers that report a larger magnitude.",
         min=0.0,
         shown="any of which no sum overflows float32",
     )
-    check: bool | None = option(
-        PLAN,
+    check: bool | None = PLAN.option(
         None,
         "Check the plan before it is installed.",
         "--check/--no-check",

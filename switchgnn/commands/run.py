@@ -18,8 +18,6 @@ from switchgnn.base.options import (
     CONGESTION,
     DATA,
     NETWORK,
-    flag,
-    option,
     shared_fields,
     with_groups,
 )
@@ -162,20 +160,19 @@ _WRONG = 1
 class RunCommandOptions:
     """The options of `switchgnn run`."""
 
-    graph: str = option(
-        DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a path.", default="digits"
+    graph: str = DATA.option(
+        "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a path.", default="digits"
     )
     ignore_weights: bool = ignore_weights_option()
     workers: int = workers_option(4)
-    features: int | None = option(
-        DATA, "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
+    features: int | None = DATA.option(
+        "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
     )
-    rounds: int = option(DATA, "N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
-    operation: Operation = option(
-        DATA, None, "Exchange sums, maxima or minima of neighbours.", default=Operation.SUM
+    rounds: int = DATA.option("N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
+    operation: Operation = DATA.option(
+        None, "Exchange sums, maxima or minima of neighbours.", default=Operation.SUM
     )
-    hosts: HostKind = option(
-        NETWORK,
+    hosts: HostKind = NETWORK.option(
         None,
         "Run workers as native code, or (for small graphs) as 200 lines of Scapy.",
         default=HostKind.NATIVE,
@@ -189,8 +186,7 @@ class RunCommandOptions:
         f"{FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
     timeout: float = timeout_option(20.0)
-    grpc_port: int = option(
-        NETWORK,
+    grpc_port: int = NETWORK.option(
         "PORT",
         "Serve the switch's P4Runtime at this TCP port, open to all users; 0: at a socket that "
         "only you can reach.",
@@ -198,29 +194,22 @@ class RunCommandOptions:
         min=0,
         max=65535,
     )
-    tls: Path | None = option(
-        NETWORK,
+    tls: Path | None = NETWORK.option(
         "FOLDER",
         "Use TLS with ca.pem, switch.pem, switch-key.pem, controller.pem and controller-key.pem in "
         "this folder.",
     )
-    keep: bool = flag(
-        NETWORK,
+    keep: bool = NETWORK.flag(
         "Keep the switch running afterwards until Ctrl-C, and write a network file for other "
-        "jobs; with --on: leave the job on the switch.",
+        "jobs; with --on: leave the job on the switch."
     )
-    spare_ports: int = option(
-        NETWORK, "N", "With --keep: give the switch N more ports, for other jobs.", default=0, min=0
+    spare_ports: int = NETWORK.option(
+        "N", "With --keep: give the switch N more ports, for other jobs.", default=0, min=0
     )
-    ecn_threshold: int | None = option(
-        CONGESTION,
-        "N",
-        "Mark packets that find N or more packets in a queue.",
-        min=0,
-        shown="half of a queue",
+    ecn_threshold: int | None = CONGESTION.option(
+        "N", "Mark packets that find N or more packets in a queue.", min=0, shown="half of a queue"
     )
-    background: int = option(
-        CONGESTION,
+    background: int = CONGESTION.option(
         "N",
         "Run N TCP flows from each worker to the next (needs --fabric mininet).",
         default=0,

@@ -17,7 +17,7 @@ from switchgnn.base.network_file import (
     Target,
     read_network,
 )
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import NETWORK, PROGRAM, with_groups
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import load_program, load_strawman
@@ -99,26 +99,21 @@ def _of_files(document: Path, p4info: Path | None) -> p4r.ForwardingPipelineConf
     return p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=config)
 
 
-_PROGRAM, _NETWORK = "Program", "Network"
-
-
 @dataclass(frozen=True)
 class ServiceOptions(SwitchOptions):
     """The options of `switchgnn switch`."""
 
-    network: Path | None = option(
-        _NETWORK, "FILE", "Read --grpc, --port and --device-id from this network file."
+    network: Path | None = NETWORK.option(
+        "FILE", "Read --grpc, --port and --device-id from this network file."
     )
-    name: str | None = option(_NETWORK, "NAME", "Be this switch of that file, if it has several.")
-    program: str = option(
-        _PROGRAM,
+    name: str | None = NETWORK.option("NAME", "Be this switch of that file, if it has several.")
+    program: str = PROGRAM.option(
         "NAME|FILE",
         "Begin with this P4 program: switchgnn, strawman, none until a controller brings one, or "
         "the JSON that p4c makes for BMv2.",
         default=PRODUCT,
     )
-    p4info: Path | None = option(
-        _PROGRAM,
+    p4info: Path | None = PROGRAM.option(
         "FILE",
         "Read the P4Info (text) of a program in a file from this file.",
         shown="NAME.p4info.txtpb beside it",

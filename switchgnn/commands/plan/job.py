@@ -8,7 +8,7 @@ from pathlib import Path
 
 from switchgnn.base.array_types import Int32s
 from switchgnn.base.machine import PeakMemory
-from switchgnn.base.options import DATA, NETWORK, OUTPUT, flag, option
+from switchgnn.base.options import DATA, NETWORK, OUTPUT
 from switchgnn.commands.shared.options import (
     MemoryOptions,
     PlanningOptions,
@@ -55,15 +55,13 @@ _MEGA, _MICRO = 1e6, 1e-6
 class LinkOptions:
     """The links that exchanges are predicted on."""
 
-    bandwidth: float | None = option(
-        NETWORK,
+    bandwidth: float | None = NETWORK.option(
         "MBIT/S",
         "Predict times for links of this rate.",
         min=0.001,
         shown=f"of the switch's ports, or {_DEFAULT.bits_per_second / _MEGA:g}",
     )
-    delay: float = option(
-        NETWORK,
+    delay: float = NETWORK.option(
         "NUMBER",
         "Each link delays frames by this many microseconds.",
         default=_DEFAULT.delay / _MICRO,
@@ -95,48 +93,41 @@ class PlanOptions:
     workers: int | None = workers_option(None)
     workers_per_machine: int = per_machine_option("With --parts, let")
     weights: WeightOptions
-    features: int | None = option(
-        DATA, "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's"
+    features: int | None = DATA.option(
+        "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
     seed: int = seed_option()
-    directions: str = option(
-        DATA,
-        "WHICH",
-        "Plan forward or both: training also sums backward.",
-        default="forward",
+    directions: str = DATA.option(
+        "WHICH", "Plan forward or both: training also sums backward.", default="forward"
     )
     strategies: PlanningOptions
     memory: MemoryOptions
     topology: TopologyOptions
-    link_rate: float | None = option(
-        NETWORK,
-        "RATE",
-        "Assume this many packets per second on each link, for --strategy best.",
+    link_rate: float | None = NETWORK.option(
+        "RATE", "Assume this many packets per second on each link, for --strategy best."
     )
-    recirculation_rate: float | None = option(
-        NETWORK, "RATE", "Assume this many passes per second of the switch, for --strategy best."
+    recirculation_rate: float | None = NETWORK.option(
+        "RATE", "Assume this many passes per second of the switch, for --strategy best."
     )
     links: LinkOptions
-    out: Path | None = option(OUTPUT, "FOLDER", "Write the plan to this folder.")
-    plots: Path | None = option(
-        OUTPUT,
+    out: Path | None = OUTPUT.option("FOLDER", "Write the plan to this folder.")
+    plots: Path | None = OUTPUT.option(
         "FOLDER",
         "Draw the paper's figures 1, 7, 9 and 18 of this graph, and slots and queue over time, "
         "into this folder.",
     )
-    data: str | None = option(
-        DATA,
+    data: str | None = DATA.option(
         "DATA",
         "With --parts, use this data set instead of GRAPH: a name or file that `switchgnn train "
         "--data` takes.",
     )
-    parts: bool = flag(
-        OUTPUT, "Write a job to --out: the plan and each worker's part of --data.", "--parts"
+    parts: bool = OUTPUT.flag(
+        "Write a job to --out: the plan and each worker's part of --data.", "--parts"
     )
-    transport: list[str] | None = option(
-        OUTPUT, "NAME", "With --parts, also let workers use this transport; repeatable."
+    transport: list[str] | None = OUTPUT.option(
+        "NAME", "With --parts, also let workers use this transport; repeatable."
     )
-    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder.")
+    check: Path | None = OUTPUT.option("FOLDER", "Check the plan in this folder.")
     as_json: bool = json_option("Print the report as JSON.")
 
     def slots_of(self) -> int | None:

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from switchgnn.base.interruptible import INTERRUPTED, Interruption
-from switchgnn.base.options import OUTPUT, option, with_groups
+from switchgnn.base.options import OUTPUT, PLAIN, with_groups
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.jobs.plots import require_matplotlib
@@ -28,26 +28,24 @@ _RESULTS = Path("results/figures")
 class FiguresOptions:
     """The options of `switchgnn figures`."""
 
-    scale: str = option(
-        None,
+    scale: str = PLAIN.option(
         "NAME",
         "Make small figures in minutes, medium ones with more points, or full ones with the "
         "paper's sizes.",
         default="small",
     )
-    seeds: int | None = option(
-        None, "N", "Draw graph and orders N times.", min=1, shown="the scale's"
+    seeds: int | None = PLAIN.option(
+        "N", "Draw graph and orders N times.", min=1, shown="the scale's"
     )
-    graph: list[str] | None = option(
-        None,
+    graph: list[str] | None = PLAIN.option(
         "NAME=GRAPH",
         ("Take your own graph instead of a generated one, such as Reddit=reddit.npz; repeatable."),
     )
-    jobs: int | None = option(
-        None, "N", "Run N simulations at a time.", min=1, shown="one per core"
+    jobs: int | None = PLAIN.option(
+        "N", "Run N simulations at a time.", min=1, shown="one per core"
     )
-    out: Path | None = option(
-        OUTPUT, "FOLDER", "Write all files to this folder.", shown=f"{_RESULTS}/SCALE"
+    out: Path | None = OUTPUT.option(
+        "FOLDER", "Write all files to this folder.", shown=f"{_RESULTS}/SCALE"
     )
 
 
