@@ -16,21 +16,10 @@ from switchgnn.base.interruptible import INTERRUPTED, end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.network_file import read_network
 from switchgnn.base.options import OUTPUT, PACKETS, with_groups
+from switchgnn.capture import packet as packets
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import details_of, line_of, object_of
 from switchgnn.capture.live import ListeningInterface, interfaces
-from switchgnn.capture.packet import (
-    Captured,
-    CaptureError,
-    DamageError,
-    DecodedPacket,
-    Wanted,
-    decode,
-    frames_in,
-    kind_name,
-    names_in,
-    usual_names,
-)
 from switchgnn.capture.summary import Chapter, Summary
 from switchgnn.commands.shared.options import json_option
 from switchgnn.host.wire.header import Kind
@@ -40,7 +29,12 @@ class PacketPrinter:
     """Prints frames; `limit` counts packets, or blocks of a summary."""
 
     def __init__(
-        self, names: Mapping[bytes, str], wanted: Wanted, form: "CaptureOptions", *, live: bool
+        self,
+        names: Mapping[bytes, str],
+        wanted: packets.Wanted,
+        form: "CaptureOptions",
+        *,
+        live: bool,
     ) -> None:
         self._names, self._wanted, self._form, self._live = names, wanted, form, live
         self._summary = Summary()
@@ -49,10 +43,10 @@ class PacketPrinter:
         self._begin: int | None = None
         self._printed = 0
 
-    def print_frames(self, frames: Iterable[Captured]) -> None:
+    def print_frames(self, frames: Iterable[packets.Captured]) -> None:
         """Print packets until there are no more, or the limit is reached."""
-        for captured in chain.from_iterable(map(frames_in, frames)):
-            packet = decode(captured, self._names)
+        for captured in chain.from_iterable(map(packets.frames_in, frames)):
+            packet = packets.decode(captured, self._names)
             if packet is None:
                 self._others += bool(captured.frame)
                 self._links += not captured.frame
@@ -65,7 +59,7 @@ class PacketPrinter:
             if packet.parsed is None or packet.problem is not None:
                 self._unsound += 1
             else:
-                self._kinds[kind_name(packet.parsed.header)] += 1
+                self._kinds[packets.kind_name(packet.parsed.header)] += 1
             if self._form.summary:
                 self._print_chapters(self._summary.note(packet))
             else:
@@ -95,7 +89,7 @@ class PacketPrinter:
     def _full(self) -> bool:
         return self._form.limit is not None and self._printed >= self._form.limit
 
-    def _print_packet(self, packet: DecodedPacket) -> None:
+    def _print_packet(self, packet: packets.DecodedPacket) -> None:
         self._printed += 1
         if self._form.as_json:
             self._print(json.dumps(object_of(packet)))
@@ -156,13 +150,15 @@ class CaptureOptions:
     def check(self, files: list[str] | None) -> None:
         """Refuse options that contradict each other."""
         if bool(files) == (self.interface is not None):
-            raise CaptureError("Say what to read: files, - for standard input, or --interface.")
+            raise packets.CaptureError(
+                "Say what to read: files, - for standard input, or --interface."
+            )
         if self.details and (self.summary or self.as_json):
-            raise CaptureError("--details goes neither with --summary nor with --json.")
+            raise packets.CaptureError("--details goes neither with --summary nor with --json.")
 
     def printer(self, files: list[str] | None) -> "PacketPrinter":
         """Return what prints the packets."""
-        wanted = Wanted(
+        wanted = packets.Wanted(
             frozenset(int(Kind[each.name]) for each in self.kind or ()),
             frozenset(self.round_number or ()),
             frozenset(self.block or ()),
@@ -171,7 +167,11 @@ class CaptureOptions:
         # Live packets are printed at once.
         pipes = (each == STANDARD_INPUT or Path(each).is_fifo() for each in files or ())
         live = self.interface is not None or any(pipes)
-        names = usual_names() if self.network is None else names_in(read_network(self.network))
+        names = (
+            packets.usual_names()
+            if self.network is None
+            else packets.names_in(read_network(self.network))
+        )
         return PacketPrinter(names, wanted, self, live=live)
 
 
@@ -216,14 +216,14 @@ def _from_files(names: list[str], printer: PacketPrinter) -> int:
             return INTERRUPTED
         printer.finish()
     if opened.damages:
-        raise DamageError("\n".join(map(str, opened.damages)))
+        raise packets.DamageError("\n".join(map(str, opened.damages)))
     return 0
 
 
 def _from_interface(name: str, printer: PacketPrinter) -> int:
     """Listen until Ctrl-C, which is no failure: nothing else ends it."""
     if name not in interfaces():
-        raise CaptureError(no_such("interface", name, interfaces(), where=" here"))
+        raise packets.CaptureError(no_such("interface", name, interfaces(), where=" here"))
     with ListeningInterface(name) as listening:
         typer.echo(f"Listening at {name}; Ctrl-C ends it.", err=True)
         try:

@@ -26,15 +26,9 @@ from switchgnn.base.network import (
 )
 from switchgnn.base.network_file import DescribedNetwork, read_network
 from switchgnn.base.options import JOB, OUTPUT, PLAN, SWITCHES, TLS, Panel, with_groups
+from switchgnn.commands.shared import switch_state
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.options import parse_ports
-from switchgnn.commands.shared.switch_state import (
-    jobs_table,
-    print_records,
-    print_state,
-    ranges_text,
-    slots_text,
-)
 from switchgnn.controller.admission import JobRequest
 from switchgnn.controller.base.errors import ControllerError
 from switchgnn.controller.base.plan import SwitchPlan
@@ -312,12 +306,12 @@ def show(
                 records = show_entries(client, entries, limit)
                 found.append({"address": client.address, "table": entries, "entries": records})
                 if not as_json:
-                    print_records(console, records, f"{client.address} {entries}")
+                    switch_state.print_records(console, records, f"{client.address} {entries}")
             else:
                 state = show_switch(client)
                 found.append(state.as_json())
                 if not as_json:
-                    print_state(console, state)
+                    switch_state.print_state(console, state)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
 
@@ -353,7 +347,7 @@ def jobs(
         if not as_json:
             console.print(f"Switch {client.address}: {Amount(len(records)):job}")
             if records:
-                console.print(jobs_table(state.jobs, uses, seconds))
+                console.print(switch_state.jobs_table(state.jobs, uses, seconds))
     if as_json:
         typer.echo(json.dumps(found, indent=2))
 
@@ -382,7 +376,8 @@ def remove(
     for client, (place, counts) in zip(clients, removed, strict=True):
         typer.echo(
             f"Switch {client.address}: job {place.name} removed, {counts.deleted:,} entries; ports "
-            f"{ranges_text(place.ports)} and {slots_text(place)} slots in each bank are free."
+            f"{switch_state.ranges_text(place.ports)} and {switch_state.slots_text(place)} slots "
+            "in each bank are free."
         )
 
 

@@ -21,6 +21,7 @@ from switchgnn.base.options import (
     shared_fields,
     with_groups,
 )
+from switchgnn.commands.shared import options as shared
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (
     StepBars,
@@ -30,17 +31,6 @@ from switchgnn.commands.shared.console import (
     leaf_spine_table,
     plain_console,
     progress_bars,
-)
-from switchgnn.commands.shared.options import (
-    JobNetworkOptions,
-    PlanningOptions,
-    find_metrics,
-    ignore_weights_option,
-    mtu_option,
-    refuse_with_on,
-    seed_option,
-    timeout_option,
-    workers_option,
 )
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.base.operations import Operation
@@ -163,8 +153,8 @@ class RunCommandOptions:
     graph: str = DATA.option(
         "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a path.", default="digits"
     )
-    ignore_weights: bool = ignore_weights_option()
-    workers: int = workers_option(4)
+    ignore_weights: bool = shared.ignore_weights_option()
+    workers: int = shared.workers_option(4)
     features: int | None = DATA.option(
         "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
     )
@@ -177,15 +167,15 @@ class RunCommandOptions:
         "Run workers as native code, or (for small graphs) as 200 lines of Scapy.",
         default=HostKind.NATIVE,
     )
-    seed: int = seed_option()
-    strategies: PlanningOptions
-    network: JobNetworkOptions
-    mtu: str = mtu_option(
+    seed: int = shared.seed_option()
+    strategies: shared.PlanningOptions
+    network: shared.JobNetworkOptions
+    mtu: str = shared.mtu_option(
         NETWORK,
         "Compare with hosts that pack rows into IP packets of up to this size; or "
         f"{FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
-    timeout: float = timeout_option(20.0)
+    timeout: float = shared.timeout_option(20.0)
     grpc_port: int = NETWORK.option(
         "PORT",
         "Serve the switch's P4Runtime at this TCP port, open to all users; 0: at a socket that "
@@ -233,14 +223,14 @@ class RunCommandOptions:
             pace=self.network.pace(self.timeout, busy=busy),
             request=strategies.request(job["leaf_spine"]),
             pcap=self.output.pcap,
-            metrics=find_metrics(self.output.metrics, self.workers),
+            metrics=shared.find_metrics(self.output.metrics, self.workers),
             framing=Framing.parse(self.mtu),
         )
 
     def _check_ports(self) -> None:
         own = {"--grpc-port": self.grpc_port, "--tls": self.tls, "--spare-ports": self.spare_ports}
         if self.network.on is not None:
-            refuse_with_on(own)
+            shared.refuse_with_on(own)
         if not self.spare_ports:
             return
         if not self.keep or self.network.leaves_and_spines() is not None:
@@ -254,7 +244,7 @@ class RunCommandOptions:
                 f"{self.spare_ports}."
             )
 
-    def _strategies(self) -> PlanningOptions:
+    def _strategies(self) -> shared.PlanningOptions:
         if self.hosts is HostKind.NATIVE:
             return self.strategies
         rows, pools = self.strategies.rows or AUTO, self.strategies.pools or 1

@@ -8,15 +8,10 @@ import typer
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from switchgnn.base import network_file
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import read_regular, read_regular_text
 from switchgnn.base.network import NetworkError
-from switchgnn.base.network_file import (
-    DescribedNetwork,
-    DescribedSwitch,
-    Target,
-    read_network,
-)
 from switchgnn.base.options import NETWORK, PROGRAM, with_groups
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
@@ -32,8 +27,8 @@ def as_described(options: SwitchOptions, path: Path, name: str | None) -> Switch
     """Return the options with the address, device id and ports of a switch in a network file."""
     if options.grpc is not None or options.port:
         raise NetworkError("--network says where the switch is: leave out --grpc and --port.")
-    switch = _chosen(read_network(path), path, name)
-    if switch.target is not Target.EMBEDDED:
+    switch = _chosen(network_file.read_network(path), path, name)
+    if switch.target is not network_file.Target.EMBEDDED:
         raise NetworkError(
             f"{path}: switch {switch.name} is a {switch.target.value}, which this command does "
             "not run."
@@ -47,7 +42,9 @@ def as_described(options: SwitchOptions, path: Path, name: str | None) -> Switch
     return replace(options, grpc=switch.grpc, device_id=switch.device_id, port=ports)
 
 
-def _chosen(network: DescribedNetwork, path: Path, name: str | None) -> DescribedSwitch:
+def _chosen(
+    network: network_file.DescribedNetwork, path: Path, name: str | None
+) -> network_file.DescribedSwitch:
     by_name = {switch.name: switch for switch in network.switches}
     if name is None and len(by_name) == 1:
         return network.switches[0]

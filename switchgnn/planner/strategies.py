@@ -19,15 +19,10 @@ from switchgnn.planner.blocks.destination import KINDS, find_blocks_over, form_b
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition import vertex_cut
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.leaf_spine import metis_leaf_spine
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
-from switchgnn.planner.partition.vertex_cut import (
-    VERTEX_CUTS,
-    cut_graph,
-    find_vertex_cut,
-    is_vertex_cut,
-)
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges
 from switchgnn.planner.sending.order import SendOrder, gamr
@@ -67,7 +62,7 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
 
     def __missing__(self, name: str) -> PartitionStrategy:
         """Return the strategy, or raise KeyError."""
-        if is_vertex_cut(name):
+        if vertex_cut.is_vertex_cut(name):
             return partial(_masters, name)
         kind, _, numbers = name.partition(":")
         pattern, problem, make = _NUMBERED[kind]
@@ -78,7 +73,9 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
 
 
 def _masters(name: str, graph: Graph, workers: int, seed: int) -> Int32s:
-    cut = cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed))
+    cut = vertex_cut.cut_graph(
+        graph, workers, vertex_cut.find_vertex_cut(name)(graph, workers, seed)
+    )
     return cut.worker[: cut.masters]
 
 
@@ -102,7 +99,7 @@ PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
         "g3": g3,
         "random": shuffled,
         "chunk": chunk,
-        **{name: partial(_masters, name) for name in VERTEX_CUTS},
+        **{name: partial(_masters, name) for name in vertex_cut.VERTEX_CUTS},
     }
 )
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {

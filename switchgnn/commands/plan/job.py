@@ -9,17 +9,7 @@ from pathlib import Path
 from switchgnn.base.array_types import Int32s
 from switchgnn.base.machine import PeakMemory
 from switchgnn.base.options import DATA, NETWORK, OUTPUT
-from switchgnn.commands.shared.options import (
-    MemoryOptions,
-    PlanningOptions,
-    TopologyOptions,
-    WeightOptions,
-    json_option,
-    mtu_option,
-    per_machine_option,
-    seed_option,
-    workers_option,
-)
+from switchgnn.commands.shared import options as shared
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.jobs.report import plan_leaf_spine
@@ -67,7 +57,9 @@ class LinkOptions:
         default=_DEFAULT.delay / _MICRO,
         min=0.0,
     )
-    mtu: str = mtu_option(NETWORK, "Let hosts alone pack rows into IP packets of up to this size.")
+    mtu: str = shared.mtu_option(
+        NETWORK, "Let hosts alone pack rows into IP packets of up to this size."
+    )
 
     def network(self, profile: SwitchProfile | None, loop: float | None) -> NetworkModel:
         """Return the network to predict on; `loop`: passes per second of the switch, or None."""
@@ -90,19 +82,19 @@ Progress = Callable[[str], None]
 class PlanOptions:
     """The options of `switchgnn plan`."""
 
-    workers: int | None = workers_option(None)
-    workers_per_machine: int = per_machine_option("With --parts, let")
-    weights: WeightOptions
+    workers: int | None = shared.workers_option(None)
+    workers_per_machine: int = shared.per_machine_option("With --parts, let")
+    weights: shared.WeightOptions
     features: int | None = DATA.option(
         "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
-    seed: int = seed_option()
+    seed: int = shared.seed_option()
     directions: str = DATA.option(
         "WHICH", "Plan forward or both: training also sums backward.", default="forward"
     )
-    strategies: PlanningOptions
-    memory: MemoryOptions
-    topology: TopologyOptions
+    strategies: shared.PlanningOptions
+    memory: shared.MemoryOptions
+    topology: shared.TopologyOptions
     link_rate: float | None = NETWORK.option(
         "RATE", "Assume this many packets per second on each link, for --strategy best."
     )
@@ -128,7 +120,7 @@ class PlanOptions:
         "NAME", "With --parts, also let workers use this transport; repeatable."
     )
     check: Path | None = OUTPUT.option("FOLDER", "Check the plan in this folder.")
-    as_json: bool = json_option("Print the report as JSON.")
+    as_json: bool = shared.json_option("Print the report as JSON.")
 
     def slots_of(self) -> int | None:
         """Return the slots of --slots or --memory."""
@@ -278,19 +270,19 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
 def _report(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Sequence[int], tell: Progress
 ) -> dict[str, report.DirectionReport]:
-    shared: dict[tuple[int, int], report.DirectionReport] = {}
+    known: dict[tuple[int, int], report.DirectionReport] = {}
     reports = {}
     for direction in map(Direction, plan.manifest.directions):
         record = plan.manifest.direction(direction)
         key = record.first_block, record.last_block
-        if key not in shared:
+        if key not in known:
             edges = boundary.towards(direction)
             tell(f"compare the {direction.value} sums with other ways")
             paper = {}
             if not plan.manifest.replicated:
                 paper = {presets.PAPER: _paper_packets(graph, plan, edges, direction)}
-            shared[key] = report.report_direction(plan, direction, edges, frames, paper)
-        reports[direction.value] = shared[key]
+            known[key] = report.report_direction(plan, direction, edges, frames, paper)
+        reports[direction.value] = known[key]
     return reports
 
 

@@ -17,15 +17,8 @@ from switchgnn.base.options import (
     shared_fields,
     with_groups,
 )
+from switchgnn.commands.shared import options as shared
 from switchgnn.commands.shared.console import Steps, plain_console
-from switchgnn.commands.shared.options import (
-    MemoryOptions,
-    StrategyOptions,
-    congestion_option,
-    json_option,
-    seed_option,
-    workers_option,
-)
 from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import WIDEST
@@ -163,25 +156,25 @@ class SimulateCommandOptions:
         "A graph as for `switchgnn plan`; with --plan, that of a plan that leaves destinations "
         "to the hosts.",
     )
-    workers: int | None = workers_option(None)
+    workers: int | None = shared.workers_option(None)
     layers: int = DATA.option(
         "N", "An epoch has N forward exchanges and N - 1 backward ones.", default=4, min=1
     )
     features: int = DATA.option("N", "Use features of N numbers.", default=128, min=1, max=WIDEST)
-    seed: int = seed_option()
+    seed: int = shared.seed_option()
     system: str | None = PLAN.option(
         "NAME",
         f"{', '.join(SYSTEMS)}; with a plan one of {', '.join((*HOSTS_ALONE, AUTO))}, on its "
         "partition.",
     )
-    memory: MemoryOptions
+    memory: shared.MemoryOptions
     slot_features: int | None = PLAN.option(
         "N",
         "Let a slot hold a whole feature of N numbers, 4 bytes each, as in the paper.",
         min=1,
         shown="a slot holds a fragment",
     )
-    strategies: StrategyOptions
+    strategies: shared.StrategyOptions
     bin_size: int | None = PLAN.option(
         "N", "Put N vertices into a bin of g3.", min=1, shown=f"{BIN_SIZE:,}"
     )
@@ -251,13 +244,13 @@ class SimulateCommandOptions:
         default=_DEFAULT.ecn_threshold or 0,
         min=0,
     )
-    congestion: CongestionRule = congestion_option()
+    congestion: CongestionRule = shared.congestion_option()
     background_load: float = CONGESTION.option(
         "SHARE",
         "Run flows between the workers that take this mean share of each link's rate.",
         default=_DEFAULT.background_load,
     )
-    as_json: bool = json_option()
+    as_json: bool = shared.json_option()
 
     def options(self) -> SimulateOptions:
         """Return the simulation that is asked for, after a check of what is given."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Integers
+from switchgnn.planner import presets
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import (
@@ -31,13 +32,6 @@ from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import (
-    PAPER,
-    PlanContext,
-    PlanRequest,
-    ResolvedStrategies,
-    resolve_strategies,
-)
 
 # The most directed edges with which several plans are made: each takes up to half a minute.
 MOST_EDGES = 24_000_000
@@ -49,8 +43,8 @@ class QuickestPlan:
     """A plan, and what it was made with."""
 
     plan: Plan
-    context: PlanContext
-    strategies: ResolvedStrategies
+    context: presets.PlanContext
+    strategies: presets.ResolvedStrategies
     graph: Graph  # what is planned: the replicas, if vertices are cut
     auto: AutoPlan | None = None  # what `auto` compared; None: the switch makes all sums
 
@@ -59,16 +53,16 @@ class QuickestPlan:
 class PlanSearch:
     """Makes the plan of a request, or several to compare by their predicted time."""
 
-    request: PlanRequest
+    request: presets.PlanRequest
     graph: Graph
     forecast: StarForecast
     # adds the links' packets per second, which depend on the frames
-    rated: Callable[[PlanContext], PlanContext]
+    rated: Callable[[presets.PlanContext], presets.PlanContext]
     widest: int  # the numbers of the widest frame of the switch
     fits: Callable[[Plan], bool] | None  # whether the switch has room for a plan; None: for all
     settings: Mapping[str, Any]  # others of `build_resolved`
 
-    def quickest(self, context: PlanContext) -> QuickestPlan:
+    def quickest(self, context: presets.PlanContext) -> QuickestPlan:
         """Return the plan with the least predicted time.
 
         Several are made within the rates of one switch, if the graph is small enough, and none of
@@ -105,7 +99,7 @@ class PlanSearch:
         other = replace(other, strategies=replace(other.strategies, because=because))
         return min(found, other, key=_predicted)
 
-    def _on_partition(self, context: PlanContext) -> QuickestPlan:
+    def _on_partition(self, context: presets.PlanContext) -> QuickestPlan:
         exchange, on = next(iter(self.forecast.exchanges.values())), self.forecast.network
         seed = self.settings["seed"]
         context, owner = choose_lanes(
@@ -113,7 +107,7 @@ class PlanSearch:
         )
         first = found = self._make(context, owner)
         owner = found.plan.assignment
-        few = len(self.graph.indices) <= MOST_EDGES and self.request.preset != PAPER
+        few = len(self.graph.indices) <= MOST_EDGES and self.request.preset != presets.PAPER
         if context.within and context.leaf_spine is None and few:
             found = self._least(found, owner)
         if not found.strategies.leaves:
@@ -133,9 +127,9 @@ class PlanSearch:
         )
         return replace(found, plan=made.plan, auto=made)
 
-    def _make(self, context: PlanContext, owner: Integers | None) -> QuickestPlan:
+    def _make(self, context: presets.PlanContext, owner: Integers | None) -> QuickestPlan:
         rated = self.rated(context)
-        how = resolve_strategies(self.request, self.graph, rated)
+        how = presets.resolve_strategies(self.request, self.graph, rated)
         plan = build_resolved(
             self.graph, how, rated, **self.settings, assignment=owner, fits=self.fits
         )
@@ -155,7 +149,7 @@ class PlanSearch:
         return found
 
     def _better(
-        self, found: QuickestPlan, seconds: float, at: PlanContext, owner: Integers
+        self, found: QuickestPlan, seconds: float, at: presets.PlanContext, owner: Integers
     ) -> tuple[QuickestPlan, float, bool]:
         if at.room < MIN_SLOTS:
             return found, seconds, False
