@@ -37,11 +37,7 @@ from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.jobs import loop_use, remove_job
-from switchgnn.controller.p4runtime.client import (
-    DEFAULT_DEADLINE,
-    P4RuntimeClient,
-    program_cookie,
-)
+from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.show import NO_TABLES, show_entries
 from switchgnn.controller.show import show as show_switch

@@ -73,8 +73,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def launch(
     asked: LaunchOptions,
     program: Annotated[
-        Path,
-        typer.Argument(metavar="PROGRAM", help="A Python program to run.", show_default=False),
+        Path, typer.Argument(metavar="PROGRAM", help="A Python program to run.", show_default=False)
     ],
     words: Annotated[
         list[str] | None,

@@ -14,13 +14,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.machine import Amount, against_bound
 from switchgnn.base.network_file import MOST_WORKERS
-from switchgnn.base.options import (
-    CONGESTION,
-    DATA,
-    NETWORK,
-    shared_fields,
-    with_groups,
-)
+from switchgnn.base.options import CONGESTION, DATA, NETWORK, shared_fields, with_groups
 from switchgnn.commands.shared import options as shared
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import (

@@ -22,12 +22,7 @@ from switchgnn.host.wire.native import hosts_run_as
 from switchgnn.jobs import report, runner
 from switchgnn.jobs.logs import Recordings
 from switchgnn.jobs.train_report import EpochListener, Recorder, TrainReport
-from switchgnn.jobs.workers import (
-    EventListener,
-    follow_workers,
-    run_workers,
-    worker_command,
-)
+from switchgnn.jobs.workers import EventListener, follow_workers, run_workers, worker_command
 from switchgnn.p4src import Program, load_program, load_strawman
 from switchgnn.planner import (
     Direction,
@@ -276,10 +271,7 @@ def predict_transport(
 
 
 def _predicted(
-    job: TrainJob,
-    data: Dataset,
-    progress: Callable[[str], None],
-    measured: MeasuredCosts | None,
+    job: TrainJob, data: Dataset, progress: Callable[[str], None], measured: MeasuredCosts | None
 ) -> TransportPrediction:
     expected = _expected(job, data, job.choose_fabric().target, measured)
     graph, context, settings = _context(job, data, progress)

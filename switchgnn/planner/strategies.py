@@ -50,7 +50,7 @@ _NUMBERED: Mapping[str, tuple[str, str, Callable[..., PartitionStrategy]]] = {
         r"([1-9]\d{0,2})",
         "does not say how many leaves: write it as metis-leaf-spine:2",
         lambda leaves: partial(metis_leaf_spine, leaves=int(leaves)),
-    ),
+    )
 }
 
 

@@ -20,11 +20,7 @@ from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.costs import report
-from switchgnn.planner.costs.forecast import (
-    Outlook,
-    StarForecast,
-    outlook_of,
-)
+from switchgnn.planner.costs.forecast import Outlook, StarForecast, outlook_of
 from switchgnn.planner.costs.quickest import PlanSearch
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges

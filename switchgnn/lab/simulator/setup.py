@@ -73,12 +73,7 @@ class Setup:
 
 
 def host_setup(
-    rows: Int64s,
-    features: int,
-    pace: Pace,
-    framing: Framing,
-    *,
-    phases: PhaseMaker | None = None,
+    rows: Int64s, features: int, pace: Pace, framing: Framing, *, phases: PhaseMaker | None = None
 ) -> Setup:
     """Return one exchange in which hosts send each other rows, in the order of `host`.
 

@@ -143,11 +143,7 @@ _OF_DATASET = ("name", "classes", "multilabel", "undirected")
 
 
 def partition_dataset(
-    data: Dataset,
-    assignment: NDArray[np.integer],
-    per_machine: int = 1,
-    *,
-    incoming: bool = False,
+    data: Dataset, assignment: NDArray[np.integer], per_machine: int = 1, *, incoming: bool = False
 ) -> Iterator[Partition]:
     """Yield the part of each worker, 0 first; only one of them has to be in memory at a time.
 
