@@ -18,7 +18,7 @@ _HELP_ALL = "help_all"
 
 
 @dataclasses.dataclass(frozen=True)
-class Panel:
+class OptionPanel:
     """A panel of options in the help; declares them as fields of dataclasses, for `with_groups`."""
 
     title: str | None = None  # None: that of options without a panel
@@ -51,9 +51,9 @@ class Panel:
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each dataclass parameter of a Typer command by options, one for each field.
 
-    A group is a dataclass whose fields are annotated with `typer.Option`, declared in a `Panel`,
-    or groups themselves. Users see the fields; the command, whose annotations are not strings, gets
-    the object. TypeError if two options have the same name.
+    A group is a dataclass whose fields are annotated with `typer.Option`, declared in an
+    `OptionPanel`, or groups themselves. Users see the fields; the command, whose annotations are
+    not strings, gets the object. TypeError if two options have the same name.
     """
     return _grouped(command, None)
 
@@ -172,20 +172,20 @@ _HelpAll = Annotated[
 ]
 
 
-PLAIN = Panel()
-DATA = Panel("Data")
-MODEL = Panel("Model")
-TRAINING = Panel("Training")
-EXCHANGE = Panel("Exchange")
-FEWER_BYTES = Panel("Fewer bytes")
-PLAN = Panel("Plan")
-NETWORK = Panel("Network")
-CONGESTION = Panel("Congestion")
-FAULTS = Panel("Faults")
-PACKETS = Panel("Which packets")
-OUTPUT = Panel("Output")
-SWITCHES, JOB, PROGRAM = Panel("Switches"), Panel("Job"), Panel("Program")
-PORTS, P4RUNTIME, TLS, SERVICE = map(Panel, ("Ports", "P4Runtime", "TLS", "Service"))
+PLAIN = OptionPanel()
+DATA = OptionPanel("Data")
+MODEL = OptionPanel("Model")
+TRAINING = OptionPanel("Training")
+EXCHANGE = OptionPanel("Exchange")
+FEWER_BYTES = OptionPanel("Fewer bytes")
+PLAN = OptionPanel("Plan")
+NETWORK = OptionPanel("Network")
+CONGESTION = OptionPanel("Congestion")
+FAULTS = OptionPanel("Faults")
+PACKETS = OptionPanel("Which packets")
+OUTPUT = OptionPanel("Output")
+SWITCHES, JOB, PROGRAM = OptionPanel("Switches"), OptionPanel("Job"), OptionPanel("Program")
+PORTS, P4RUNTIME, TLS, SERVICE = map(OptionPanel, ("Ports", "P4Runtime", "TLS", "Service"))
 
 
 _UNITS = {

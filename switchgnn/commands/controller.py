@@ -25,7 +25,7 @@ from switchgnn.base.network import (
     star_network,
 )
 from switchgnn.base.network_file import DescribedNetwork, read_network
-from switchgnn.base.options import JOB, OUTPUT, PLAN, SWITCHES, TLS, Panel, with_groups
+from switchgnn.base.options import JOB, OUTPUT, PLAN, SWITCHES, TLS, OptionPanel, with_groups
 from switchgnn.commands.shared import switch_state
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.options import parse_ports
@@ -80,7 +80,7 @@ def parts_by_number(
     return parts_over(plan, leaf_spine, networks)
 
 
-def _option(panel: Panel, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+def _option(panel: OptionPanel, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
     return typer.Option(*names, rich_help_panel=panel.title, help=text, **more)
 
 

@@ -1,7 +1,7 @@
 """The options and steps of `switchgnn plan`: load and plan, then compare."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from switchgnn.planner.base.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lan
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.costs import report
 from switchgnn.planner.costs.forecast import Outlook, StarForecast, outlook_of
-from switchgnn.planner.costs.quickest import PlanSearch
+from switchgnn.planner.costs.quickest import PlanSearch, QuickestPlan
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
@@ -128,23 +128,17 @@ class PlanOptions:
         return presets.slots_of_memory(size)
 
 
-@dataclass(frozen=True, eq=False)
-class MadePlan:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MadePlan(QuickestPlan):
     """A plan, and the cost of making it."""
 
     request: presets.PlanRequest
-    context: presets.PlanContext
-    strategies: presets.ResolvedStrategies
     features: int  # numbers of a row in the predicted exchanges
     # the profile that was planned for; None: a switch that runs the program
     switch: SwitchProfile | None
-    graph: Graph
-    plan: Plan
     parts: LeafSpineParts | None  # those of leaves and spines; None in a star
     memory: PlanMemory  # of the switches
     forecast: StarForecast  # predicts one exchange in each direction
-    # the predicted seconds by transport that decided about the plan, or None
-    predicted: Mapping[str, float] | None
     seconds: float  # of planning, without loading the graph
     peak_memory_bytes: int  # of the process while planning, graph included
     memory_before_bytes: int  # of the process before planning
@@ -226,17 +220,13 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
     seconds, peak = time.perf_counter() - start, memory.peak()
     parts, plan_takes = measured(made.plan)
     return MadePlan(
+        **vars(made),
         request=request,
-        context=made.context,
-        strategies=made.strategies,
         features=features,
         switch=switch,
-        graph=made.graph,
-        plan=made.plan,
         parts=parts,
         memory=plan_takes,
         forecast=forecast,
-        predicted=None if made.auto is None else made.auto.seconds,
         seconds=seconds,
         peak_memory_bytes=peak,
         memory_before_bytes=memory.before,
@@ -257,9 +247,10 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
             for each in manifest.directions
         }
     tell("predict the seconds of exchanges")
-    outlook = outlook_of(
-        made.plan, boundary, made.forecast, frames, made.predicted, star=made.parts is None
-    )
+    # Those that decided about the plan.
+    seconds = None if made.auto is None else made.auto.seconds
+    star = made.parts is None
+    outlook = outlook_of(made.plan, boundary, made.forecast, frames, seconds, star=star)
     return PlanReport(made, directions, frames, outlook, leaf_spine)
 
 

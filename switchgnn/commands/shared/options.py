@@ -19,7 +19,7 @@ from switchgnn.base.options import (
     NETWORK,
     OUTPUT,
     PLAN,
-    Panel,
+    OptionPanel,
     parse_bytes,
 )
 from switchgnn.host.base.errors import FramingError
@@ -106,7 +106,7 @@ class WeightOptions:
         return self.edge_weights or (False if self.ignore_weights else None)
 
 
-def mtu_option(panel: Panel, text: str) -> Any:  # noqa: ANN401
+def mtu_option(panel: OptionPanel, text: str) -> Any:  # noqa: ANN401
     """Declare --mtu."""
     return panel.option("BYTES", text, default=str(USUAL_MTU), callback=_known_mtu)
 

@@ -42,20 +42,17 @@ def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: 
         table.add_column(name, justify="right")
     for each in jobs:
         place, session, marking = each.place, each.session, each.marking
+        used = [uses[place.job]] if uses else []
         marks = dict.fromkeys((marking.alone, marking.beside_others))
         table.add_row(
             *(place.name, f"{session.plan:08x}" if session.plan else "none"),
             *(f"{session.workers:,}", ranges_text(place.ports), slots_text(place)),
             *(f"{session.session}", " or ".join(map(str, marks))),
             f"{np.datetime64(place.since, 's')}Z",
-            *(_of_use(uses[place.job], seconds) if uses else ()),
+            *(f"{count / seconds:,.0f}" for use in used for count in (use.frames, use.passes)),
+            *(f"{use.share:.1%}" for use in used),
         )
     return table
-
-
-def _of_use(use: LoopUse, seconds: float) -> tuple[str, ...]:
-    rates = (f"{count / seconds:,.0f}" for count in (use.frames, use.passes))
-    return (*rates, f"{use.share:.1%}")
 
 
 def slots_text(place: Place) -> str:

@@ -191,16 +191,11 @@ class TrainingOptions:
         "--precompute/--no-precompute",
         default=TrainOptions.precompute,
     )
-    unchecked: bool = MODEL.option(
-        None,
+    unchecked: bool = MODEL.flag(
         "Take your own model without comparing what it computes on parts of a small graph.",
         "--unchecked",
-        default=False,
-        shown=False,
     )
-    paper: bool = MODEL.option(
-        None, "Train the paper's model: gcn, 4 layers, 128 units.", default=False, shown=False
-    )
+    paper: bool = MODEL.flag("Train the paper's model: gcn, 4 layers, 128 units.")
     epochs: int = TRAINING.option("N", "Train for N epochs.", default=TrainOptions.epochs, min=1)
     lr: float = _rate_option("Learning rate of Adam.", TrainOptions.learning_rate)
     weight_decay: float = _rate_option("Weight decay of Adam.", TrainOptions.weight_decay)

@@ -168,20 +168,14 @@ def partition_dataset(
     edges, weights = _edges_with_self_loops(data)
     stays = owner[edges[0]] == owner[edges[1]]
     local, local_owner = edges[:, stays], owner[edges[0][stays]]
-    entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
     sums = partial_sums(data.graph, owner) if weights is not None and data.factors is None else None
     if sums is not None and per_machine > 1:
         raise DatasetError(
             f"The edge weights of {data.name} are not products of factors, and workers of one "
             "machine exchange no partial sums: drop the weights, or --per-machine."
         )
-    has_loop = np.zeros(data.vertices, dtype=bool)
-    has_loop[data.self_loops] = True
-    in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
-    out_degree = np.diff(data.graph.indptr)
-    shared: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
-    shared |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
-    shared["workers_per_machine"] = per_machine
+    whole = _Whole(data, workers)
+    shared: dict[str, Any] = {"workers_per_machine": per_machine}
     on, seat = owner // per_machine, owner.astype(np.int64) % per_machine
     row_of_machine = _rows(on, machines_of(workers, per_machine))
     near = edges[:, ~stays & (on[edges[0]] == on[edges[1]])]
@@ -189,7 +183,6 @@ def partition_dataset(
         vertices, mine = np.flatnonzero(owner == worker).astype(np.int64), local_owner == worker
         if weights is not None:
             shared["edge_weights"] = weights[stays][mine]
-            shared["in_weight"] = entering[vertices].astype(np.float32)
             if workers > 1 and data.factors is not None:
                 shared["factors"] = data.factors[:, vertices]
             elif workers > 1 and sums is not None:
@@ -200,18 +193,32 @@ def partition_dataset(
         if per_machine > 1:
             shared["machine"] = seat[on == worker // per_machine]
             shared["beside"] = row_of_machine[near[:, (owner[near] == worker).any(axis=0)]]
-        yield Partition(
-            worker=worker,
-            workers=workers,
-            vertices=vertices,
-            edges=row[local[:, mine]],
-            self_loop=has_loop[vertices],
-            in_degree=in_degree[vertices],
-            out_degree=out_degree[vertices],
-            total_vertices=data.vertices,
-            **{name: getattr(data, name)[vertices] for name in OF_VERTICES},
-            **shared,
-        )
+        yield Partition(edges=row[local[:, mine]], **whole.part(worker, vertices), **shared)
+
+
+class _Whole:
+    """What parts have of the whole graph."""
+
+    def __init__(self, data: Dataset, workers: int) -> None:
+        self._data, graph = data, data.graph
+        self._facts: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
+        self._facts |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
+        self._facts |= {"workers": workers, "total_vertices": data.vertices}
+        self.self_loop = np.zeros(data.vertices, dtype=bool)
+        self.self_loop[data.self_loops] = True
+        self._rows = {name: getattr(data, name) for name in OF_VERTICES} | {
+            "self_loop": self.self_loop,
+            "in_degree": np.bincount(graph.indices, minlength=data.vertices).astype(np.int64),
+            "out_degree": np.diff(graph.indptr),
+        }
+        if graph.weights is not None:
+            entering = np.bincount(graph.indices, graph.weights, minlength=data.vertices)
+            self._rows["in_weight"] = entering.astype(np.float32)
+
+    def part(self, worker: int, vertices: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the facts of the data set, and the rows of a worker's vertices."""
+        own = {name: rows[vertices] for name, rows in self._rows.items()}
+        return {"worker": worker, "vertices": vertices, **self._facts, **own}
 
 
 def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
@@ -220,42 +227,26 @@ def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
     loops = edges[0] == edges[1]
     owner = np.empty(len(loops), dtype=np.int64)
     owner[~loops], owner[loops] = cut.edge_worker, cut.worker[edges[0, loops]]
-    entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
-    has_loop = np.zeros(data.vertices, dtype=bool)
-    has_loop[data.self_loops] = True
-    loop_weight = has_loop.astype(np.float32)
+    workers = int(cut.worker.max()) + 1
+    whole, shared = _Whole(data, workers), np.diff(cut.indptr) > 0
+    loop_weight = whole.self_loop.astype(np.float32)
     if weights is not None:
         loop_weight[edges[0, loops]] = weights[loops]
-    in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
-    out_degree, shared = np.diff(data.graph.indptr), np.diff(cut.indptr) > 0
-    facts: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
-    facts |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
     row = np.zeros(data.vertices, dtype=np.int64)
-    workers = int(cut.worker.max()) + 1
     for worker in range(workers):
         mine, replica = owner == worker, np.flatnonzero(cut.worker == worker)
         mirror, vertices = replica >= cut.masters, cut.vertex[replica].astype(np.int64)
         row[vertices] = np.arange(len(vertices))
         local = row[edges[:, mine]]
         order = np.lexsort((local[1], local[0]))
-        if weights is not None:
-            facts["edge_weights"] = weights[mine][order]
-            facts["in_weight"] = entering[vertices].astype(np.float32)
-        of_rows = {name: getattr(data, name)[vertices] for name in OF_VERTICES}
-        of_rows |= {name: of_rows[name] & ~mirror for name in _SPLITS}
+        part = whole.part(worker, vertices)
+        part |= {name: part[name] & ~mirror for name in _SPLITS}
         yield Partition(
-            worker=worker,
-            workers=workers,
-            vertices=vertices,
             edges=local[:, order],
-            self_loop=has_loop[vertices],
-            in_degree=in_degree[vertices],
-            out_degree=out_degree[vertices],
-            total_vertices=data.vertices,
+            edge_weights=None if weights is None else weights[mine][order],
             loop_weight=loop_weight[vertices],
             replicas=np.stack([shared[replica], mirror]),
-            **of_rows,
-            **facts,
+            **part,
         )
 
 
