@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s
 from switchgnn.base.files import format_of, whole_file, writing
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
@@ -156,7 +157,7 @@ def _karate(_name: str, _root: Path, seed: int) -> Dataset:
     return _with_split(graph, seed, np.eye(graph.vertices, dtype=np.float32))
 
 
-def _with_split(graph: Graph, seed: int, features: NDArray[np.float32] | None = None) -> Dataset:
+def _with_split(graph: Graph, seed: int, features: Float32s | None = None) -> Dataset:
     features = graph.features if features is None else features
     assert features is not None  # noqa: S101 - the callers' graphs have both
     assert graph.labels is not None  # noqa: S101
