@@ -29,16 +29,12 @@ from switchgnn.base.options import JOB, OUTPUT, PLAN, SWITCHES, TLS, OptionPanel
 from switchgnn.commands.shared import switch_state
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.options import parse_ports
-from switchgnn.controller.admission import JobRequest
-from switchgnn.controller.base.errors import ControllerError
-from switchgnn.controller.base.plan import SwitchPlan
+from switchgnn.controller import ControllerError, JobRequest, SwitchPlan, TlsOptions, read_counters
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
-from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.jobs import loop_use, remove_job
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
-from switchgnn.controller.p4runtime.connection import TlsOptions
 from switchgnn.controller.show import NO_TABLES, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller

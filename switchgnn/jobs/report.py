@@ -10,12 +10,10 @@ from switchgnn.host.host_baseline import Exchanges, HostTraffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.jobs.runner import FinishedWorkers
-from switchgnn.planner.base.direction import Direction
+from switchgnn.planner import BoundaryEdges, Direction, Manifest
 from switchgnn.planner.base.lanes import fragment_lanes
 from switchgnn.planner.costs import report
-from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.softswitch.native.engine import Ahead
 
 

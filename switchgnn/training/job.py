@@ -13,17 +13,13 @@ from switchgnn.base.records import RecordError, make_record, parse_json, record_
 from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.registry import OF_JOBS, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
+from switchgnn.planner import Direction, Graph, Plan, boundary_edges, read_manifest, write_plan
 from switchgnn.planner.arguments import Left
-from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import USUAL_WIDTH
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.files import read_manifest, write_plan
-from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from switchgnn.training.base.errors import DatasetError, JobError
 from switchgnn.training.data import partition

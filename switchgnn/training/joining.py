@@ -18,14 +18,12 @@ from torch.distributed.rendezvous import rendezvous
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network_file import NETWORK, DescribedNetwork, interfaces, read_network
-from switchgnn.controller.admission import JobRequest
-from switchgnn.controller.install import DesiredStates, Share, install_each
+from switchgnn.controller import DesiredStates, JobRequest, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
+from switchgnn.host import Addresses, Pace
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
-from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.transport import Transport, WorkerEnd
 from switchgnn.host.registry import SWITCH
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
 from switchgnn.training import job as jobs
 from switchgnn.training.base.errors import JobError, collective

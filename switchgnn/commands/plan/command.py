@@ -17,11 +17,10 @@ from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.jobs.plots import draw_plan_plots
 from switchgnn.jobs.workers import import_training
-from switchgnn.planner import PlannerError, load_graph, read_manifest, write_plan
+from switchgnn.planner import PlannerError, PlanRequest, load_graph, read_manifest, write_plan
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.plan.files import check_target
-from switchgnn.planner.presets import PlanRequest
 from switchgnn.profiles import find_profile
 
 if TYPE_CHECKING:

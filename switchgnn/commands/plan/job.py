@@ -14,21 +14,17 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.jobs.report import plan_leaf_spine
 from switchgnn.p4src import load_program
-from switchgnn.planner import presets
+from switchgnn.planner import BoundaryEdges, Graph, Plan, PlannerError, boundary_edges, presets
 from switchgnn.planner.base.direction import Direction, find_directions
-from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, WIDEST_ANSWER, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.costs import report
 from switchgnn.planner.costs.forecast import Outlook, StarForecast, outlook_of
 from switchgnn.planner.costs.quickest import PlanSearch, QuickestPlan
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
-from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from switchgnn.profiles import UNLIMITED, PlanMemory, SwitchProfile, plan_memory
 from switchgnn.profiles.profile import most_attached, network_of

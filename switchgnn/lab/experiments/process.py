@@ -31,9 +31,8 @@ from switchgnn.lab.experiments.point import (
 from switchgnn.lab.simulator import request
 from switchgnn.lab.simulator.job import simulate_job
 from switchgnn.lab.simulator.subject import make_plan, planned_subject
-from switchgnn.planner import Plan, PlanRequest, boundary_edges, load_graph
+from switchgnn.planner import Plan, PlanRequest, boundary_edges, load_graph, partition_workers
 from switchgnn.planner.costs import study
-from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import slots_of_memory

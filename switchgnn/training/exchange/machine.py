@@ -24,10 +24,9 @@ from torch import Tensor
 
 from switchgnn.base.array_types import Float32s
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host import HostError, Pace
 from switchgnn.host.base.compression import Compression
-from switchgnn.host.base.errors import HostError
 from switchgnn.host.base.operations import Operation
-from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.transport import Transport, WorkerEnd, check_rows
 from switchgnn.host.reduce.connection import ReduceConnection
 from switchgnn.host.reduce.reduction import SUM, Call

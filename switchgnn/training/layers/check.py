@@ -24,8 +24,7 @@ from torch.utils._pytree import tree_flatten
 
 from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.host.links.transport import NO_TRAFFIC, Transport
-from switchgnn.planner.base.direction import Direction
-from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.planner import Direction, graph_from_edges
 from switchgnn.training.base.errors import UnsupportedLayerError, first_line
 from switchgnn.training.base.options import ModelOptions
 from switchgnn.training.data.dataset import dataset_from_graph, split_vertices
