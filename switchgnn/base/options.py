@@ -39,13 +39,22 @@ class OptionPanel:
         """
         if shown is None:
             shown = default is not None
-        more |= {"metavar": metavar, "rich_help_panel": self.title, "show_default": shown}
-        info = typer.Option(*flags, help=text, **more)
+        info = self.info(text, *flags, metavar=metavar, show_default=shown, **more)
         return dataclasses.field(default=default, metadata={_OPTION: info})
 
     def flag(self, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
         """Declare an option without a value, off by default, by its names as of `option`."""
         return self.option(None, text, *names, default=False, shown=False, **more)
+
+    def info(self, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+        """Declare an option as an annotation, with `more` as `typer.Option` has."""
+        return typer.Option(*names, rich_help_panel=self.title, help=text, **more)
+
+
+def argument(metavar: str, text: str, shown: bool | str = False) -> Any:  # noqa: ANN401
+    """Declare an argument without a name, which may be left out, as a field of a dataclass."""
+    info = typer.Argument(metavar=metavar, help=text, show_default=shown)
+    return dataclasses.field(default=None, metadata={_OPTION: info})
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

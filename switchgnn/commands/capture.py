@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from switchgnn.base.interruptible import INTERRUPTED, end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.network_file import read_network
-from switchgnn.base.options import OUTPUT, PACKETS, with_groups
+from switchgnn.base.options import OUTPUT, PACKETS, argument, with_groups
 from switchgnn.capture import packet as packets
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import details_of, line_of, object_of
@@ -122,6 +121,11 @@ KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind},
 class CaptureOptions:
     """Which packets to show, and how."""
 
+    files: list[str] | None = argument(
+        "FILE",
+        "pcap or pcapng files, gzipped or not, or folders of them, merged by time; - for "
+        "standard input.",
+    )
     interface: str | None = PACKETS.option(
         "NAME", "Listen on this interface until Ctrl-C instead; needs root."
     )
@@ -147,16 +151,16 @@ class CaptureOptions:
     details: bool = OUTPUT.flag("Show every field of each packet, with Scapy.", "--details")
     as_json: bool = json_option("Print one JSON object per packet or block.")
 
-    def check(self, files: list[str] | None) -> None:
+    def check(self) -> None:
         """Refuse options that contradict each other."""
-        if bool(files) == (self.interface is not None):
+        if bool(self.files) == (self.interface is not None):
             raise packets.CaptureError(
                 "Say what to read: files, - for standard input, or --interface."
             )
         if self.details and (self.summary or self.as_json):
             raise packets.CaptureError("--details goes neither with --summary nor with --json.")
 
-    def printer(self, files: list[str] | None) -> "PacketPrinter":
+    def printer(self) -> "PacketPrinter":
         """Return what prints the packets."""
         wanted = packets.Wanted(
             frozenset(int(Kind[each.name]) for each in self.kind or ()),
@@ -165,7 +169,7 @@ class CaptureOptions:
             frozenset(self.worker or ()),
         )
         # Live packets are printed at once.
-        pipes = (each == STANDARD_INPUT or Path(each).is_fifo() for each in files or ())
+        pipes = (each == STANDARD_INPUT or Path(each).is_fifo() for each in self.files or ())
         live = self.interface is not None or any(pipes)
         names = (
             packets.usual_names()
@@ -180,18 +184,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(epilog="Example: switchgnn capture packets --kind feature --limit 10")
 @with_groups
-def capture(
-    asked: CaptureOptions,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="pcap or pcapng files, gzipped or not, or folders of them, merged by time; - for "
-            "standard input.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
+def capture(asked: CaptureOptions) -> None:
     """Show packets: a line for each, or a summary by block.
 
     `switchgnn run --pcap FOLDER` and `tcpdump -w FILE` write such files. A line
@@ -199,9 +192,10 @@ def capture(
     the header, and what is wrong with an unsound packet. Counts come at the end.
     The exit code is 2 if a file is damaged; you see what comes before the damage.
     """
-    asked.check(files)
+    asked.check()
     end_like_interrupted()
-    printer = asked.printer(files)
+    printer = asked.printer()
+    files = asked.files
     code = _from_files(files, printer) if files else _from_interface(str(asked.interface), printer)
     if code:
         raise typer.Exit(code)

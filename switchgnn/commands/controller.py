@@ -25,7 +25,7 @@ from switchgnn.base.network import (
     star_network,
 )
 from switchgnn.base.network_file import DescribedNetwork, read_network
-from switchgnn.base.options import JOB, OUTPUT, PLAN, SWITCHES, TLS, OptionPanel, with_groups
+from switchgnn.base.options import JOB, OUTPUT, PLAN, SWITCHES, TLS, with_groups
 from switchgnn.commands.shared import switch_state
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.options import parse_ports
@@ -76,17 +76,12 @@ def parts_by_number(
     return parts_over(plan, leaf_spine, networks)
 
 
-def _option(panel: OptionPanel, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
-    return typer.Option(*names, rich_help_panel=panel.title, help=text, **more)
-
-
 PlanFolder = Annotated[
     Path, typer.Argument(metavar="PLAN", help="The folder of the plan.", show_default=False)
 ]
 Addresses = Annotated[
     list[str] | None,
-    _option(
-        SWITCHES,
+    SWITCHES.info(
         "Of a switch, unix:PATH or HOST:PORT; repeatable.",
         "--address",
         metavar="ADDRESS",
@@ -94,10 +89,10 @@ Addresses = Annotated[
     ),
 ]
 ElectionId = Annotated[
-    int, _option(SWITCHES, "The controller with the highest is obeyed.", metavar="N")
+    int, SWITCHES.info("The controller with the highest is obeyed.", metavar="N")
 ]
-Deadline = Annotated[float, _option(SWITCHES, "To wait for an answer.", min=0.1, metavar="SECONDS")]
-AsJson = Annotated[bool, _option(OUTPUT, "Print JSON.", "--json")]
+Deadline = Annotated[float, SWITCHES.info("To wait for an answer.", min=0.1, metavar="SECONDS")]
+AsJson = Annotated[bool, OUTPUT.info("Print JSON.", "--json")]
 
 
 @dataclass(frozen=True)
@@ -247,7 +242,7 @@ def install(
     installed: Installed,
     election_id: ElectionId = 1,
     new_session: Annotated[
-        bool, _option(PLAN, "For workers that have restarted.", "--new-session")
+        bool, PLAN.info("For workers that have restarted.", "--new-session")
     ] = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
@@ -283,9 +278,9 @@ def show(
     access: Access,
     entries: Annotated[
         str | None,
-        _option(OUTPUT, "Print this table's entries instead.", metavar="TABLE", show_default=False),
+        OUTPUT.info("Print this table's entries instead.", metavar="TABLE", show_default=False),
     ] = None,
-    limit: Annotated[int, _option(OUTPUT, "The most entries to print.", min=1, metavar="N")] = 100,
+    limit: Annotated[int, OUTPUT.info("The most entries to print.", min=1, metavar="N")] = 100,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
@@ -316,7 +311,7 @@ def jobs(
     access: Access,
     seconds: Annotated[
         float,
-        _option(OUTPUT, "Measure for this long how jobs share the loop.", min=0, metavar="SECONDS"),
+        OUTPUT.info("Measure for this long how jobs share the loop.", min=0, metavar="SECONDS"),
     ] = 0.0,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
@@ -353,7 +348,7 @@ def remove(
     access: Access,
     election_id: ElectionId = 1,
     force: Annotated[
-        bool, _option(PLAN, "Remove it even if its workers are sending.", "--force")
+        bool, PLAN.info("Remove it even if its workers are sending.", "--force")
     ] = False,
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
@@ -408,9 +403,7 @@ def watch(
     access: Access,
     installed: Installed,
     election_id: ElectionId = 1,
-    interval: Annotated[
-        float, _option(SWITCHES, "Between looks.", min=0.1, metavar="SECONDS")
-    ] = 1.0,
+    interval: Annotated[float, SWITCHES.info("Between looks.", min=0.1, metavar="SECONDS")] = 1.0,
 ) -> None:
     """Restore the jobs of restarted switches, and keep a plan installed, until Ctrl-C."""
     clients = access.clients(address, election_id=election_id, deadline=WATCH_DEADLINE)
@@ -446,16 +439,13 @@ def metrics(
     access: Access,
     port: Annotated[
         int,
-        _option(
-            OUTPUT, "Where Prometheus asks; 0: any that is free.", min=0, max=65535, metavar="PORT"
+        OUTPUT.info(
+            "Where Prometheus asks; 0: any that is free.", min=0, max=65535, metavar="PORT"
         ),
     ] = 9560,
-    listen: Annotated[
-        str, _option(OUTPUT, "The address to listen on.", metavar="IP")
-    ] = "127.0.0.1",
+    listen: Annotated[str, OUTPUT.info("The address to listen on.", metavar="IP")] = "127.0.0.1",
     interval: Annotated[
-        float,
-        _option(SWITCHES, "In which a switch is read once at most.", min=0.0, metavar="SECONDS"),
+        float, SWITCHES.info("In which a switch is read once at most.", min=0.0, metavar="SECONDS")
     ] = 1.0,
     deadline: Deadline = 1.0,
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from switchgnn.base.array_types import Int32s
 from switchgnn.base.machine import PeakMemory
-from switchgnn.base.options import DATA, NETWORK, OUTPUT
+from switchgnn.base.options import DATA, NETWORK, OUTPUT, argument
 from switchgnn.commands.shared import options as shared
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import WIDEST
@@ -74,6 +74,11 @@ Progress = Callable[[str], None]
 class PlanOptions:
     """The options of `switchgnn plan`."""
 
+    graph: str | None = argument(
+        "GRAPH",
+        "digits, karate, random:VERTICES:EDGES:SEED, reddit-like:SCALE:SEED, "
+        "yelp-like:SCALE:SEED, products-like:SCALE:SEED, or a path.",
+    )
     workers: int | None = shared.workers_option(None)
     workers_per_machine: int = shared.per_machine_option("With --parts, let")
     weights: shared.WeightOptions

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -146,15 +146,6 @@ _GRAMMAR = (
     "A part with a more specific link takes precedence, then one with a way.",
     "Example: loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7",
 )
-FaultsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="PARTS",
-        rich_help_panel=FAULTS.title,
-        show_default=False,
-        help="\n\n".join(_GRAMMAR),
-    ),
-]
 
 
 def congestion_option() -> Any:  # noqa: ANN401
@@ -386,7 +377,7 @@ class JobNetworkOptions(TopologyOptions):
     job: str | None = NETWORK.option(
         "NAME", "With --on: be this job, beside others.", shown="that of the file"
     )
-    faults: FaultsOption = ""
+    faults: str = FAULTS.option("PARTS", "\n\n".join(_GRAMMAR), default="", shown=False)
 
     @cached_property
     def kept(self) -> KeptPorts | None:

@@ -4,13 +4,12 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from switchgnn.base.interruptible import INTERRUPTED, Interruption
-from switchgnn.base.options import OUTPUT, PLAIN, with_groups
+from switchgnn.base.options import OUTPUT, PLAIN, argument, with_groups
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.jobs.plots import require_matplotlib
@@ -28,6 +27,11 @@ _RESULTS = Path("results/figures")
 class FiguresOptions:
     """The options of `switchgnn figures`."""
 
+    names: list[str] | None = argument(
+        "NAME",
+        "Names such as figure15, or example, which is quick; or your own FILE.py.",
+        shown="all but example",
+    )
     scale: str = PLAIN.option(
         "NAME",
         "Make small figures in minutes, medium ones with more points, or full ones with the "
@@ -54,17 +58,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(epilog="Example: switchgnn figures figure15 --scale small --out figures")
 @with_groups
-def figures(
-    asked: FiguresOptions,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            show_default="all but example",
-            help="Names such as figure15, or example, which is quick; or your own FILE.py.",
-        ),
-    ] = None,
-) -> None:
+def figures(asked: FiguresOptions) -> None:
     """Redraw all figures of the paper with results, and draw one more.
 
     Simulates each point, or, for figures 11 to 13, measures a training, which
@@ -74,7 +68,7 @@ def figures(
     """
     check_outputs({"--out": asked.out})
     require_matplotlib()
-    described = with_graphs(find_figures(names or []), asked.graph or [])
+    described = with_graphs(find_figures(asked.names or []), asked.graph or [])
     chosen = [(figure, cells_of(figure, asked.scale, asked.seeds)) for figure in described]
     folder = asked.out or _RESULTS / asked.scale
     store = Store(folder, current_versions())
