@@ -44,16 +44,6 @@ SendStrategy: TypeAlias = Callable[[BoundaryEdges, Int32s, float], Bools]
 OrderStrategy: TypeAlias = Callable[[BoundaryEdges, Int32s, int], SendOrder]
 
 
-# By kind: the numbers that follow it in a name, what is wrong without them, and the strategy.
-_NUMBERED: Mapping[str, tuple[str, str, Callable[..., PartitionStrategy]]] = {
-    "metis-leaf-spine": (
-        r"([1-9]\d{0,2})",
-        "does not say how many leaves: write it as metis-leaf-spine:2",
-        lambda leaves: partial(metis_leaf_spine, leaves=int(leaves)),
-    )
-}
-
-
 class PartitionStrategies(dict[str, PartitionStrategy]):
     """Partition strategies by name, and those with a number in their name.
 
@@ -64,12 +54,12 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
         """Return the strategy, or raise KeyError."""
         if vertex_cut.is_vertex_cut(name):
             return partial(_masters, name)
-        kind, _, numbers = name.partition(":")
-        pattern, problem, make = _NUMBERED[kind]
-        found = re.fullmatch(pattern, numbers)
-        if found is None:
-            raise PlannerError(f"{name!r} {problem}.")
-        return make(*found.groups())
+        kind, _, leaves = name.partition(":")
+        if kind != "metis-leaf-spine":
+            raise KeyError(name)
+        if not re.fullmatch(r"[1-9]\d{0,2}", leaves):
+            raise PlannerError(f"{name!r} does not say how many leaves: write it as {kind}:2.")
+        return partial(metis_leaf_spine, leaves=int(leaves))
 
 
 def _masters(name: str, graph: Graph, workers: int, seed: int) -> Int32s:

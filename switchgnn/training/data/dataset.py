@@ -199,9 +199,7 @@ def dataset_from_graph(
         graph=replace(graph, features=None, labels=None, split=None),
         features=features,
         labels=labels,
-        train=split.train,
-        validation=split.validation,
-        test=split.test,
+        **vars(split),
         classes=classes,
     )
 
