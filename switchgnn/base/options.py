@@ -57,22 +57,12 @@ def argument(metavar: str, text: str, shown: bool | str = False) -> Any:  # noqa
     return dataclasses.field(default=None, metadata={_OPTION: info})
 
 
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each dataclass parameter of a Typer command by options, one for each field.
-
-    A group is a dataclass whose fields are annotated with `typer.Option`, declared in an
-    `OptionPanel`, or groups themselves. Users see the fields; the command, whose annotations are
-    not strings, gets the object. TypeError if two options have the same name.
-    """
-    return _grouped(command, None)
-
-
 def with_short_help(*common: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return `with_groups` for a command with many options.
 
     `--help` shows the options of common parameters, given by name, `--help-all` the others as well.
     """
-    return lambda command: _grouped(command, common)
+    return lambda command: with_groups(command, common)
 
 
 def show_all_options(command: Any) -> None:  # noqa: ANN401
@@ -82,7 +72,16 @@ def show_all_options(command: Any) -> None:  # noqa: ANN401
             parameter.hidden = False
 
 
-def _grouped(command: Callable[..., None], common: Collection[str] | None) -> Callable[..., None]:
+def with_groups(
+    command: Callable[..., None], common: Collection[str] | None = None
+) -> Callable[..., None]:
+    """Replace each dataclass parameter of a Typer command by options, one for each field.
+
+    A group is a dataclass whose fields are annotated with `typer.Option`, declared in an
+    `OptionPanel`, or groups themselves. Users see the fields; the command, whose annotations are
+    not strings, gets the object. TypeError if two options have the same name. `common`: see
+    `with_short_help`.
+    """
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     shown: dict[str, inspect.Parameter] = {}

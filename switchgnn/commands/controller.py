@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +49,7 @@ from switchgnn.planner.plan.plan import Plan
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 # A running job sends signs of life at least this often.
 _WATCHED_SECONDS = 1.0
+_warn = partial(typer.echo, err=True)
 
 
 def parts_by_number(
@@ -469,10 +470,6 @@ def _program_of(client: P4RuntimeClient) -> Program:
     with client.another() as observer:
         runs = observer.get_pipeline_cookie() == program_cookie(strawman)
     return strawman if runs else load_program()
-
-
-def _warn(sentence: str) -> None:
-    typer.echo(sentence, err=True)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -21,6 +22,7 @@ from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import HEADINGS
 
 _RESULTS = Path("results/figures")
+_tell = partial(typer.echo, err=True)
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,3 @@ def figures(asked: FiguresOptions) -> None:
             f"missing from the figures; the first, {point}: {said} The same command tries them "
             "again."
         )
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)
