@@ -23,6 +23,7 @@ from switchgnn.commands.shared.console import (
     counted,
     graph_text,
     leaf_spine_table,
+    numbers_table,
     plain_console,
     progress_bars,
 )
@@ -90,9 +91,8 @@ def print_report(console: Console, report: RunReport) -> None:
 
 
 def _worker_table(report: RunReport) -> Table:
-    table = Table(title=f"Bytes on the wire, counted by {report.wires}")
-    for name in ("worker", "sent", "sums", "bytes up", "bytes down", "s"):
-        table.add_column(name, justify="right")
+    names = ("worker", "sent", "sums", "bytes up", "bytes down", "s")
+    table = numbers_table(f"Bytes on the wire, counted by {report.wires}", numbers=names)
     for each in report.per_worker:
         counts = _numbers(each.features_sent, each.sums_received, each.bytes_up, each.bytes_down)
         table.add_row(str(each.worker), *counts, f"{each.seconds:.2f}")
