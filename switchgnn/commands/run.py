@@ -15,18 +15,9 @@ from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrup
 from switchgnn.base.machine import Amount, against_bound
 from switchgnn.base.network_file import MOST_WORKERS
 from switchgnn.base.options import CONGESTION, DATA, NETWORK, shared_fields, with_groups
+from switchgnn.commands.shared import console as display
 from switchgnn.commands.shared import options as shared
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import (
-    StepBars,
-    captured_line,
-    counted,
-    graph_text,
-    leaf_spine_table,
-    numbers_table,
-    plain_console,
-    progress_bars,
-)
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct.framing import FRAGMENT, Framing
@@ -49,7 +40,7 @@ def print_report(console: Console, report: RunReport) -> None:
         console.print(line, soft_wrap=True, highlight=False)
 
     say(
-        f"{report.graph}: {graph_text(report.vertices, report.edges, report.send or '')}, "
+        f"{report.graph}: {display.graph_text(report.vertices, report.edges, report.send or '')}, "
         f"{Amount(report.boundary_vertices):boundary vertex}; {Amount(report.workers):worker}, "
         f"{Amount(report.blocks):block} of at most {report.slots:,} slots, "
         f"frames of up to {report.lanes} numbers; "
@@ -62,7 +53,7 @@ def print_report(console: Console, report: RunReport) -> None:
     console.print(_worker_table(report))
     say(_beside_hosts(report))
     if report.leaf_spine is not None:
-        console.print(leaf_spine_table(report.leaf_spine))
+        console.print(display.leaf_spine_table(report.leaf_spine))
     say(
         f"Switch{'' if report.leaf_spine is None else 'es'}: {Amount(report.passes):pass} "
         f"for {Amount(report.contributions):contribution} "
@@ -74,12 +65,12 @@ def print_report(console: Console, report: RunReport) -> None:
     if report.marked or report.background_bytes:
         say(_queues(report))
     if report.faults_injected:
-        say(counted("Faults injected", report.faults_injected))
-        say(counted("Repairs", report.repairs))
+        say(display.counted("Faults injected", report.faults_injected))
+        say(display.counted("Repairs", report.repairs))
     if suspicion := too_many_releases([worker.releases for worker in report.per_worker]):
         say(suspicion)
     if report.pcap:
-        say(captured_line(list(map(Path, report.pcap))))
+        say(display.captured_line(list(map(Path, report.pcap))))
     error = f"float off by {against_bound(report.max_error, report.error_bound)}."
     if report.exact:
         right = (f"Every {report.operation} equals the reference", "bold green")
@@ -92,7 +83,7 @@ def print_report(console: Console, report: RunReport) -> None:
 
 def _worker_table(report: RunReport) -> Table:
     names = ("worker", "sent", "sums", "bytes up", "bytes down", "s")
-    table = numbers_table(f"Bytes on the wire, counted by {report.wires}", numbers=names)
+    table = display.numbers_table(f"Bytes on the wire, counted by {report.wires}", numbers=names)
     for each in report.per_worker:
         counts = _numbers(each.features_sent, each.sums_received, each.bytes_up, each.bytes_down)
         table.add_row(str(each.worker), *counts, f"{each.seconds:.2f}")
@@ -270,7 +261,7 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     check_outputs({"--log-dir": output.logs.log_dir})
     output.page.check()
     options = asked.options()
-    console, waits = plain_console(stderr=True), asked.keep and options.on is None
+    console, waits = display.plain_console(stderr=True), asked.keep and options.on is None
     if asked.grpc_port and asked.tls is None:
         console.print(
             f"Warning: every user of this machine may write to the switch at port "
@@ -281,10 +272,10 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     with (
         command_forkserver() as forkserver,
         output.page.looked_at(f"run {asked.graph} over {Amount(asked.workers):worker}") as observer,
-        progress_bars(console) as progress,
+        display.progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):
-        steps = StepBars(progress)
+        steps = display.StepBars(progress)
 
         def hold(running: Fabric, report: RunReport) -> None:
             steps.finish()
@@ -335,4 +326,4 @@ def _show(report: RunReport, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
-        print_report(plain_console(), report)
+        print_report(display.plain_console(), report)

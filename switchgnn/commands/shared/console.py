@@ -10,15 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Column, Table
 
 from switchgnn.base.machine import Amount
@@ -40,13 +33,13 @@ def plain_console(
     return console
 
 
-def progress_bars(console: Console) -> Progress:
+def progress_bars(console: Console) -> bars.Progress:
     """Return the progress bars of a command."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+    return bars.Progress(
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
         console=console,
     )
 
@@ -54,9 +47,9 @@ def progress_bars(console: Console) -> Progress:
 class StepBars:
     """Shows one progress bar per step."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: bars.Progress) -> None:
         self._progress = progress
-        self._bars: dict[str, TaskID] = {}
+        self._bars: dict[str, bars.TaskID] = {}
 
     def __call__(self, step: str, done: float, total: int) -> None:
         """Show how far a step is; a new one ends the one before."""

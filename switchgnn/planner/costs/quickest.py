@@ -18,16 +18,7 @@ from switchgnn.base.array_types import Integers
 from switchgnn.planner import presets
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.forecast import (
-    HOST_PARTIAL,
-    POOLS,
-    SWITCH,
-    AutoPlan,
-    StarForecast,
-    build_auto,
-    choose_lanes,
-    seconds_of_hosts,
-)
+from switchgnn.planner.costs import forecast as costs
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.g3 import g3
@@ -46,7 +37,7 @@ class QuickestPlan:
     context: presets.PlanContext
     strategies: presets.ResolvedStrategies
     graph: Graph  # what is planned: the replicas, if vertices are cut
-    auto: AutoPlan | None = None  # what `auto` compared; None: the switch makes all sums
+    auto: costs.AutoPlan | None = None  # what `auto` compared; None: the switch makes all sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +46,7 @@ class PlanSearch:
 
     request: presets.PlanRequest
     graph: Graph
-    forecast: StarForecast
+    forecast: costs.StarForecast
     # adds the links' packets per second, which depend on the frames
     rated: Callable[[presets.PlanContext], presets.PlanContext]
     widest: int  # the numbers of the widest frame of the switch
@@ -76,8 +67,8 @@ class PlanSearch:
             return found
         if len(self.graph.indices) > MOST_EDGES:
             return found
-        if found.auto.chosen != SWITCH:
-            found = self._evened_out(found, found.auto.seconds[HOST_PARTIAL])
+        if found.auto.chosen != costs.SWITCH:
+            found = self._evened_out(found, found.auto.seconds[costs.HOST_PARTIAL])
         seed, made = self.settings["seed"], None
         if asked.may_cut:
             made = asked.with_cut(self.graph, context.workers, seed)
@@ -91,7 +82,7 @@ class PlanSearch:
         workers = found.context.workers
         owner = g3(self.graph, workers, self.settings["seed"])
         boundary = boundary_edges(self.graph, owner)
-        if seconds_of_hosts(self.forecast, boundary, workers, partial=True) >= alone:
+        if costs.seconds_of_hosts(self.forecast, boundary, workers, partial=True) >= alone:
             return found
         even = replace(self, request=replace(self.request, partition=g3.__name__))
         other = even._with_hosts(even._make(found.context, owner))
@@ -102,7 +93,7 @@ class PlanSearch:
     def _on_partition(self, context: presets.PlanContext) -> QuickestPlan:
         exchange, on = next(iter(self.forecast.exchanges.values())), self.forecast.network
         seed = self.settings["seed"]
-        context, owner = choose_lanes(
+        context, owner = costs.choose_lanes(
             *(self.request, self.graph, context, exchange, seed), network=on, widest=self.widest
         )
         first = found = self._make(context, owner)
@@ -118,7 +109,7 @@ class PlanSearch:
         )
 
     def _with_hosts(self, found: QuickestPlan) -> QuickestPlan:
-        made = build_auto(
+        made = costs.build_auto(
             *(self.graph, found.strategies, found.context, self.forecast),
             **self.settings,
             assignment=found.plan.assignment,
@@ -138,7 +129,7 @@ class PlanSearch:
     def _least(self, found: QuickestPlan, owner: Integers) -> QuickestPlan:
         """Try other numbers of pools, and then half the slots for as long as that is quicker."""
         seconds, at = self._seconds(found.plan), found.context
-        pools = POOLS if self.request.pools is None else ()
+        pools = costs.POOLS if self.request.pools is None else ()
         for context in (replace(at, pools=each) for each in pools if each != at.pools):
             found, seconds, _ = self._better(found, seconds, context, owner)
         # Fewer slots need more entries: they are no way to fit.
