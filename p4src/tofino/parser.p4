@@ -11,7 +11,7 @@
     }
 
 // When packets arrive, and in the loop, where a barrier has its sets with it.
-#define PARSE_HEADERS(when, after_barrier) \
+#define PARSE_HEADERS(when, of_done) \
     state parse_##when##_ethernet { \
         packet.extract(hdr.ethernet); \
         transition select(hdr.ethernet.ether_type) { \
@@ -34,28 +34,23 @@
             kind_t.SUM:      parse_body; \
             kind_t.REDUCE:   parse_body; \
             kind_t.REDUCED:  parse_body; \
-            kind_t.DONE:     parse_##when##_barrier; \
-            kind_t.ADVANCE:  parse_##when##_barrier; \
-            kind_t.WAITING:  parse_waiting; \
-            kind_t.REDUCING: parse_waiting; \
+            kind_t.DONE:     of_done; \
             default: accept; \
         } \
-    } \
-    state parse_##when##_barrier { \
+    }
+
+#define PARSE_DONE \
+    state parse_barrier { \
         packet.extract(hdr.barrier); \
-        transition after_barrier; \
+        transition accept; \
+    } \
+    state parse_done { \
+        packet.extract(hdr.barrier); \
+        packet.extract(hdr.done); \
+        transition accept; \
     }
 
 #define PARSE_BODIES \
-    state parse_done { \
-        packet.extract(hdr.done); \
-        transition accept; \
-    } \
-    state parse_waiting { \
-        packet.extract(hdr.barrier); \
-        packet.extract(hdr.waiting); \
-        transition accept; \
-    } \
     state parse_body { \
         transition select(hdr.ipv4.total_len) { \
             BARE_LENGTH + 32: parse_body1; \

@@ -30,8 +30,9 @@ parser PortParser(packet_in packet,
         transition parse_arriving_ethernet;
     }
 
-    PARSE_HEADERS(arriving, accept)
+    PARSE_HEADERS(arriving, parse_barrier)
     PARSE_HEADERS(looping, parse_done)
+    PARSE_DONE
     PARSE_BODIES
 }
 

@@ -17,42 +17,44 @@ _OPTION = "option"
 _HELP_ALL = "help_all"
 
 
-def option(
-    panel: str | None,
-    metavar: str | None,
-    text: str,
-    *flags: str,
-    default: Any = None,  # noqa: ANN401
-    shown: bool | str | None = None,
-    **more: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """Declare an option as a field of a dataclass, for `with_groups`; `more` as `typer.Option` has.
+@dataclasses.dataclass(frozen=True)
+class OptionPanel:
+    """A panel of options in the help; declares them as fields of dataclasses, for `with_groups`."""
 
-    `panel` is the title of its panel in the help, `metavar` the placeholder of its value, `flags`
-    its names where they do not follow from the field's, and `shown` the default value in the help,
-    or whether it is shown.
-    """
-    if shown is None:
-        shown = default is not None
-    info = typer.Option(
-        *flags, metavar=metavar, rich_help_panel=panel, help=text, show_default=shown, **more
-    )
-    return dataclasses.field(default=default, metadata={_OPTION: info})
+    title: str | None = None  # None: that of options without a panel
+
+    def option(
+        self,
+        metavar: str | None,
+        text: str,
+        *flags: str,
+        default: Any = None,  # noqa: ANN401
+        shown: bool | str | None = None,
+        **more: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Declare an option; `more` as `typer.Option` has.
+
+        `metavar` is the placeholder of its value, `flags` its names where they do not follow from
+        the field's, and `shown` the default value in the help, or whether it is shown.
+        """
+        if shown is None:
+            shown = default is not None
+        info = self.info(text, *flags, metavar=metavar, show_default=shown, **more)
+        return dataclasses.field(default=default, metadata={_OPTION: info})
+
+    def flag(self, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+        """Declare an option without a value, off by default, by its names as of `option`."""
+        return self.option(None, text, *names, default=False, shown=False, **more)
+
+    def info(self, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
+        """Declare an option as an annotation, with `more` as `typer.Option` has."""
+        return typer.Option(*names, rich_help_panel=self.title, help=text, **more)
 
 
-def flag(panel: str | None, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
-    """Declare an option without a value, off by default; `names` are the `flags` of `option`."""
-    return option(panel, None, text, *names, default=False, shown=False, **more)
-
-
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each dataclass parameter of a Typer command by options, one for each field.
-
-    A group is a dataclass whose fields are annotated with `typer.Option`, declared with `option`,
-    or groups themselves. Users see the fields; the command, whose annotations are not strings, gets
-    the object. TypeError if two options have the same name.
-    """
-    return _grouped(command, None)
+def argument(metavar: str, text: str, shown: bool | str = False) -> Any:  # noqa: ANN401
+    """Declare an argument without a name, which may be left out, as a field of a dataclass."""
+    info = typer.Argument(metavar=metavar, help=text, show_default=shown)
+    return dataclasses.field(default=None, metadata={_OPTION: info})
 
 
 def with_short_help(*common: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -60,7 +62,7 @@ def with_short_help(*common: str) -> Callable[[Callable[..., None]], Callable[..
 
     `--help` shows the options of common parameters, given by name, `--help-all` the others as well.
     """
-    return lambda command: _grouped(command, common)
+    return lambda command: with_groups(command, common)
 
 
 def show_all_options(command: Any) -> None:  # noqa: ANN401
@@ -70,7 +72,16 @@ def show_all_options(command: Any) -> None:  # noqa: ANN401
             parameter.hidden = False
 
 
-def _grouped(command: Callable[..., None], common: Collection[str] | None) -> Callable[..., None]:
+def with_groups(
+    command: Callable[..., None], common: Collection[str] | None = None
+) -> Callable[..., None]:
+    """Replace each dataclass parameter of a Typer command by options, one for each field.
+
+    A group is a dataclass whose fields are annotated with `typer.Option`, declared in an
+    `OptionPanel`, or groups themselves. Users see the fields; the command, whose annotations are
+    not strings, gets the object. TypeError if two options have the same name. `common`: see
+    `with_short_help`.
+    """
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     shown: dict[str, inspect.Parameter] = {}
@@ -169,17 +180,20 @@ _HelpAll = Annotated[
 ]
 
 
-DATA = "Data"
-MODEL = "Model"
-TRAINING = "Training"
-EXCHANGE = "Exchange"
-FEWER_BYTES = "Fewer bytes"
-PLAN = "Plan"
-NETWORK = "Network"
-CONGESTION = "Congestion"
-FAULTS = "Faults"
-PACKETS = "Which packets"
-OUTPUT = "Output"
+PLAIN = OptionPanel()
+DATA = OptionPanel("Data")
+MODEL = OptionPanel("Model")
+TRAINING = OptionPanel("Training")
+EXCHANGE = OptionPanel("Exchange")
+FEWER_BYTES = OptionPanel("Fewer bytes")
+PLAN = OptionPanel("Plan")
+NETWORK = OptionPanel("Network")
+CONGESTION = OptionPanel("Congestion")
+FAULTS = OptionPanel("Faults")
+PACKETS = OptionPanel("Which packets")
+OUTPUT = OptionPanel("Output")
+SWITCHES, JOB, PROGRAM = OptionPanel("Switches"), OptionPanel("Job"), OptionPanel("Program")
+PORTS, P4RUNTIME, TLS, SERVICE = map(OptionPanel, ("Ports", "P4Runtime", "TLS", "Service"))
 
 
 _UNITS = {

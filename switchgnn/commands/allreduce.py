@@ -10,23 +10,10 @@ from rich.console import Console
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted
 from switchgnn.base.machine import Amount, against_bound
-from switchgnn.base.options import (
-    DATA,
-    OUTPUT,
-    option,
-    parse_bytes,
-    shared_fields,
-    with_groups,
-)
+from switchgnn.base.options import DATA, OUTPUT, parse_bytes, shared_fields, with_groups
+from switchgnn.commands.shared import options as shared
 from switchgnn.commands.shared.config_file import ConfigOption
 from switchgnn.commands.shared.console import StepBars, counted, plain_console, progress_bars
-from switchgnn.commands.shared.options import (
-    JobNetworkOptions,
-    json_option,
-    seed_option,
-    timeout_option,
-    workers_option,
-)
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs
 from switchgnn.host.links.faults import Faults
 from switchgnn.host.reduce import scale
@@ -41,20 +28,20 @@ _WRONG = 1
 class AllReduceCommandOptions:
     """The options of `switchgnn allreduce`."""
 
-    workers: int = workers_option(4)
-    size: str = option(DATA, "SIZE", "Reduce tensors of this size.", "--bytes", default="4MB")
-    rounds: int = option(
-        DATA, "N", "Do N all-reduces of integers, then N of floats.", default=3, min=1
+    workers: int = shared.workers_option(4)
+    size: str = DATA.option("SIZE", "Reduce tensors of this size.", "--bytes", default="4MB")
+    rounds: int = DATA.option(
+        "N", "Do N all-reduces of integers, then N of floats.", default=3, min=1
     )
-    bits: int = option(DATA, "BITS", "Send each float in 48 or (coarser) 32 bits.", default=48)
-    seed: int = seed_option()
-    network: JobNetworkOptions
-    timeout: float = timeout_option(20.0)
-    pcap: Path | None = option(
-        OUTPUT, "FOLDER", "Write all packets to pcap files in this folder, one per link."
+    bits: int = DATA.option("BITS", "Send each float in 48 or (coarser) 32 bits.", default=48)
+    seed: int = shared.seed_option()
+    network: shared.JobNetworkOptions
+    timeout: float = shared.timeout_option(20.0)
+    pcap: Path | None = OUTPUT.option(
+        "FOLDER", "Write all packets to pcap files in this folder, one per link."
     )
     logs: LogOptions
-    as_json: bool = json_option()
+    as_json: bool = shared.json_option()
 
     def options(self) -> ReduceOptions:
         """Return the job that is asked for."""

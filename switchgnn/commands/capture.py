@@ -8,29 +8,17 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from switchgnn.base.interruptible import INTERRUPTED, end_like_interrupted
 from switchgnn.base.names import no_such
 from switchgnn.base.network_file import read_network
-from switchgnn.base.options import OUTPUT, PACKETS, flag, option, with_groups
+from switchgnn.base.options import OUTPUT, PACKETS, argument, with_groups
+from switchgnn.capture import packet as packets
 from switchgnn.capture.files import STANDARD_INPUT, CaptureFiles
 from switchgnn.capture.lines import details_of, line_of, object_of
 from switchgnn.capture.live import ListeningInterface, interfaces
-from switchgnn.capture.packet import (
-    Captured,
-    CaptureError,
-    DamageError,
-    DecodedPacket,
-    Wanted,
-    decode,
-    frames_in,
-    kind_name,
-    names_in,
-    usual_names,
-)
 from switchgnn.capture.summary import Chapter, Summary
 from switchgnn.commands.shared.options import json_option
 from switchgnn.host.wire.header import Kind
@@ -40,7 +28,12 @@ class PacketPrinter:
     """Prints frames; `limit` counts packets, or blocks of a summary."""
 
     def __init__(
-        self, names: Mapping[bytes, str], wanted: Wanted, form: "CaptureOptions", *, live: bool
+        self,
+        names: Mapping[bytes, str],
+        wanted: packets.Wanted,
+        form: "CaptureOptions",
+        *,
+        live: bool,
     ) -> None:
         self._names, self._wanted, self._form, self._live = names, wanted, form, live
         self._summary = Summary()
@@ -49,10 +42,10 @@ class PacketPrinter:
         self._begin: int | None = None
         self._printed = 0
 
-    def print_frames(self, frames: Iterable[Captured]) -> None:
+    def print_frames(self, frames: Iterable[packets.Captured]) -> None:
         """Print packets until there are no more, or the limit is reached."""
-        for captured in chain.from_iterable(map(frames_in, frames)):
-            packet = decode(captured, self._names)
+        for captured in chain.from_iterable(map(packets.frames_in, frames)):
+            packet = packets.decode(captured, self._names)
             if packet is None:
                 self._others += bool(captured.frame)
                 self._links += not captured.frame
@@ -65,7 +58,7 @@ class PacketPrinter:
             if packet.parsed is None or packet.problem is not None:
                 self._unsound += 1
             else:
-                self._kinds[kind_name(packet.parsed.header)] += 1
+                self._kinds[packets.kind_name(packet.parsed.header)] += 1
             if self._form.summary:
                 self._print_chapters(self._summary.note(packet))
             else:
@@ -95,7 +88,7 @@ class PacketPrinter:
     def _full(self) -> bool:
         return self._form.limit is not None and self._printed >= self._form.limit
 
-    def _print_packet(self, packet: DecodedPacket) -> None:
+    def _print_packet(self, packet: packets.DecodedPacket) -> None:
         self._printed += 1
         if self._form.as_json:
             self._print(json.dumps(object_of(packet)))
@@ -128,50 +121,61 @@ KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind},
 class CaptureOptions:
     """Which packets to show, and how."""
 
-    interface: str | None = option(
-        PACKETS, "NAME", "Listen on this interface until Ctrl-C instead; needs root."
+    files: list[str] | None = argument(
+        "FILE",
+        "pcap or pcapng files, gzipped or not, or folders of them, merged by time; - for "
+        "standard input.",
     )
-    network: Path | None = option(
-        OUTPUT, "FILE", "Show addresses by their names in this network file."
+    interface: str | None = PACKETS.option(
+        "NAME", "Listen on this interface until Ctrl-C instead; needs root."
     )
-    kind: list[KindOption] | None = option(
-        PACKETS, "KIND", f"Show only packets of this kind; repeatable: {_KINDS}."
+    network: Path | None = OUTPUT.option(
+        "FILE", "Show addresses by their names in this network file."
     )
-    round_number: list[int] | None = option(
-        PACKETS, "N", "Show only packets of this round; repeatable.", "--round", min=0
+    kind: list[KindOption] | None = PACKETS.option(
+        "KIND", f"Show only packets of this kind; repeatable: {_KINDS}."
     )
-    block: list[int] | None = option(
-        PACKETS, "N", "Show only packets of this block; repeatable.", min=0
+    round_number: list[int] | None = PACKETS.option(
+        "N", "Show only packets of this round; repeatable.", "--round", min=0
     )
-    worker: list[int] | None = option(
-        PACKETS, "N", "Show only packets to or from this worker; repeatable.", min=0
+    block: list[int] | None = PACKETS.option(
+        "N", "Show only packets of this block; repeatable.", min=0
     )
-    limit: int | None = option(
-        PACKETS, "N", "End after N packets, or after N blocks of a summary.", min=1
+    worker: list[int] | None = PACKETS.option(
+        "N", "Show only packets to or from this worker; repeatable.", min=0
     )
-    summary: bool = flag(OUTPUT, "Summarize the packets block by block.", "--summary")
-    details: bool = flag(OUTPUT, "Show every field of each packet, with Scapy.", "--details")
+    limit: int | None = PACKETS.option(
+        "N", "End after N packets, or after N blocks of a summary.", min=1
+    )
+    summary: bool = OUTPUT.flag("Summarize the packets block by block.", "--summary")
+    details: bool = OUTPUT.flag("Show every field of each packet, with Scapy.", "--details")
     as_json: bool = json_option("Print one JSON object per packet or block.")
 
-    def check(self, files: list[str] | None) -> None:
+    def check(self) -> None:
         """Refuse options that contradict each other."""
-        if bool(files) == (self.interface is not None):
-            raise CaptureError("Say what to read: files, - for standard input, or --interface.")
+        if bool(self.files) == (self.interface is not None):
+            raise packets.CaptureError(
+                "Say what to read: files, - for standard input, or --interface."
+            )
         if self.details and (self.summary or self.as_json):
-            raise CaptureError("--details goes neither with --summary nor with --json.")
+            raise packets.CaptureError("--details goes neither with --summary nor with --json.")
 
-    def printer(self, files: list[str] | None) -> "PacketPrinter":
+    def printer(self) -> "PacketPrinter":
         """Return what prints the packets."""
-        wanted = Wanted(
+        wanted = packets.Wanted(
             frozenset(int(Kind[each.name]) for each in self.kind or ()),
             frozenset(self.round_number or ()),
             frozenset(self.block or ()),
             frozenset(self.worker or ()),
         )
         # Live packets are printed at once.
-        pipes = (each == STANDARD_INPUT or Path(each).is_fifo() for each in files or ())
+        pipes = (each == STANDARD_INPUT or Path(each).is_fifo() for each in self.files or ())
         live = self.interface is not None or any(pipes)
-        names = usual_names() if self.network is None else names_in(read_network(self.network))
+        names = (
+            packets.usual_names()
+            if self.network is None
+            else packets.names_in(read_network(self.network))
+        )
         return PacketPrinter(names, wanted, self, live=live)
 
 
@@ -180,18 +184,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(epilog="Example: switchgnn capture packets --kind feature --limit 10")
 @with_groups
-def capture(
-    asked: CaptureOptions,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="pcap or pcapng files, gzipped or not, or folders of them, merged by time; - for "
-            "standard input.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
+def capture(asked: CaptureOptions) -> None:
     """Show packets: a line for each, or a summary by block.
 
     `switchgnn run --pcap FOLDER` and `tcpdump -w FILE` write such files. A line
@@ -199,9 +192,10 @@ def capture(
     the header, and what is wrong with an unsound packet. Counts come at the end.
     The exit code is 2 if a file is damaged; you see what comes before the damage.
     """
-    asked.check(files)
+    asked.check()
     end_like_interrupted()
-    printer = asked.printer(files)
+    printer = asked.printer()
+    files = asked.files
     code = _from_files(files, printer) if files else _from_interface(str(asked.interface), printer)
     if code:
         raise typer.Exit(code)
@@ -216,14 +210,14 @@ def _from_files(names: list[str], printer: PacketPrinter) -> int:
             return INTERRUPTED
         printer.finish()
     if opened.damages:
-        raise DamageError("\n".join(map(str, opened.damages)))
+        raise packets.DamageError("\n".join(map(str, opened.damages)))
     return 0
 
 
 def _from_interface(name: str, printer: PacketPrinter) -> int:
     """Listen until Ctrl-C, which is no failure: nothing else ends it."""
     if name not in interfaces():
-        raise CaptureError(no_such("interface", name, interfaces(), where=" here"))
+        raise packets.CaptureError(no_such("interface", name, interfaces(), where=" here"))
     with ListeningInterface(name) as listening:
         typer.echo(f"Listening at {name}; Ctrl-C ends it.", err=True)
         try:

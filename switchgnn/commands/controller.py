@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,30 +25,16 @@ from switchgnn.base.network import (
     star_network,
 )
 from switchgnn.base.network_file import DescribedNetwork, read_network
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import JOB, OUTPUT, PLAN, SWITCHES, TLS, with_groups
+from switchgnn.commands.shared import switch_state
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.options import parse_ports
-from switchgnn.commands.shared.switch_state import (
-    jobs_table,
-    print_records,
-    print_state,
-    ranges_text,
-    slots_text,
-)
-from switchgnn.controller.admission import JobRequest
-from switchgnn.controller.base.errors import ControllerError
-from switchgnn.controller.base.plan import SwitchPlan
+from switchgnn.controller import ControllerError, JobRequest, SwitchPlan, TlsOptions, read_counters
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
-from switchgnn.controller.counters import read_counters
 from switchgnn.controller.install import DesiredStates, Share, install_each
 from switchgnn.controller.install import clear as clear_switch
 from switchgnn.controller.jobs import loop_use, remove_job
-from switchgnn.controller.p4runtime.client import (
-    DEFAULT_DEADLINE,
-    P4RuntimeClient,
-    program_cookie,
-)
-from switchgnn.controller.p4runtime.connection import TlsOptions
+from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
 from switchgnn.controller.show import NO_TABLES, show_entries
 from switchgnn.controller.show import show as show_switch
 from switchgnn.controller.target import Progress as Teller
@@ -63,6 +49,7 @@ from switchgnn.planner.plan.plan import Plan
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 # A running job sends signs of life at least this often.
 _WATCHED_SECONDS = 1.0
+_warn = partial(typer.echo, err=True)
 
 
 def parts_by_number(
@@ -90,21 +77,12 @@ def parts_by_number(
     return parts_over(plan, leaf_spine, networks)
 
 
-SWITCHES, PLAN, JOB, OUTPUT = "Switches", "Plan", "Job", "Output"
-_TLS = "TLS"
-
-
-def _option(panel: str, text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401
-    return typer.Option(*names, rich_help_panel=panel, help=text, **more)
-
-
 PlanFolder = Annotated[
     Path, typer.Argument(metavar="PLAN", help="The folder of the plan.", show_default=False)
 ]
 Addresses = Annotated[
     list[str] | None,
-    _option(
-        SWITCHES,
+    SWITCHES.info(
         "Of a switch, unix:PATH or HOST:PORT; repeatable.",
         "--address",
         metavar="ADDRESS",
@@ -112,25 +90,25 @@ Addresses = Annotated[
     ),
 ]
 ElectionId = Annotated[
-    int, _option(SWITCHES, "The controller with the highest is obeyed.", metavar="N")
+    int, SWITCHES.info("The controller with the highest is obeyed.", metavar="N")
 ]
-Deadline = Annotated[float, _option(SWITCHES, "To wait for an answer.", min=0.1, metavar="SECONDS")]
-AsJson = Annotated[bool, _option(OUTPUT, "Print JSON.", "--json")]
+Deadline = Annotated[float, SWITCHES.info("To wait for an answer.", min=0.1, metavar="SECONDS")]
+AsJson = Annotated[bool, OUTPUT.info("Print JSON.", "--json")]
 
 
 @dataclass(frozen=True)
 class Access:
     """How switches are reached; all commands have these options."""
 
-    network: Path | None = option(
-        SWITCHES, "FILE", "Read all of this from a network file instead of the other options."
+    network: Path | None = SWITCHES.option(
+        "FILE", "Read all of this from a network file instead of the other options."
     )
-    device_id: int = option(SWITCHES, "N", "Use this device id of the switches.", default=0)
-    tls_root: Path | None = option(_TLS, "FILE", "Trust this certificate (PEM); turns TLS on.")
-    tls_certificate: Path | None = option(
-        _TLS, "FILE", "Identify this controller by this certificate (PEM)."
+    device_id: int = SWITCHES.option("N", "Use this device id of the switches.", default=0)
+    tls_root: Path | None = TLS.option("FILE", "Trust this certificate (PEM); turns TLS on.")
+    tls_certificate: Path | None = TLS.option(
+        "FILE", "Identify this controller by this certificate (PEM)."
     )
-    tls_key: Path | None = option(_TLS, "FILE", "Use this key (PEM) of that certificate.")
+    tls_key: Path | None = TLS.option("FILE", "Use this key (PEM) of that certificate.")
 
     @cached_property
     def described(self) -> DescribedNetwork | None:
@@ -187,51 +165,46 @@ class Slots(str, Enum):
 class Installed:
     """How a plan comes to be on switches, once or again and again."""
 
-    leaves: int = option(
-        SWITCHES, "N", "Take the first N switches as leaves; 0: a star.", default=0, min=0
+    leaves: int = SWITCHES.option(
+        "N", "Take the first N switches as leaves; 0: a star.", default=0, min=0
     )
-    spines: int = option(
-        SWITCHES, "N", "Take the other N switches as spines; with --leaves.", default=1, min=1
+    spines: int = SWITCHES.option(
+        "N", "Take the other N switches as spines; with --leaves.", default=1, min=1
     )
-    job: str | None = option(
-        JOB, "NAME", "Install it as this job, beside others.", shown=DEFAULT_JOB
+    job: str | None = JOB.option(
+        "NAME", "Install it as this job, beside others.", shown=DEFAULT_JOB
     )
-    ports: str | None = option(
-        JOB, "PORTS", "The ports of its workers, such as 1-4,7.", shown="1 to the number of workers"
+    ports: str | None = JOB.option(
+        "PORTS", "The ports of its workers, such as 1-4,7.", shown="1 to the number of workers"
     )
-    slots: Slots = option(
-        JOB,
+    slots: Slots = JOB.option(
         None,
         "Let jobs of the strawman's program take slots from one memory (shared).",
         default=Slots.FIXED,
     )
-    quota: int | None = option(
-        JOB, "SLOTS", "Refuse a plan that needs more slots.", shown="any that are free"
+    quota: int | None = JOB.option(
+        "SLOTS", "Refuse a plan that needs more slots.", shown="any that are free"
     )
-    ecn_threshold: int = option(
-        PLAN,
+    ecn_threshold: int = PLAN.option(
         "N",
         "Beside ordinary traffic, mark packets that find N or more in a queue.",
         default=DEFAULT_ECN_THRESHOLD,
         min=0,
     )
-    queue: int = option(
-        PLAN,
+    queue: int = PLAN.option(
         "N",
         "The switch's queues hold N packets; without ordinary traffic, packets that find more "
         "than the sums of a block, or three quarters of N, are marked.",
         default=BMV2_QUEUE,
         min=1,
     )
-    largest_feature: float | None = option(
-        PLAN,
+    largest_feature: float | None = PLAN.option(
         "NUMBER",
         "Refuse workers that report a larger magnitude.",
         min=0.0,
         shown="any of which no sum overflows float32",
     )
-    check: bool | None = option(
-        PLAN,
+    check: bool | None = PLAN.option(
         None,
         "Check the plan before it is installed.",
         "--check/--no-check",
@@ -271,7 +244,7 @@ def install(
     installed: Installed,
     election_id: ElectionId = 1,
     new_session: Annotated[
-        bool, _option(PLAN, "For workers that have restarted.", "--new-session")
+        bool, PLAN.info("For workers that have restarted.", "--new-session")
     ] = False,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
@@ -307,9 +280,9 @@ def show(
     access: Access,
     entries: Annotated[
         str | None,
-        _option(OUTPUT, "Print this table's entries instead.", metavar="TABLE", show_default=False),
+        OUTPUT.info("Print this table's entries instead.", metavar="TABLE", show_default=False),
     ] = None,
-    limit: Annotated[int, _option(OUTPUT, "The most entries to print.", min=1, metavar="N")] = 100,
+    limit: Annotated[int, OUTPUT.info("The most entries to print.", min=1, metavar="N")] = 100,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
@@ -322,12 +295,12 @@ def show(
                 records = show_entries(client, entries, limit)
                 found.append({"address": client.address, "table": entries, "entries": records})
                 if not as_json:
-                    print_records(console, records, f"{client.address} {entries}")
+                    switch_state.print_records(console, records, f"{client.address} {entries}")
             else:
                 state = show_switch(client)
                 found.append(state.as_json())
                 if not as_json:
-                    print_state(console, state)
+                    switch_state.print_state(console, state)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
 
@@ -340,7 +313,7 @@ def jobs(
     access: Access,
     seconds: Annotated[
         float,
-        _option(OUTPUT, "Measure for this long how jobs share the loop.", min=0, metavar="SECONDS"),
+        OUTPUT.info("Measure for this long how jobs share the loop.", min=0, metavar="SECONDS"),
     ] = 0.0,
     as_json: AsJson = False,
     deadline: Deadline = DEFAULT_DEADLINE,
@@ -363,7 +336,7 @@ def jobs(
         if not as_json:
             console.print(f"Switch {client.address}: {Amount(len(records)):job}")
             if records:
-                console.print(jobs_table(state.jobs, uses, seconds))
+                console.print(switch_state.jobs_table(state.jobs, uses, seconds))
     if as_json:
         typer.echo(json.dumps(found, indent=2))
 
@@ -377,7 +350,7 @@ def remove(
     access: Access,
     election_id: ElectionId = 1,
     force: Annotated[
-        bool, _option(PLAN, "Remove it even if its workers are sending.", "--force")
+        bool, PLAN.info("Remove it even if its workers are sending.", "--force")
     ] = False,
     deadline: Deadline = DEFAULT_DEADLINE,
 ) -> None:
@@ -392,7 +365,8 @@ def remove(
     for client, (place, counts) in zip(clients, removed, strict=True):
         typer.echo(
             f"Switch {client.address}: job {place.name} removed, {counts.deleted:,} entries; ports "
-            f"{ranges_text(place.ports)} and {slots_text(place)} slots in each bank are free."
+            f"{switch_state.ranges_text(place.ports)} and {switch_state.slots_text(place)} slots "
+            "in each bank are free."
         )
 
 
@@ -431,9 +405,7 @@ def watch(
     access: Access,
     installed: Installed,
     election_id: ElectionId = 1,
-    interval: Annotated[
-        float, _option(SWITCHES, "Between looks.", min=0.1, metavar="SECONDS")
-    ] = 1.0,
+    interval: Annotated[float, SWITCHES.info("Between looks.", min=0.1, metavar="SECONDS")] = 1.0,
 ) -> None:
     """Restore the jobs of restarted switches, and keep a plan installed, until Ctrl-C."""
     clients = access.clients(address, election_id=election_id, deadline=WATCH_DEADLINE)
@@ -469,16 +441,13 @@ def metrics(
     access: Access,
     port: Annotated[
         int,
-        _option(
-            OUTPUT, "Where Prometheus asks; 0: any that is free.", min=0, max=65535, metavar="PORT"
+        OUTPUT.info(
+            "Where Prometheus asks; 0: any that is free.", min=0, max=65535, metavar="PORT"
         ),
     ] = 9560,
-    listen: Annotated[
-        str, _option(OUTPUT, "The address to listen on.", metavar="IP")
-    ] = "127.0.0.1",
+    listen: Annotated[str, OUTPUT.info("The address to listen on.", metavar="IP")] = "127.0.0.1",
     interval: Annotated[
-        float,
-        _option(SWITCHES, "In which a switch is read once at most.", min=0.0, metavar="SECONDS"),
+        float, SWITCHES.info("In which a switch is read once at most.", min=0.0, metavar="SECONDS")
     ] = 1.0,
     deadline: Deadline = 1.0,
 ) -> None:
@@ -502,10 +471,6 @@ def _program_of(client: P4RuntimeClient) -> Program:
         cookie = observer.get_pipeline_cookie()
     others = (load_strawman(), load_tofino())
     return next((each for each in others if program_cookie(each) == cookie), load_program())
-
-
-def _warn(sentence: str) -> None:
-    typer.echo(sentence, err=True)
 
 
 @contextmanager

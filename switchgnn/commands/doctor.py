@@ -16,17 +16,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from switchgnn.base import network_file
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import how_to_install, version_of
 from switchgnn.base.native import find_compiler
-from switchgnn.base.network_file import (
-    DescribedNetwork,
-    DescribedSwitch,
-    DescribedWorker,
-    Interface,
-    interfaces,
-    read_network,
-)
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.controller import ControllerError, program_cookie
 from switchgnn.controller.target import client_of, served_jobs
@@ -59,12 +52,12 @@ _OFFLOADS = {
 }
 
 
-def examine_network(network: DescribedNetwork) -> list[Finding]:
+def examine_network(network: network_file.DescribedNetwork) -> list[Finding]:
     """Examine the switches and this machine's part of the network.
 
     A worker belongs to this machine if the interface of its name has its MAC.
     """
-    here = {interface.name: interface for interface in interfaces()}
+    here = {interface.name: interface for interface in network_file.interfaces()}
     found = [_switch(switch) for switch in network.in_order]
     own = [
         (number, worker, here[worker.interface])
@@ -82,7 +75,7 @@ def examine_network(network: DescribedNetwork) -> list[Finding]:
     return found
 
 
-def _switch(switch: DescribedSwitch) -> Finding:
+def _switch(switch: network_file.DescribedSwitch) -> Finding:
     name, use = f"switch {switch.name}", f"P4Runtime at {switch.grpc}"
     start = f"start it: switchgnn switch, or simple_switch_grpc, with P4Runtime at {switch.grpc}"
     try:
@@ -105,7 +98,10 @@ def _switch(switch: DescribedSwitch) -> Finding:
 
 
 def _worker(
-    number: int, worker: DescribedWorker, interface: Interface, here: dict[str, Interface]
+    number: int,
+    worker: network_file.DescribedWorker,
+    interface: network_file.Interface,
+    here: dict[str, network_file.Interface],
 ) -> Iterator[Finding]:
     yield from _interface(f"worker {number}: {interface.name}", interface)
     if worker.gloo:
@@ -136,7 +132,7 @@ def _is_here(host: str) -> bool:
     return True
 
 
-def _interface(name: str, interface: Interface) -> Iterator[Finding]:
+def _interface(name: str, interface: network_file.Interface) -> Iterator[Finding]:
     up = f"MTU {interface.mtu}" if interface.up else None
     yield Finding(name, "packets", True, up, f"ip link set {interface.name} up")
     least = FEATURE_FRAME_BYTES - _ETHERNET_BYTES
@@ -198,7 +194,7 @@ def doctor(
 
     The exit code is 0 if everything required is here, and 2 otherwise.
     """
-    findings = examine() if network is None else examine_network(read_network(network))
+    findings = examine() if network is None else examine_network(network_file.read_network(network))
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings]))
     else:

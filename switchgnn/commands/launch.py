@@ -17,13 +17,8 @@ from switchgnn.base.machine import size_text
 from switchgnn.base.network_file import NETWORK, network_text
 from switchgnn.base.options import with_groups
 from switchgnn.base.tasks import task_to_json
+from switchgnn.commands.shared import options as shared
 from switchgnn.commands.shared.console import StepBars, plain_console, progress_bars
-from switchgnn.commands.shared.options import (
-    JobNetworkOptions,
-    per_machine_option,
-    timeout_option,
-    workers_option,
-)
 from switchgnn.commands.shared.outputs import LogOptions, check_outputs
 from switchgnn.controller.target import client_of, served_plan
 from switchgnn.host.base.pace import Pace
@@ -49,10 +44,10 @@ _MERGED = ("sh", "-c", 'exec "$@" 2>&1', "sh")
 class LaunchOptions:
     """The options of `switchgnn launch`."""
 
-    workers: int = workers_option(4)
-    workers_per_machine: int = per_machine_option()
-    network: JobNetworkOptions
-    timeout: float = timeout_option(60.0)
+    workers: int = shared.workers_option(4)
+    workers_per_machine: int = shared.per_machine_option()
+    network: shared.JobNetworkOptions
+    timeout: float = shared.timeout_option(60.0)
     logs: LogOptions
 
     def job(self) -> NetworkJob:
@@ -78,8 +73,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def launch(
     asked: LaunchOptions,
     program: Annotated[
-        Path,
-        typer.Argument(metavar="PROGRAM", help="A Python program to run.", show_default=False),
+        Path, typer.Argument(metavar="PROGRAM", help="A Python program to run.", show_default=False)
     ],
     words: Annotated[
         list[str] | None,

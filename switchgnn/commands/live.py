@@ -8,7 +8,7 @@ import typer
 
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.network_file import read_network
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import PLAIN, with_groups
 from switchgnn.commands.shared.outputs import check_page_installed, port_option, tell_address
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.target import parts_for
@@ -18,9 +18,9 @@ from switchgnn.controller.target import parts_for
 class JobPageOptions:
     """The options of `switchgnn live`."""
 
-    network: Path = option(None, "FILE", "The network file.", default=Path("network.toml"))
-    plan: Path | None = option(
-        None, "FOLDER", "Read the number of slots from the job's plan in this folder."
+    network: Path = PLAIN.option("FILE", "The network file.", default=Path("network.toml"))
+    plan: Path | None = PLAIN.option(
+        "FOLDER", "Read the number of slots from the job's plan in this folder."
     )
     live_port: int | None = port_option("Serve the page on this port.")
 

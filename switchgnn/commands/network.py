@@ -22,7 +22,7 @@ from switchgnn.base.network_file import (
     network_text,
     read_network,
 )
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import PLAIN, with_groups
 
 
 def draft_star(interfaces: Sequence[Interface], *, grpc: str, target: Target) -> DescribedNetwork:
@@ -96,18 +96,17 @@ _USUAL = Path("network.toml")
 class InitOptions:
     """The options of `switchgnn network init`."""
 
-    interface: list[str] | None = option(
-        None,
+    interface: list[str] | None = PLAIN.option(
         "NAME",
         "Reach a worker through this interface; repeat it, worker 0 first. By default, all "
         "interfaces that are up.",
     )
-    grpc: str = option(
-        None, "HOST:PORT", "Serve P4Runtime at this address.", default="127.0.0.1:9559"
+    grpc: str = PLAIN.option(
+        "HOST:PORT", "Serve P4Runtime at this address.", default="127.0.0.1:9559"
     )
-    target: Target = option(None, None, "Write down this kind of switch.", default=Target.EMBEDDED)
-    job: str = option(
-        None, "NAME", "Let the workers be this job of the switch.", default=DEFAULT_JOB
+    target: Target = PLAIN.option(None, "Write down this kind of switch.", default=Target.EMBEDDED)
+    job: str = PLAIN.option(
+        "NAME", "Let the workers be this job of the switch.", default=DEFAULT_JOB
     )
     out: NetworkFile = _USUAL
 
@@ -143,14 +142,10 @@ class AttachOptions:
             metavar="NAME", help="Reach the switch through this interface of this machine."
         ),
     ]
-    gloo: str = option(
-        None,
-        "NAME",
-        "Let workers meet and add gradients over this other interface.",
-        default="",
+    gloo: str = PLAIN.option(
+        "NAME", "Let workers meet and add gradients over this other interface.", default=""
     )
-    metrics: str = option(
-        None,
+    metrics: str = PLAIN.option(
         "[ADDRESS:]PORT",
         "Serve metrics for `switchgnn live` and Prometheus here; without ADDRESS, on that of "
         "--gloo, or else on loopback.",

@@ -14,36 +14,10 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.interruptible import end_like_interrupted, wait_for_interrupt
 from switchgnn.base.machine import Amount, against_bound
 from switchgnn.base.network_file import MOST_WORKERS
-from switchgnn.base.options import (
-    CONGESTION,
-    DATA,
-    NETWORK,
-    flag,
-    option,
-    shared_fields,
-    with_groups,
-)
+from switchgnn.base.options import CONGESTION, DATA, NETWORK, shared_fields, with_groups
+from switchgnn.commands.shared import console as display
+from switchgnn.commands.shared import options as shared
 from switchgnn.commands.shared.config_file import ConfigOption
-from switchgnn.commands.shared.console import (
-    StepBars,
-    captured_line,
-    counted,
-    graph_text,
-    leaf_spine_table,
-    plain_console,
-    progress_bars,
-)
-from switchgnn.commands.shared.options import (
-    JobNetworkOptions,
-    PlanningOptions,
-    find_metrics,
-    ignore_weights_option,
-    mtu_option,
-    refuse_with_on,
-    seed_option,
-    timeout_option,
-    workers_option,
-)
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct.framing import FRAGMENT, Framing
@@ -66,7 +40,7 @@ def print_report(console: Console, report: RunReport) -> None:
         console.print(line, soft_wrap=True, highlight=False)
 
     say(
-        f"{report.graph}: {graph_text(report.vertices, report.edges, report.send or '')}, "
+        f"{report.graph}: {display.graph_text(report.vertices, report.edges, report.send or '')}, "
         f"{Amount(report.boundary_vertices):boundary vertex}; {Amount(report.workers):worker}, "
         f"{Amount(report.blocks):block} of at most {report.slots:,} slots, "
         f"frames of up to {report.lanes} numbers; "
@@ -79,7 +53,7 @@ def print_report(console: Console, report: RunReport) -> None:
     console.print(_worker_table(report))
     say(_beside_hosts(report))
     if report.leaf_spine is not None:
-        console.print(leaf_spine_table(report.leaf_spine))
+        console.print(display.leaf_spine_table(report.leaf_spine))
     say(
         f"Switch{'' if report.leaf_spine is None else 'es'}: {Amount(report.passes):pass} "
         f"for {Amount(report.contributions):contribution} "
@@ -91,12 +65,12 @@ def print_report(console: Console, report: RunReport) -> None:
     if report.marked or report.background_bytes:
         say(_queues(report))
     if report.faults_injected:
-        say(counted("Faults injected", report.faults_injected))
-        say(counted("Repairs", report.repairs))
+        say(display.counted("Faults injected", report.faults_injected))
+        say(display.counted("Repairs", report.repairs))
     if suspicion := too_many_releases([worker.releases for worker in report.per_worker]):
         say(suspicion)
     if report.pcap:
-        say(captured_line(list(map(Path, report.pcap))))
+        say(display.captured_line(list(map(Path, report.pcap))))
     error = f"float off by {against_bound(report.max_error, report.error_bound)}."
     if report.exact:
         right = (f"Every {report.operation} equals the reference", "bold green")
@@ -108,9 +82,8 @@ def print_report(console: Console, report: RunReport) -> None:
 
 
 def _worker_table(report: RunReport) -> Table:
-    table = Table(title=f"Bytes on the wire, counted by {report.wires}")
-    for name in ("worker", "sent", "sums", "bytes up", "bytes down", "s"):
-        table.add_column(name, justify="right")
+    names = ("worker", "sent", "sums", "bytes up", "bytes down", "s")
+    table = display.numbers_table(f"Bytes on the wire, counted by {report.wires}", numbers=names)
     for each in report.per_worker:
         counts = _numbers(each.features_sent, each.sums_received, each.bytes_up, each.bytes_down)
         table.add_row(str(each.worker), *counts, f"{each.seconds:.2f}")
@@ -162,35 +135,33 @@ _WRONG = 1
 class RunCommandOptions:
     """The options of `switchgnn run`."""
 
-    graph: str = option(
-        DATA, "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a path.", default="digits"
+    graph: str = DATA.option(
+        "GRAPH", "digits, karate, random:VERTICES:EDGES:SEED, or a path.", default="digits"
     )
-    ignore_weights: bool = ignore_weights_option()
-    workers: int = workers_option(4)
-    features: int | None = option(
-        DATA, "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
+    ignore_weights: bool = shared.ignore_weights_option()
+    workers: int = shared.workers_option(4)
+    features: int | None = DATA.option(
+        "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's own, or 32"
     )
-    rounds: int = option(DATA, "N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
-    operation: Operation = option(
-        DATA, None, "Exchange sums, maxima or minima of neighbours.", default=Operation.SUM
+    rounds: int = DATA.option("N", "Do N exchanges.", default=3, min=1, max=LAST_ROUND)
+    operation: Operation = DATA.option(
+        None, "Exchange sums, maxima or minima of neighbours.", default=Operation.SUM
     )
-    hosts: HostKind = option(
-        NETWORK,
+    hosts: HostKind = NETWORK.option(
         None,
         "Run workers as native code, or (for small graphs) as 200 lines of Scapy.",
         default=HostKind.NATIVE,
     )
-    seed: int = seed_option()
-    strategies: PlanningOptions
-    network: JobNetworkOptions
-    mtu: str = mtu_option(
+    seed: int = shared.seed_option()
+    strategies: shared.PlanningOptions
+    network: shared.JobNetworkOptions
+    mtu: str = shared.mtu_option(
         NETWORK,
         "Compare with hosts that pack rows into IP packets of up to this size; or "
         f"{FRAGMENT}: a frame of 188 bytes for each fragment of a row.",
     )
-    timeout: float = timeout_option(20.0)
-    grpc_port: int = option(
-        NETWORK,
+    timeout: float = shared.timeout_option(20.0)
+    grpc_port: int = NETWORK.option(
         "PORT",
         "Serve the switch's P4Runtime at this TCP port, open to all users; 0: at a socket that "
         "only you can reach.",
@@ -198,29 +169,22 @@ class RunCommandOptions:
         min=0,
         max=65535,
     )
-    tls: Path | None = option(
-        NETWORK,
+    tls: Path | None = NETWORK.option(
         "FOLDER",
         "Use TLS with ca.pem, switch.pem, switch-key.pem, controller.pem and controller-key.pem in "
         "this folder.",
     )
-    keep: bool = flag(
-        NETWORK,
+    keep: bool = NETWORK.flag(
         "Keep the switch running afterwards until Ctrl-C, and write a network file for other "
-        "jobs; with --on: leave the job on the switch.",
+        "jobs; with --on: leave the job on the switch."
     )
-    spare_ports: int = option(
-        NETWORK, "N", "With --keep: give the switch N more ports, for other jobs.", default=0, min=0
+    spare_ports: int = NETWORK.option(
+        "N", "With --keep: give the switch N more ports, for other jobs.", default=0, min=0
     )
-    ecn_threshold: int | None = option(
-        CONGESTION,
-        "N",
-        "Mark packets that find N or more packets in a queue.",
-        min=0,
-        shown="half of a queue",
+    ecn_threshold: int | None = CONGESTION.option(
+        "N", "Mark packets that find N or more packets in a queue.", min=0, shown="half of a queue"
     )
-    background: int = option(
-        CONGESTION,
+    background: int = CONGESTION.option(
         "N",
         "Run N TCP flows from each worker to the next (needs --fabric mininet).",
         default=0,
@@ -244,14 +208,14 @@ class RunCommandOptions:
             pace=self.network.pace(self.timeout, busy=busy),
             request=strategies.request(job["leaf_spine"]),
             pcap=self.output.pcap,
-            metrics=find_metrics(self.output.metrics, self.workers),
+            metrics=shared.find_metrics(self.output.metrics, self.workers),
             framing=Framing.parse(self.mtu),
         )
 
     def _check_ports(self) -> None:
         own = {"--grpc-port": self.grpc_port, "--tls": self.tls, "--spare-ports": self.spare_ports}
         if self.network.on is not None:
-            refuse_with_on(own)
+            shared.refuse_with_on(own)
         if not self.spare_ports:
             return
         if not self.keep or self.network.leaves_and_spines() is not None:
@@ -265,7 +229,7 @@ class RunCommandOptions:
                 f"{self.spare_ports}."
             )
 
-    def _strategies(self) -> PlanningOptions:
+    def _strategies(self) -> shared.PlanningOptions:
         if self.hosts is HostKind.NATIVE:
             return self.strategies
         rows, pools = self.strategies.rows or AUTO, self.strategies.pools or 1
@@ -297,7 +261,7 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     check_outputs({"--log-dir": output.logs.log_dir})
     output.page.check()
     options = asked.options()
-    console, waits = plain_console(stderr=True), asked.keep and options.on is None
+    console, waits = display.plain_console(stderr=True), asked.keep and options.on is None
     if asked.grpc_port and asked.tls is None:
         console.print(
             f"Warning: every user of this machine may write to the switch at port "
@@ -308,10 +272,10 @@ def run(asked: RunCommandOptions, config: ConfigOption = None) -> None:
     with (
         command_forkserver() as forkserver,
         output.page.looked_at(f"run {asked.graph} over {Amount(asked.workers):worker}") as observer,
-        progress_bars(console) as progress,
+        display.progress_bars(console) as progress,
         told_aloud(verbose=output.logs.verbose),
     ):
-        steps = StepBars(progress)
+        steps = display.StepBars(progress)
 
         def hold(running: Fabric, report: RunReport) -> None:
             steps.finish()
@@ -362,4 +326,4 @@ def _show(report: RunReport, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     else:
-        print_report(plain_console(), report)
+        print_report(display.plain_console(), report)

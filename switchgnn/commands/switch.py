@@ -8,15 +8,11 @@ import typer
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from switchgnn.base import network_file
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import read_regular, read_regular_text
 from switchgnn.base.network import NetworkError
-from switchgnn.base.network_file import (
-    DescribedNetwork,
-    DescribedSwitch,
-    read_network,
-)
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import NETWORK, PROGRAM, with_groups
 from switchgnn.controller.p4runtime.client import program_cookie
 from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import load_program, load_strawman, load_tofino
@@ -31,7 +27,7 @@ def as_described(options: SwitchOptions, path: Path, name: str | None) -> Switch
     """Return the options with the address, device id and ports of a switch in a network file."""
     if options.grpc is not None or options.port:
         raise NetworkError("--network says where the switch is: leave out --grpc and --port.")
-    switch = _chosen(read_network(path), path, name)
+    switch = _chosen(network_file.read_network(path), path, name)
     if not switch.target.is_embedded:
         raise NetworkError(
             f"{path}: switch {switch.name} is a {switch.target.value}, which this command does "
@@ -46,7 +42,9 @@ def as_described(options: SwitchOptions, path: Path, name: str | None) -> Switch
     return replace(options, grpc=switch.grpc, device_id=switch.device_id, port=ports)
 
 
-def _chosen(network: DescribedNetwork, path: Path, name: str | None) -> DescribedSwitch:
+def _chosen(
+    network: network_file.DescribedNetwork, path: Path, name: str | None
+) -> network_file.DescribedSwitch:
     by_name = {switch.name: switch for switch in network.switches}
     if name is None and len(by_name) == 1:
         return network.switches[0]
@@ -99,26 +97,21 @@ def _of_files(document: Path, p4info: Path | None) -> p4r.ForwardingPipelineConf
     return p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=config)
 
 
-_PROGRAM, _NETWORK = "Program", "Network"
-
-
 @dataclass(frozen=True)
 class ServiceOptions(SwitchOptions):
     """The options of `switchgnn switch`."""
 
-    network: Path | None = option(
-        _NETWORK, "FILE", "Read --grpc, --port and --device-id from this network file."
+    network: Path | None = NETWORK.option(
+        "FILE", "Read --grpc, --port and --device-id from this network file."
     )
-    name: str | None = option(_NETWORK, "NAME", "Be this switch of that file, if it has several.")
-    program: str = option(
-        _PROGRAM,
+    name: str | None = NETWORK.option("NAME", "Be this switch of that file, if it has several.")
+    program: str = PROGRAM.option(
         "NAME|FILE",
         f"Begin with this P4 program: {', '.join(_PROGRAMS)}, none until a controller brings one, "
         "or the JSON that p4c makes for BMv2.",
         default=PRODUCT,
     )
-    p4info: Path | None = option(
-        _PROGRAM,
+    p4info: Path | None = PROGRAM.option(
         "FILE",
         "Read the P4Info (text) of a program in a file from this file.",
         shown="NAME.p4info.txtpb beside it",

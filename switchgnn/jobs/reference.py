@@ -11,8 +11,7 @@ from switchgnn.base.arrays import read_arrays
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.worker import WORKER_RESULT, features_of_round, result_file
-from switchgnn.planner.check.plan import reference_sums
-from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner import Graph, reference_sums
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 
 # int32 and float32

@@ -10,17 +10,10 @@ from switchgnn.host.host_baseline import Exchanges, HostTraffic
 from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES
 from switchgnn.jobs.runner import FinishedWorkers
-from switchgnn.planner.base.direction import Direction
+from switchgnn.planner import BoundaryEdges, Direction, Manifest
 from switchgnn.planner.base.lanes import fragment_lanes
-from switchgnn.planner.costs.report import (
-    PLAN,
-    SINGLE,
-    LeafSpineDirection,
-    report_leaf_spine_direction,
-)
-from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.costs import report
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
-from switchgnn.planner.plan.manifest import Manifest
 from switchgnn.softswitch.native.engine import Ahead
 
 
@@ -64,9 +57,9 @@ def plan_leaf_spine(
     boundary: BoundaryEdges,
     direction: Direction,
     features: int,
-) -> LeafSpineDirection:
+) -> report.LeafSpineDirection:
     """Predict an exchange of features with this many numbers."""
-    return report_leaf_spine_direction(
+    return report.report_leaf_spine_direction(
         parts,
         manifest.direction(direction),
         boundary.towards(direction),
@@ -95,7 +88,7 @@ def report_leaf_spine(
     planned = Counter(dict.fromkeys(_PLANNED, 0))
     for each in exchanges:
         said = plan_leaf_spine(parts, manifest, boundary, each.direction, each.width)
-        ours, single = said.ways[PLAN], said.ways[SINGLE]
+        ours, single = said.ways[report.PLAN], said.ways[report.SINGLE]
         fragments = len(fragment_lanes(each.width, manifest.lanes, manifest.rows))
         numbers = (
             ours.packets_up * fragments,

@@ -328,8 +328,7 @@ def _own_fabric(
     if choice.target.is_embedded:
         ahead = compile_ahead(workers.program.json, job.backend)
         topology = replace(topology, backend=ahead.backend)
-    what = "starting the switch" if job.leaf_spine is None else "starting the switches"
-    work.step(what)
+    work.step("starting the switch" if job.leaf_spine is None else "starting the switches")
     fabric = FABRICS[choice.fabric](
         topology,
         work.folder,

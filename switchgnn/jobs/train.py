@@ -19,21 +19,10 @@ from switchgnn.host.metrics import metrics_address
 from switchgnn.host.reduce.reduction import frames_of_floats
 from switchgnn.host.registry import SWITCH, SwitchProgram, TransportKind, transport_kind
 from switchgnn.host.wire.native import hosts_run_as
-from switchgnn.jobs import runner
+from switchgnn.jobs import report, runner
 from switchgnn.jobs.logs import Recordings
-from switchgnn.jobs.report import (
-    LeafSpineReport,
-    ran_ahead,
-    report_leaf_spine,
-    strategy_names,
-)
 from switchgnn.jobs.train_report import EpochListener, Recorder, TrainReport
-from switchgnn.jobs.workers import (
-    EventListener,
-    follow_workers,
-    run_workers,
-    worker_command,
-)
+from switchgnn.jobs.workers import EventListener, follow_workers, run_workers, worker_command
 from switchgnn.p4src import Program, load_strawman
 from switchgnn.planner import (
     Direction,
@@ -276,10 +265,7 @@ def predict_transport(
 
 
 def _predicted(
-    job: TrainJob,
-    data: Dataset,
-    progress: Callable[[str], None],
-    measured: MeasuredCosts | None,
+    job: TrainJob, data: Dataset, progress: Callable[[str], None], measured: MeasuredCosts | None
 ) -> TransportPrediction:
     expected = _expected(job, data, job.choose_fabric().target, measured)
     graph, context, settings = _context(job, data, progress)
@@ -488,7 +474,7 @@ def _leaf_spine_report(
     data: Dataset,
     prepared: PreparedTraining,
     done: runner.FinishedWorkers[list[dict[str, Any]]],
-) -> LeafSpineReport | None:
+) -> report.LeafSpineReport | None:
     if prepared.parts is None or job.transport.program is not SwitchProgram.SWITCHGNN:
         return None
     exchanges = [
@@ -498,7 +484,7 @@ def _leaf_spine_report(
     assignment = prepared.plan.assignment
     boundary = boundary_edges(data.exchanged(assignment)[0], assignment)
     alone = host_traffic(boundary, job.workers, exchanges, Framing.parse(job.task.mtu))
-    return report_leaf_spine(
+    return report.report_leaf_spine(
         prepared.parts, prepared.plan.manifest, boundary, exchanges, alone, done=done
     )
 
@@ -509,7 +495,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
         "dataset": data.name,
         "model": job.task.training.model.model.rpartition(":")[2],
         "reason": reason,
-        **ran_ahead(ahead),
+        **report.ran_ahead(ahead),
         "mtu": None if job.framing is None else job.framing.told,
         "bandwidth": job.bandwidth if job.transport.networked else None,
         "hosts": hosts_run_as() if job.transport.networked else None,
@@ -523,7 +509,7 @@ def _what(job: TrainJob, data: Dataset, reason: str, ahead: Ahead | None = None)
 
 def _planned(job: TrainJob, prepared: PreparedTraining) -> dict[str, Any]:
     manifest = prepared.plan.manifest
-    names = strategy_names(manifest)
+    names = report.strategy_names(manifest)
     if not job.transport.needs_plan:
         names = {"partition": names["partition"]}
     return {

@@ -235,11 +235,7 @@ def _fail(children: Sequence[Child], worker: int) -> NoReturn:
     raise WorkerError(f"Worker {worker} {how_it_ended(code)}: {child.last_words()}", traceback)
 
 
-_MODULES = (
-    "switchgnn.softswitch.daemon",
-    "switchgnn.host.worker",
-    "switchgnn.host.reduce.worker",
-)
+_MODULES = ("switchgnn.softswitch.daemon", "switchgnn.host.worker", "switchgnn.host.reduce.worker")
 
 
 def command_forkserver() -> Forkserver:

@@ -79,11 +79,7 @@ class Board:
             self._document.step = name
 
     def begin(
-        self,
-        where: str,
-        workers: Sequence[bool] = (),
-        switches: Sequence[str] = (),
-        job: str = "",
+        self, where: str, workers: Sequence[bool] = (), switches: Sequence[str] = (), job: str = ""
     ) -> None:
         """Begin with a network, without metrics and losses.
 

@@ -10,9 +10,8 @@ from finsy.proto import p4r
 from switchgnn.base.metrics import MetricsError, Values, ask_metrics
 from switchgnn.base.network_file import DescribedNetwork, Target
 from switchgnn.base.tasks import repeating
-from switchgnn.controller.base.errors import ControllerError
+from switchgnn.controller import ControllerError, P4RuntimeClient
 from switchgnn.controller.metrics import SwitchMetrics
-from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.target import client_of
 from switchgnn.controller.watch import WATCH_DEADLINE
 from switchgnn.host.metrics import told_values

@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Int32s, Integers
-from switchgnn.planner.arguments import (
-    MULTICAST,
-    Left,
-    check_arguments,
-    check_switch,
-    checked_room,
-    edge_sets,
-    left_to_hosts,
-    one_block,
-)
+from switchgnn.planner import arguments
 from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES
@@ -25,11 +16,7 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
-from switchgnn.planner.plan.banks import (
-    BANKS,
-    place_destinations,
-    slots_per_bank,
-)
+from switchgnn.planner.plan.banks import BANKS, place_destinations, slots_per_bank
 from switchgnn.planner.plan.files import render_parts
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,
@@ -83,7 +70,7 @@ def build_plan(
     seed: int = 0,
     partition: str | None = None,
     blocks: str = "mlgp",
-    send: str = MULTICAST,
+    send: str = arguments.MULTICAST,
     weight: float = 0.0,
     order: str = "gamr",
     directions: str = "forward",
@@ -92,7 +79,7 @@ def build_plan(
     lanes: int = BANK_LANES,
     rows: int = 1,
     pools: int = 1,
-    left: Left | None = None,
+    left: arguments.Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan the exchange of one graph; the same arguments give the same plan.
@@ -151,7 +138,7 @@ def build_resolved(
     directions: str = "forward",
     assignment: Integers | None = None,
     fits: Callable[[Plan], bool] | None = None,
-    left: Left | None = None,
+    left: arguments.Left | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan with these strategies; the other arguments are those of `build_plan`.
@@ -160,9 +147,9 @@ def build_resolved(
     weight, which needs the fewest entries. None: every plan fits.
     """
     strawman = strategies.blocks == STRAWMAN
-    check_arguments(strategies, graph, program=program, seed=seed)
-    check_switch(context, strawman=strawman)
-    known = {**BLOCK_STRATEGIES, STRAWMAN: one_block}
+    arguments.check_arguments(strategies, graph, program=program, seed=seed)
+    arguments.check_switch(context, strawman=strawman)
+    known = {**BLOCK_STRATEGIES, STRAWMAN: arguments.one_block}
     make_blocks = find_blocks(strategies.blocks, context.workers, known)
     choose = find_strategy("send", strategies.send, {**SEND_STRATEGIES, REPLICAS: multicast})
     make_order = find_strategy("order", strategies.order, ORDER_STRATEGIES)
@@ -180,7 +167,7 @@ def build_resolved(
         assignment = partition(graph, context.workers, seed)
     owner = check_assignment(graph, context.workers, assignment)
     boundary = boundary_edges(graph, owner)
-    left_out = left_to_hosts(left, boundary, graph.vertices, wanted)
+    left_out = arguments.left_to_hosts(left, boundary, graph.vertices, wanted)
     if left_out is not None and (strawman or cut is not None):
         who = "strawman" if cut is None else "vertex cut"
         raise PlannerError(f"The {who}'s switch serves all destinations: leave hosts none.")
@@ -196,7 +183,7 @@ def build_resolved(
                 context.pools,
             ),
         )
-        for each in edge_sets(boundary, wanted, left_out, cut)
+        for each in arguments.edge_sets(boundary, wanted, left_out, cut)
     ]
     stages = _Stages(
         strategies,
@@ -207,7 +194,7 @@ def build_resolved(
         owner,
         left_out,
         formed,
-        checked_room(strategies.blocks, context, formed),
+        arguments.checked_room(strategies.blocks, context, formed),
         choose,
         make_order,
         tell,

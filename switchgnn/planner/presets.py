@@ -16,15 +16,9 @@ from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, LANES, ROWS, banks_of_slot
 from switchgnn.planner.blocks.destination import MLGP, BlocksOver, has_mtkahypar
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition import vertex_cut
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.partition.simple import load_assignment
-from switchgnn.planner.partition.vertex_cut import (
-    MOST_SETS,
-    ReplicaGraph,
-    cut_graph,
-    find_vertex_cut,
-    is_vertex_cut,
-)
 from switchgnn.planner.partition.workers import check_workers
 from switchgnn.planner.plan.banks import BANKS, room_of
 from switchgnn.planner.plan.manifest import REPLICAS
@@ -95,10 +89,12 @@ class PlanRequest:
         Returns:
             The replicas, or the graph itself.
         """
-        if self.partition is None or not is_vertex_cut(self.partition):
+        if self.partition is None or not vertex_cut.is_vertex_cut(self.partition):
             return graph
         check_workers(graph, workers)
-        return cut_graph(graph, workers, find_vertex_cut(self.partition)(graph, workers, seed))
+        return vertex_cut.cut_graph(
+            graph, workers, vertex_cut.find_vertex_cut(self.partition)(graph, workers, seed)
+        )
 
     @property
     def may_cut(self) -> bool:
@@ -108,7 +104,7 @@ class PlanRequest:
 
     def with_cut(
         self, graph: Graph, workers: int, seed: int
-    ) -> tuple["PlanRequest", ReplicaGraph] | None:
+    ) -> tuple["PlanRequest", vertex_cut.ReplicaGraph] | None:
         """Choose the cut whose busiest worker shares the fewest vertices.
 
         Args:
@@ -120,11 +116,16 @@ class PlanRequest:
             A request for it, and the replicas; None: no switch has the groups for it.
         """
         made = [
-            (name, cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed)))
+            (
+                name,
+                vertex_cut.cut_graph(
+                    graph, workers, vertex_cut.find_vertex_cut(name)(graph, workers, seed)
+                ),
+            )
             for name in _TRIED_CUTS
         ]
         name, cut = min(made, key=lambda each: int(each[1].shared().max()))
-        return (replace(self, partition=name), cut) if cut.sets <= MOST_SETS else None
+        return (replace(self, partition=name), cut) if cut.sets <= vertex_cut.MOST_SETS else None
 
     def load_assignment(self) -> Int64s | None:
         """Return the assignment in the file, or None without one."""
@@ -288,7 +289,7 @@ def resolve_strategies(
     """
     request.checked()
     check_lanes(context)
-    if isinstance(graph, ReplicaGraph):
+    if isinstance(graph, vertex_cut.ReplicaGraph):
         return _of_replicas(request, graph, context)
     for what, number in (
         ("frames have one row", context.rows),
@@ -312,7 +313,7 @@ def resolve_strategies(
 
 
 def _of_replicas(
-    request: PlanRequest, graph: ReplicaGraph, context: PlanContext
+    request: PlanRequest, graph: vertex_cut.ReplicaGraph, context: PlanContext
 ) -> ResolvedStrategies:
     if request.preset == PAPER or context.rows > 1 or request.send or request.blocks:
         raise PlannerError(

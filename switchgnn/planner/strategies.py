@@ -19,15 +19,10 @@ from switchgnn.planner.blocks.destination import KINDS, find_blocks_over, form_b
 from switchgnn.planner.blocks.mlgp import mlgp
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import Graph
+from switchgnn.planner.partition import vertex_cut
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.leaf_spine import metis_leaf_spine
 from switchgnn.planner.partition.simple import balanced_boundary, chunk, shuffled
-from switchgnn.planner.partition.vertex_cut import (
-    VERTEX_CUTS,
-    cut_graph,
-    find_vertex_cut,
-    is_vertex_cut,
-)
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.sending.cover import cover_edges
 from switchgnn.planner.sending.order import SendOrder, gamr
@@ -49,16 +44,6 @@ SendStrategy: TypeAlias = Callable[[BoundaryEdges, Int32s, float], Bools]
 OrderStrategy: TypeAlias = Callable[[BoundaryEdges, Int32s, int], SendOrder]
 
 
-# By kind: the numbers that follow it in a name, what is wrong without them, and the strategy.
-_NUMBERED: Mapping[str, tuple[str, str, Callable[..., PartitionStrategy]]] = {
-    "metis-leaf-spine": (
-        r"([1-9]\d{0,2})",
-        "does not say how many leaves: write it as metis-leaf-spine:2",
-        lambda leaves: partial(metis_leaf_spine, leaves=int(leaves)),
-    ),
-}
-
-
 class PartitionStrategies(dict[str, PartitionStrategy]):
     """Partition strategies by name, and those with a number in their name.
 
@@ -67,18 +52,20 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
 
     def __missing__(self, name: str) -> PartitionStrategy:
         """Return the strategy, or raise KeyError."""
-        if is_vertex_cut(name):
+        if vertex_cut.is_vertex_cut(name):
             return partial(_masters, name)
-        kind, _, numbers = name.partition(":")
-        pattern, problem, make = _NUMBERED[kind]
-        found = re.fullmatch(pattern, numbers)
-        if found is None:
-            raise PlannerError(f"{name!r} {problem}.")
-        return make(*found.groups())
+        kind, _, leaves = name.partition(":")
+        if kind != "metis-leaf-spine":
+            raise KeyError(name)
+        if not re.fullmatch(r"[1-9]\d{0,2}", leaves):
+            raise PlannerError(f"{name!r} does not say how many leaves: write it as {kind}:2.")
+        return partial(metis_leaf_spine, leaves=int(leaves))
 
 
 def _masters(name: str, graph: Graph, workers: int, seed: int) -> Int32s:
-    cut = cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed))
+    cut = vertex_cut.cut_graph(
+        graph, workers, vertex_cut.find_vertex_cut(name)(graph, workers, seed)
+    )
     return cut.worker[: cut.masters]
 
 
@@ -102,7 +89,7 @@ PARTITION_STRATEGIES: Mapping[str, PartitionStrategy] = PartitionStrategies(
         "g3": g3,
         "random": shuffled,
         "chunk": chunk,
-        **{name: partial(_masters, name) for name in VERTEX_CUTS},
+        **{name: partial(_masters, name) for name in vertex_cut.VERTEX_CUTS},
     }
 )
 BLOCK_STRATEGIES: Mapping[str, BlockStrategy] = {

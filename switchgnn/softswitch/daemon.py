@@ -18,7 +18,7 @@ from finsy.proto import p4r
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import whole_file
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import P4RUNTIME, PORTS, SERVICE, TLS, with_groups
 from switchgnn.softswitch.base.errors import PortError, SoftSwitchError
 from switchgnn.softswitch.base.ports import DEFAULT_DEPTH, PortSpec, QueueSettings, parse_port
 from switchgnn.softswitch.native.build import VARIABLE, Backend
@@ -35,51 +35,36 @@ class LogLevel(str, Enum):
     ERROR = "error"
 
 
-_PORTS, _P4RUNTIME, _TLS, _SERVICE = "Ports", "P4Runtime", "TLS", "Service"
-
-
 @dataclass(frozen=True)
 class SwitchOptions:
     """The options of a switch, each documented by its help."""
 
-    grpc: str | None = option(
-        _P4RUNTIME, "ADDRESS", "Serve P4Runtime at this address: unix:PATH or HOST:PORT."
+    grpc: str | None = P4RUNTIME.option(
+        "ADDRESS", "Serve P4Runtime at this address: unix:PATH or HOST:PORT."
     )
-    port: list[str] | None = option(
-        _PORTS, "N=WHAT", "Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable."
+    port: list[str] | None = PORTS.option(
+        "N=WHAT", "Attach port N to eth:INTERFACE or udp:IP:PORT:PEER_IP:PORT; repeatable."
     )
-    ready_file: Path | None = option(
-        _SERVICE, "FILE", "Write the P4Runtime address to this file while the switch serves."
+    ready_file: Path | None = SERVICE.option(
+        "FILE", "Write the P4Runtime address to this file while the switch serves."
     )
-    device_id: int = option(_P4RUNTIME, "N", "Use this device id of P4Runtime.", default=0, min=0)
-    cpu_port: int | None = option(
-        _P4RUNTIME,
-        "N",
-        "Send packet-ins and packet-outs through this port.",
-        shown="none",
-        min=0,
-        max=510,
+    device_id: int = P4RUNTIME.option("N", "Use this device id of P4Runtime.", default=0, min=0)
+    cpu_port: int | None = P4RUNTIME.option(
+        "N", "Send packet-ins and packet-outs through this port.", shown="none", min=0, max=510
     )
-    queue_depth: int = option(
-        _PORTS, "N", "An egress queue holds N packets of one class.", default=DEFAULT_DEPTH, min=1
+    queue_depth: int = PORTS.option(
+        "N", "An egress queue holds N packets of one class.", default=DEFAULT_DEPTH, min=1
     )
-    port_rate: float | None = option(
-        _PORTS, "NUMBER", "Limit each port to this many packets per second.", shown="any", min=0.001
+    port_rate: float | None = PORTS.option(
+        "NUMBER", "Limit each port to this many packets per second.", shown="any", min=0.001
     )
-    port_bandwidth: float | None = option(
-        _PORTS,
-        "NUMBER",
-        "Limit each port given with --port to this many Mbit/s.",
-        shown="any",
-        min=0.001,
+    port_bandwidth: float | None = PORTS.option(
+        "NUMBER", "Limit each port given with --port to this many Mbit/s.", shown="any", min=0.001
     )
-    tls_cert: Path | None = option(_TLS, "FILE", "Identify the server by this certificate (PEM).")
-    tls_key: Path | None = option(_TLS, "FILE", "Use this key (PEM) of the server.")
-    tls_client_ca: Path | None = option(
-        _TLS, "FILE", "Demand client certificates of this CA (PEM)."
-    )
-    backend: Backend = option(
-        _SERVICE,
+    tls_cert: Path | None = TLS.option("FILE", "Identify the server by this certificate (PEM).")
+    tls_key: Path | None = TLS.option("FILE", "Use this key (PEM) of the server.")
+    tls_client_ca: Path | None = TLS.option("FILE", "Demand client certificates of this CA (PEM).")
+    backend: Backend = SERVICE.option(
         "WHAT",
         "Run programs as native code (C++), python, or auto: native if there is a compiler; also "
         f"set by ${VARIABLE}.",
@@ -87,8 +72,7 @@ class SwitchOptions:
         envvar=VARIABLE,
         show_envvar=False,
     )
-    log_level: LogLevel = option(
-        _SERVICE,
+    log_level: LogLevel = SERVICE.option(
         "LEVEL",
         "Print messages from this severity on: debug, info, warning or error.",
         default=LogLevel.WARNING,

@@ -8,49 +8,23 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from switchgnn.base.files import (
-    read_bounded,
-    read_regular,
-    reason_to_keep,
-    replacing,
-    why_not_written,
-)
+from switchgnn.base import files
 from switchgnn.base.records import RecordError, make_record, parse_json, record_digest
 from switchgnn.host.direct.kinds import backward_file
 from switchgnn.host.registry import OF_JOBS, SWITCH, TransportKind, transport_kind
 from switchgnn.p4src import load_program
+from switchgnn.planner import Direction, Graph, Plan, boundary_edges, read_manifest, write_plan
 from switchgnn.planner.arguments import Left
-from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import USUAL_WIDTH
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.forecast import (
-    StarForecast,
-    build_auto,
-    choose_lanes,
-    predict_ways,
-    share_served,
-    told_seconds,
-    transport_of,
-    verdict,
-)
+from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
-from switchgnn.planner.plan.files import read_manifest, write_plan
-from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies
 from switchgnn.training.base.errors import DatasetError, JobError
+from switchgnn.training.data import partition
 from switchgnn.training.data.dataset import Dataset
 from switchgnn.training.data.load import dataset_from_pyg, load_dataset, split_of_indices
-from switchgnn.training.data.partition import (
-    Partition,
-    machines_of,
-    partition_file,
-    read_partition,
-    split_machines,
-    write_partitions,
-)
 from switchgnn.training.data.weights import told_cost
 
 JOB_FILE, PLAN_FOLDER, PARTS_FOLDER = "job.json", "plan", "parts"
@@ -152,18 +126,18 @@ def write_job(
     """
     target = Path(folder).resolve()
     known = {JOB_FILE, PLAN_FOLDER, PARTS_FOLDER} if (target / JOB_FILE).exists() else set()
-    if reason := reason_to_keep(target, "a job", known.__contains__):
+    if reason := files.reason_to_keep(target, "a job", known.__contains__):
         raise JobError(reason)
     asked = [transport_kind(each, OF_JOBS) for each in transports]
     taken = {SWITCH.name, *(each.name for each in asked if not each.predicted)}
     dataset = _dataset_of(data, name)
     request = request or PlanRequest()
     program = load_program()
-    machines = machines_of(workers, workers_per_machine)
+    machines = partition.machines_of(workers, workers_per_machine)
     leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None
     context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
     dataset = _cut(dataset, request, machines, seed, alone=not copies and machines == workers)
-    context, assignment = choose_lanes(
+    context, assignment = forecast.choose_lanes(
         request, dataset.cut or dataset.graph, context, {USUAL_WIDTH: 1.0}, seed
     )
     choice = resolve_strategies(request, dataset.cut or dataset.graph, context)
@@ -175,30 +149,34 @@ def write_job(
         "assignment": assignment,
         "progress": progress,
     }
-    forecast = StarForecast(network or NetworkModel(), {each: {width: 1.0} for each in Direction})
+    star = forecast.StarForecast(
+        network or NetworkModel(), {each: {width: 1.0} for each in Direction}
+    )
     if choice.leaves and network is not None and left is None:
-        found = build_auto(graph, choice, context, forecast, **made)
+        found = forecast.build_auto(graph, choice, context, star, **made)
         plan, both = found.plan, tuple(Direction)
-        served = share_served(plan, boundary_edges(graph, plan.assignment), both)
-        why = verdict(transport_of(plan, both), found.seconds, served, network.mtu, both=True)
+        served = forecast.share_served(plan, boundary_edges(graph, plan.assignment), both)
+        why = forecast.verdict(
+            forecast.transport_of(plan, both), found.seconds, served, network.mtu, both=True
+        )
     else:
         why = ""
         plan = build_resolved(graph, choice, context, left=left, **made)
     auto = ""
     if any(each.predicted for each in asked):
         edges = boundary_edges(graph, plan.assignment)
-        ways = {} if leaf_spine else predict_ways(plan, edges, forecast)
+        ways = {} if leaf_spine else forecast.predict_ways(plan, edges, star)
         auto, told = _quickest(ways)
         why += told
         taken.add(auto)
     try:
         of_vertices = plan.assignment[: dataset.vertices]
         cost = told_cost(dataset.graph, of_vertices, dataset.factors)
-        with writing(), replacing(target) as new:
+        with writing(), files.replacing(target) as new:
             write_plan(plan, new / PLAN_FOLDER)
-            parts = split_machines(dataset.graph, of_vertices, workers_per_machine, seed)
+            parts = partition.split_machines(dataset.graph, of_vertices, workers_per_machine, seed)
             each, where = workers_per_machine, new / PARTS_FOLDER
-            write_partitions(dataset, parts, where, each, incoming=copies)
+            partition.write_partitions(dataset, parts, where, each, incoming=copies)
             schedules = _write_schedules(graph, plan, new / PARTS_FOLDER, taken)
             job = Job(
                 format=FORMAT,
@@ -218,7 +196,7 @@ def write_job(
                 test=int(dataset.test.sum()),
                 plan=plan.manifest.digest,
                 parts=tuple(
-                    _digest(new / PARTS_FOLDER / partition_file(worker))
+                    _digest(new / PARTS_FOLDER / partition.partition_file(worker))
                     for worker in range(workers)
                 ),
                 schedules=schedules,
@@ -229,7 +207,7 @@ def write_job(
             job = replace(job, digest=record_digest(job))
             (new / JOB_FILE).write_text(json.dumps(asdict(job), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        why_not = why_not_written(error, target)
+        why_not = files.why_not_written(error, target)
         raise JobError(f"Cannot write the job {folder}: {why_not}.") from error
     return job
 
@@ -246,7 +224,7 @@ def _cut(
 def _quickest(ways: Mapping[str, float]) -> tuple[str, str]:
     """Return the transport with the least predicted seconds, and a sentence."""
     auto = min(ways, key=ways.__getitem__, default=SWITCH.name)
-    told = ", ".join(f"{told_seconds(ways[way])} ({way})" for way in ways)
+    told = ", ".join(f"{forecast.told_seconds(ways[way])} ({way})" for way in ways)
     told = f"predicted to take {told}" if told else "not predicted over leaves and spines"
     return auto, f" The transport auto is {auto}: exchanges of both directions are {told}."
 
@@ -290,7 +268,7 @@ def read_job(folder: str | Path) -> Job:
     """
     path = Path(folder) / JOB_FILE
     try:
-        data = read_bounded(path, _MOST_BYTES)
+        data = files.read_bounded(path, _MOST_BYTES)
     except OSError as error:
         raise JobError(f"{folder} holds no job: cannot read {path}: {error.strerror}.") from error
     try:
@@ -309,16 +287,18 @@ def read_job(folder: str | Path) -> Job:
     return job
 
 
-def read_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = SWITCH) -> Partition:
+def read_part(
+    folder: str | Path, job: Job, worker: int, kind: TransportKind = SWITCH
+) -> partition.Partition:
     """Read a worker's part, if it, the plan and its schedules of a transport are the job's."""
     plan = read_manifest(Path(folder) / PLAN_FOLDER)
     if plan.digest != job.plan:
         raise JobError(f"The plan in {folder} is not the job's: copy the whole job again.")
     parts = Path(folder) / PARTS_FOLDER
-    files = {partition_file(worker): job.parts[worker]}
+    digests = {partition.partition_file(worker): job.parts[worker]}
     own = [each.name for each in _both(parts, kind, worker // job.workers_per_machine)]
-    files |= {each: job.schedules[each] for each in own if each in job.schedules}
-    for file, expected in files.items():
+    digests |= {each: job.schedules[each] for each in own if each in job.schedules}
+    for file, expected in digests.items():
         try:
             digest = _digest(parts / file)
         except OSError as error:
@@ -328,7 +308,7 @@ def read_part(folder: str | Path, job: Job, worker: int, kind: TransportKind = S
             ) from error
         if digest != expected:
             raise JobError(f"{parts / file} is not the job's: copy the whole job again.")
-    return read_partition(parts, worker)
+    return partition.read_partition(parts, worker)
 
 
 def job_schedule(folder: str | Path, job: Job, machine: int, kind: TransportKind) -> Path | None:
@@ -372,4 +352,4 @@ def _both(parts: Path, kind: TransportKind, machine: int) -> tuple[Path, Path]:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(read_regular(path)).hexdigest()
+    return hashlib.sha256(files.read_regular(path)).hexdigest()

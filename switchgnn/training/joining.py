@@ -18,34 +18,25 @@ from torch.distributed.rendezvous import rendezvous
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.network_file import NETWORK, DescribedNetwork, interfaces, read_network
-from switchgnn.controller.admission import JobRequest
-from switchgnn.controller.install import DesiredStates, Share, install_each
+from switchgnn.controller import DesiredStates, JobRequest, Share, install_each
 from switchgnn.controller.target import client_of, parts_for
+from switchgnn.host import Addresses, Pace
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression
-from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.transport import Transport, WorkerEnd
 from switchgnn.host.registry import SWITCH
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.p4src import load_program
+from switchgnn.training import job as jobs
 from switchgnn.training.base.errors import JobError, collective
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.gradients import share_cores, timeout_of, together
 from switchgnn.training.exchange.machine import Machine, local_processes, opened
-from switchgnn.training.job import (
-    PLAN_FOLDER,
-    Job,
-    job_schedule,
-    job_transport,
-    read_job,
-    read_part,
-)
 
 
 @dataclass(frozen=True)
 class Joined:
     """A process that has joined a job as a worker."""
 
-    job: Job  # what all workers share
+    job: jobs.Job  # what all workers share
     folder: Path  # of the job
     partition: Partition  # the worker's part of the graph
     transport: Transport  # carries the sums over remote neighbours
@@ -87,11 +78,11 @@ def join_job(
 ) -> Iterator[Joined]:
     """Join a job, and leave the sums to the caller; see ``join`` of `script.py`."""
     folder, pace = Path(job), pace or Pace(skew=_SKEW)
-    facts = read_job(folder)
+    facts = jobs.read_job(folder)
     described = read_network(Path(os.environ.get(NETWORK) or network))
     rank, size = _rank_and_size()
     _check(facts, described, size, folder)
-    kind = job_transport(folder, facts, transport)
+    kind = jobs.job_transport(folder, facts, transport)
     number = _number(described, rank, facts.workers_per_machine)
     port, follows = divmod(number, facts.workers_per_machine)
     worker = described.workers[port]
@@ -100,7 +91,7 @@ def join_job(
         first, *_ = ranks = _meet(number, size)
         if facts.why and number == 0:
             sys.stderr.write(f"{facts.why}\n")
-        partition = read_part(folder, facts, number, kind)
+        partition = jobs.read_part(folder, facts, number, kind)
         session = _shared_session(session, folder, described, number=number, size=size, first=first)
         leaf = described.leaves[described.leaf_of_worker[port]]
         end = WorkerEnd(
@@ -112,9 +103,9 @@ def join_job(
             faults=faults,
             addresses=Addresses(worker.station, leaf.station),
             stations=tuple(each.station for each in described.workers),
-            plan=folder / PLAN_FOLDER,
+            plan=folder / jobs.PLAN_FOLDER,
             session=session,
-            schedule=job_schedule(folder, facts, port, kind),
+            schedule=jobs.job_schedule(folder, facts, port, kind),
             seed=seed,
             compression=compression,
         )
@@ -181,7 +172,7 @@ def _cores() -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big", signed=True)
 
 
-def _check(job: Job, network: DescribedNetwork, size: int, folder: Path) -> None:
+def _check(job: jobs.Job, network: DescribedNetwork, size: int, folder: Path) -> None:
     if size != job.workers:
         raise JobError(f"The job {folder} is for {job.workers} workers, and {size} were started.")
     each = job.workers_per_machine
@@ -235,7 +226,7 @@ def _shared_session(
     error: SwitchGNNError | None = None
     if session is None and number == 0:
         try:
-            session = open_session(folder / PLAN_FOLDER, network)
+            session = open_session(folder / jobs.PLAN_FOLDER, network)
         except SwitchGNNError as failed:
             error = failed
     shared = torch.tensor([-1 if session is None else session])

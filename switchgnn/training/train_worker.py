@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from switchgnn.base.network import Station
 from switchgnn.base.tasks import EventWriter, run_task
-from switchgnn.host.base.pace import Pace
+from switchgnn.host import Addresses, Pace
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.direct.framing import USUAL_MTU
 from switchgnn.host.links.split import kinds_from, split_link
@@ -20,7 +20,6 @@ from switchgnn.host.paths.transport import PathsTransport
 from switchgnn.host.reduce.connection import reduce_stream
 from switchgnn.host.reduce.reducer import Reducer
 from switchgnn.host.registry import transport_kind
-from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import PROTOCOL, Kind
 from switchgnn.training.base.errors import collective
 from switchgnn.training.base.options import ReduceBy

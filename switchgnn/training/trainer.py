@@ -33,12 +33,7 @@ from switchgnn.training.exchange.gradients import GradientSums
 from switchgnn.training.exchange.machine import Machine
 from switchgnn.training.exchange.standby import Standby
 from switchgnn.training.exchange.sums import Ledger, RemoteSum
-from switchgnn.training.layers.bins import (
-    BinOptions,
-    RemoteSums,
-    distribute_over,
-    sums_over,
-)
+from switchgnn.training.layers.bins import BinOptions, RemoteSums, distribute_over, sums_over
 from switchgnn.training.layers.dropout import Draws, VertexDropout, begin_epoch
 from switchgnn.training.layers.models import build_model
 from switchgnn.training.layers.norms import VertexSums

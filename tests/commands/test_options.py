@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from switchgnn.base.options import option, with_groups
+from switchgnn.base.options import PLAIN, with_groups
 from switchgnn.commands.application import COMMANDS, app
 from switchgnn.commands.run import app as run_app
 from switchgnn.commands.shared.config_file import ConfigError
@@ -244,7 +244,7 @@ def test_the_short_help_and_that_of_all_options():
 @dataclass(frozen=True)
 class Stay:
     host: Annotated[str, typer.Option(help="Where.")]
-    days: int = option(None, "N", "How long.", min=1, default=3)
+    days: int = PLAIN.option("N", "How long.", min=1, default=3)
 
 
 def test_no_two_options_of_a_command_have_one_name():

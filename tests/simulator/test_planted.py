@@ -153,5 +153,5 @@ def test_a_planted_mistake_is_found(name, monkeypatch, tmp_path):
     monkeypatch.setattr(compiling, "MODELS", models)
     monkeypatch.setattr(compiling, "_FLAGS", ("-std=c++20", "-O0", "-x", "c++"))
     compiling.compiled_models()
-    with pytest.raises((AssertionError, compiling.SimulatorError)):
+    with pytest.raises((AssertionError, compiling.request.SimulatorError)):
         oracle(monkeypatch)

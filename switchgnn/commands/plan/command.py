@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,12 +17,12 @@ from switchgnn.commands.shared.console import Steps, plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.jobs.plots import draw_plan_plots
 from switchgnn.jobs.workers import import_training
-from switchgnn.planner import PlannerError, load_graph, read_manifest, write_plan
+from switchgnn.planner import PlannerError, PlanRequest, load_graph, read_manifest, write_plan
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.plan.files import check_target
-from switchgnn.planner.presets import PlanRequest
 from switchgnn.profiles import UNLIMITED, find_profile
+from switchgnn.training.data.partition import machines_of
 
 if TYPE_CHECKING:
     from switchgnn.training.job import Job
@@ -33,24 +33,14 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(epilog="Example: switchgnn plan karate --workers 3 --slots 64 --out karate-plan")
 @with_groups
-def plan(
-    asked: PlanOptions,
-    graph: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="GRAPH",
-            show_default=False,
-            help="digits, karate, random:VERTICES:EDGES:SEED, reddit-like:SCALE:SEED, "
-            "yelp-like:SCALE:SEED, products-like:SCALE:SEED, or a path.",
-        ),
-    ] = None,
-) -> None:
+def plan(asked: PlanOptions) -> None:
     """Partition a graph, form blocks, and report the costs.
 
     `switchgnn controller install` installs the switch's tables from the folder
     of --out, and each worker reads its own part there. --check compares a plan
     on disk with GRAPH, edge by edge.
     """
+    graph = asked.graph
     if asked.check is not None:
         _check(asked.check, graph, asked)
         return
@@ -90,7 +80,7 @@ def plan(
 def _write_job(asked: PlanOptions, workers: int) -> None:
     job = import_training("job", "A job")
     each = asked.workers_per_machine
-    leaf_spine = asked.topology.leaf_spine(job.machines_of(workers, each))
+    leaf_spine = asked.topology.leaf_spine(machines_of(workers, each))
     strategies = asked.strategies.request(leaf_spine)
     profile, data, out = asked.memory.profile, asked.data, asked.out
     if data is None or out is None:

@@ -7,11 +7,11 @@ from textwrap import wrap
 from typing import Any, TypeVar
 
 from rich import box
-from rich.table import Table
+from rich.table import Column, Table
 
 from switchgnn.base.machine import Amount, size_text, size_unit
 from switchgnn.commands.plan.job import PlanReport
-from switchgnn.commands.shared.console import graph_text
+from switchgnn.commands.shared.console import graph_text, numbers_table
 from switchgnn.controller.check import Use
 from switchgnn.jobs.report import strategy_names
 from switchgnn.planner.base.direction import Direction
@@ -308,11 +308,8 @@ def _banks_together(registers: Iterable[Use]) -> list[Use]:
 
 
 def _new_table(title: str, first: str, *columns: str) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column(first, no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right")
-    return table
+    how: dict[str, Any] = {"box": box.SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
+    return numbers_table(title, Column(first, no_wrap=True), numbers=columns, **how)
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

@@ -1,49 +1,31 @@
 """The options and steps of `switchgnn plan`: load and plan, then compare."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from switchgnn.base.array_types import Int32s
 from switchgnn.base.machine import PeakMemory
-from switchgnn.base.options import DATA, NETWORK, OUTPUT, flag, option
-from switchgnn.commands.shared.options import (
-    MemoryOptions,
-    PlanningOptions,
-    TopologyOptions,
-    WeightOptions,
-    json_option,
-    mtu_option,
-    per_machine_option,
-    seed_option,
-    workers_option,
-)
+from switchgnn.base.options import DATA, NETWORK, OUTPUT, argument
+from switchgnn.commands.shared import options as shared
 from switchgnn.host.direct.framing import Framing
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.jobs.report import plan_leaf_spine
 from switchgnn.jobs.runner import widest_on
 from switchgnn.p4src import program_of
-from switchgnn.planner import presets
+from switchgnn.planner import BoundaryEdges, Graph, Plan, PlannerError, boundary_edges, presets
 from switchgnn.planner.base.direction import Direction, find_directions
-from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES, fragment_lanes, frame_bytes
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.costs import report
-from switchgnn.planner.costs.forecast import (
-    Outlook,
-    StarForecast,
-    outlook_of,
-)
-from switchgnn.planner.costs.quickest import PlanSearch
+from switchgnn.planner.costs.forecast import Outlook, StarForecast, outlook_of
+from switchgnn.planner.costs.quickest import PlanSearch, QuickestPlan
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
-from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from switchgnn.profiles import UNLIMITED, PlanMemory, SwitchProfile, plan_memory
 from switchgnn.profiles.profile import most_attached, network_of
@@ -56,21 +38,21 @@ _MEGA, _MICRO = 1e6, 1e-6
 class LinkOptions:
     """The links that exchanges are predicted on."""
 
-    bandwidth: float | None = option(
-        NETWORK,
+    bandwidth: float | None = NETWORK.option(
         "MBIT/S",
         "Predict times for links of this rate.",
         min=0.001,
         shown=f"of the switch's ports, or {_DEFAULT.bits_per_second / _MEGA:g}",
     )
-    delay: float = option(
-        NETWORK,
+    delay: float = NETWORK.option(
         "NUMBER",
         "Each link delays frames by this many microseconds.",
         default=_DEFAULT.delay / _MICRO,
         min=0.0,
     )
-    mtu: str = mtu_option(NETWORK, "Let hosts alone pack rows into IP packets of up to this size.")
+    mtu: str = shared.mtu_option(
+        NETWORK, "Let hosts alone pack rows into IP packets of up to this size."
+    )
 
     def network(self, profile: SwitchProfile | None, loop: float | None) -> NetworkModel:
         """Return the network to predict on; `loop`: passes per second of the switch, or None."""
@@ -93,52 +75,50 @@ Progress = Callable[[str], None]
 class PlanOptions:
     """The options of `switchgnn plan`."""
 
-    workers: int | None = workers_option(None)
-    workers_per_machine: int = per_machine_option("With --parts, let")
-    weights: WeightOptions
-    features: int | None = option(
-        DATA, "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's"
+    graph: str | None = argument(
+        "GRAPH",
+        "digits, karate, random:VERTICES:EDGES:SEED, reddit-like:SCALE:SEED, "
+        "yelp-like:SCALE:SEED, products-like:SCALE:SEED, or a path.",
     )
-    seed: int = seed_option()
-    directions: str = option(
-        DATA,
-        "WHICH",
-        "Plan forward or both: training also sums backward.",
-        default="forward",
+    workers: int | None = shared.workers_option(None)
+    workers_per_machine: int = shared.per_machine_option("With --parts, let")
+    weights: shared.WeightOptions
+    features: int | None = DATA.option(
+        "N", "Use features of N numbers.", min=1, max=WIDEST, shown="the graph's"
     )
-    strategies: PlanningOptions
-    memory: MemoryOptions
-    topology: TopologyOptions
-    link_rate: float | None = option(
-        NETWORK,
-        "RATE",
-        "Assume this many packets per second on each link, for --strategy best.",
+    seed: int = shared.seed_option()
+    directions: str = DATA.option(
+        "WHICH", "Plan forward or both: training also sums backward.", default="forward"
     )
-    recirculation_rate: float | None = option(
-        NETWORK, "RATE", "Assume this many passes per second of the switch, for --strategy best."
+    strategies: shared.PlanningOptions
+    memory: shared.MemoryOptions
+    topology: shared.TopologyOptions
+    link_rate: float | None = NETWORK.option(
+        "RATE", "Assume this many packets per second on each link, for --strategy best."
+    )
+    recirculation_rate: float | None = NETWORK.option(
+        "RATE", "Assume this many passes per second of the switch, for --strategy best."
     )
     links: LinkOptions
-    out: Path | None = option(OUTPUT, "FOLDER", "Write the plan to this folder.")
-    plots: Path | None = option(
-        OUTPUT,
+    out: Path | None = OUTPUT.option("FOLDER", "Write the plan to this folder.")
+    plots: Path | None = OUTPUT.option(
         "FOLDER",
         "Draw the paper's figures 1, 7, 9 and 18 of this graph, and slots and queue over time, "
         "into this folder.",
     )
-    data: str | None = option(
-        DATA,
+    data: str | None = DATA.option(
         "DATA",
         "With --parts, use this data set instead of GRAPH: a name or file that `switchgnn train "
         "--data` takes.",
     )
-    parts: bool = flag(
-        OUTPUT, "Write a job to --out: the plan and each worker's part of --data.", "--parts"
+    parts: bool = OUTPUT.flag(
+        "Write a job to --out: the plan and each worker's part of --data.", "--parts"
     )
-    transport: list[str] | None = option(
-        OUTPUT, "NAME", "With --parts, also let workers use this transport; repeatable."
+    transport: list[str] | None = OUTPUT.option(
+        "NAME", "With --parts, also let workers use this transport; repeatable."
     )
-    check: Path | None = option(OUTPUT, "FOLDER", "Check the plan in this folder.")
-    as_json: bool = json_option("Print the report as JSON.")
+    check: Path | None = OUTPUT.option("FOLDER", "Check the plan in this folder.")
+    as_json: bool = shared.json_option("Print the report as JSON.")
 
     def slots_of(self) -> int | None:
         """Return the slots of --slots or --memory."""
@@ -150,23 +130,17 @@ class PlanOptions:
         return presets.slots_of_memory(size)
 
 
-@dataclass(frozen=True, eq=False)
-class MadePlan:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MadePlan(QuickestPlan):
     """A plan, and the cost of making it."""
 
     request: presets.PlanRequest
-    context: presets.PlanContext
-    strategies: presets.ResolvedStrategies
     features: int  # numbers of a row in the predicted exchanges
     # the profile that was planned for; None: a switch that runs the program
     switch: SwitchProfile | None
-    graph: Graph
-    plan: Plan
     parts: LeafSpineParts | None  # those of leaves and spines; None in a star
     memory: PlanMemory  # of the switches
     forecast: StarForecast  # predicts one exchange in each direction
-    # the predicted seconds by transport that decided about the plan, or None
-    predicted: Mapping[str, float] | None
     seconds: float  # of planning, without loading the graph
     peak_memory_bytes: int  # of the process while planning, graph included
     memory_before_bytes: int  # of the process before planning
@@ -249,17 +223,13 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
     seconds, peak = time.perf_counter() - start, memory.peak()
     parts, plan_takes = measured(made.plan)
     return MadePlan(
+        **vars(made),
         request=request,
-        context=made.context,
-        strategies=made.strategies,
         features=features,
         switch=switch,
-        graph=made.graph,
-        plan=made.plan,
         parts=parts,
         memory=plan_takes,
         forecast=forecast,
-        predicted=None if made.auto is None else made.auto.seconds,
         seconds=seconds,
         peak_memory_bytes=peak,
         memory_before_bytes=memory.before,
@@ -280,28 +250,29 @@ def report_plan(made: MadePlan, tell: Progress) -> PlanReport:
             for each in manifest.directions
         }
     tell("predict the seconds of exchanges")
-    outlook = outlook_of(
-        made.plan, boundary, made.forecast, frames, made.predicted, star=made.parts is None
-    )
+    # Those that decided about the plan.
+    seconds = None if made.auto is None else made.auto.seconds
+    star = made.parts is None
+    outlook = outlook_of(made.plan, boundary, made.forecast, frames, seconds, star=star)
     return PlanReport(made, directions, frames, outlook, leaf_spine)
 
 
 def _report(
     graph: Graph, plan: Plan, boundary: BoundaryEdges, frames: Sequence[int], tell: Progress
 ) -> dict[str, report.DirectionReport]:
-    shared: dict[tuple[int, int], report.DirectionReport] = {}
+    known: dict[tuple[int, int], report.DirectionReport] = {}
     reports = {}
     for direction in map(Direction, plan.manifest.directions):
         record = plan.manifest.direction(direction)
         key = record.first_block, record.last_block
-        if key not in shared:
+        if key not in known:
             edges = boundary.towards(direction)
             tell(f"compare the {direction.value} sums with other ways")
             paper = {}
             if not plan.manifest.replicated:
                 paper = {presets.PAPER: _paper_packets(graph, plan, edges, direction)}
-            shared[key] = report.report_direction(plan, direction, edges, frames, paper)
-        reports[direction.value] = shared[key]
+            known[key] = report.report_direction(plan, direction, edges, frames, paper)
+        reports[direction.value] = known[key]
     return reports
 
 

@@ -4,22 +4,15 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.table import Table
+from rich.table import Column, Table
 
 from switchgnn.base.machine import Amount
 from switchgnn.host.direct.framing import FRAGMENT
@@ -40,13 +33,13 @@ def plain_console(
     return console
 
 
-def progress_bars(console: Console) -> Progress:
+def progress_bars(console: Console) -> bars.Progress:
     """Return the progress bars of a command."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+    return bars.Progress(
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
         console=console,
     )
 
@@ -54,9 +47,9 @@ def progress_bars(console: Console) -> Progress:
 class StepBars:
     """Shows one progress bar per step."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: bars.Progress) -> None:
         self._progress = progress
-        self._bars: dict[str, TaskID] = {}
+        self._bars: dict[str, bars.TaskID] = {}
 
     def __call__(self, step: str, done: float, total: int) -> None:
         """Show how far a step is; a new one ends the one before."""
@@ -135,15 +128,18 @@ class Steps:
             typer.echo(f"{seconds:7.1f} s  {step}", err=True)
 
 
+def numbers_table(title: str, *texts: Column | str, numbers: Iterable[str], **how: Any) -> Table:  # noqa: ANN401
+    """Make a table with columns of texts and then of numbers; `how` as `rich.table.Table` has."""
+    return Table(*texts, *(Column(each, justify="right") for each in numbers), title=title, **how)
+
+
 def leaf_spine_table(
     report: LeafSpineReport, what: str = "Bytes", counted: str = "counted"
 ) -> Table:
     """Return bytes up and down: counted, planned, and of other ways."""
     frames = "fragments" if report.host_mtu == FRAGMENT else f"MTU {report.host_mtu:,}"
     switches = f"{Amount(report.leaves):leaf} and {Amount(report.spines):spine}"
-    table = Table(title=f"{what} between {switches}")
-    for name in ("", "up", "down"):
-        table.add_column(name, justify="right")
+    table = numbers_table(f"{what} between {switches}", numbers=("", "up", "down"))
     partial_down = report.host_partial_bytes_down
     rows: tuple[tuple[str, int | None, int | None], ...] = (
         (counted, report.bytes_up, report.bytes_down),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -19,8 +19,7 @@ from switchgnn.base.options import (
     NETWORK,
     OUTPUT,
     PLAN,
-    flag,
-    option,
+    OptionPanel,
     parse_bytes,
 )
 from switchgnn.host.base.errors import FramingError
@@ -48,23 +47,23 @@ _MOST_SPINES = 128
 
 def workers_option(default: int | None) -> Any:  # noqa: ANN401
     """Declare --workers."""
-    return option(DATA, "N", "Run N workers.", default=default, min=1, max=128)
+    return DATA.option("N", "Run N workers.", default=default, min=1, max=128)
 
 
 def per_machine_option(let: str = "Let") -> Any:  # noqa: ANN401
     """Declare --per-machine."""
     text = f"{let} N workers share a switch port; they add up among themselves first."
-    return option(DATA, "N", text, "--per-machine", default=1, min=1, max=128)
+    return DATA.option("N", text, "--per-machine", default=1, min=1, max=128)
 
 
 def seed_option() -> Any:  # noqa: ANN401
     """Declare --seed."""
-    return option(DATA, "N", "Draw all random numbers from this seed.", default=0, min=0)
+    return DATA.option("N", "Draw all random numbers from this seed.", default=0, min=0)
 
 
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
-    return flag(DATA, "Ignore the edge weights of a file.", IGNORE_WEIGHTS)
+    return DATA.flag("Ignore the edge weights of a file.", IGNORE_WEIGHTS)
 
 
 _PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
@@ -96,7 +95,7 @@ def refuse_with_on(given: Mapping[str, object]) -> None:
 class WeightOptions:
     """Whether a training uses edge weights."""
 
-    edge_weights: bool = flag(DATA, "Train with the edge weights of the file.", EDGE_WEIGHTS)
+    edge_weights: bool = DATA.flag("Train with the edge weights of the file.", EDGE_WEIGHTS)
     ignore_weights: bool = ignore_weights_option()
 
     @property
@@ -107,20 +106,20 @@ class WeightOptions:
         return self.edge_weights or (False if self.ignore_weights else None)
 
 
-def mtu_option(panel: str, text: str) -> Any:  # noqa: ANN401
+def mtu_option(panel: OptionPanel, text: str) -> Any:  # noqa: ANN401
     """Declare --mtu."""
-    return option(panel, "BYTES", text, default=str(USUAL_MTU), callback=_known_mtu)
+    return panel.option("BYTES", text, default=str(USUAL_MTU), callback=_known_mtu)
 
 
 def timeout_option(default: float) -> Any:  # noqa: ANN401
     """Declare --timeout."""
     text = "A worker gives up after this long without progress."
-    return option(NETWORK, "SECONDS", text, default=default, min=0.1)
+    return NETWORK.option("SECONDS", text, default=default, min=0.1)
 
 
 def json_option(text: str = "Print JSON instead of tables.") -> Any:  # noqa: ANN401
     """Declare --json."""
-    return flag(OUTPUT, text, "--json")
+    return OUTPUT.flag(text, "--json")
 
 
 def _completing(names: Iterable[str]) -> Callable[[], list[str]]:
@@ -147,12 +146,6 @@ _GRAMMAR = (
     "A part with a more specific link takes precedence, then one with a way.",
     "Example: loss=0.01,w3.up.loss=0.1,cables.loss=0,seed=7",
 )
-FaultsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="PARTS", rich_help_panel=FAULTS, show_default=False, help="\n\n".join(_GRAMMAR)
-    ),
-]
 
 
 def congestion_option() -> Any:  # noqa: ANN401
@@ -161,7 +154,7 @@ def congestion_option() -> Any:  # noqa: ANN401
         "When packets come marked, narrow the window by half their share (dctcp), halve it "
         "(paper), or keep it (none)."
     )
-    return option(CONGESTION, "RULE", text, default=CongestionRule.DCTCP)
+    return CONGESTION.option("RULE", text, default=CongestionRule.DCTCP)
 
 
 def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
@@ -181,20 +174,17 @@ def find_metrics(text: str | None, workers: int) -> tuple[str, int] | None:
 class MemoryOptions:
     """The memory of the switch that is planned for."""
 
-    memory: str | None = option(
-        PLAN,
+    memory: str | None = PLAN.option(
         "SIZE",
         "Use slots of this total size, such as 10MB; a slot has 128 bytes.",
         shown="all of the switch",
     )
-    switch: str | None = option(
-        PLAN,
+    switch: str | None = PLAN.option(
         "NAME|FILE",
         f"Plan within the limits of a switch: {', '.join(known_profiles())}, or a TOML file.",
         autocompletion=lambda: list(known_profiles()),
     )
-    table_memory: str | None = option(
-        PLAN,
+    table_memory: str | None = PLAN.option(
         "SIZE",
         "Limit the tables of the switch to this size, such as 10MB.",
         shown="all of the switch",
@@ -220,7 +210,7 @@ class MemoryOptions:
 
 def _part_option(part: str, text: str, more: str = "") -> Any:  # noqa: ANN401
     text = f"{text} instead of --strategy: {', '.join(KNOWN[part])}.{more}"
-    return option(PLAN, "NAME", text, autocompletion=_completing(KNOWN[part]))
+    return PLAN.option("NAME", text, autocompletion=_completing(KNOWN[part]))
 
 
 @dataclass(frozen=True)
@@ -236,23 +226,20 @@ class StrategyOptions:
     blocks: str | None = _part_option("blocks", "Choose how blocks form")
     send: str | None = _part_option("send", "Choose what workers send")
     order: str | None = _part_option("order", "Choose the order of packets")
-    assignment: Path | None = option(
-        PLAN, "FILE", "Read the worker of each vertex from this file, one per line."
+    assignment: Path | None = PLAN.option(
+        "FILE", "Read the worker of each vertex from this file, one per line."
     )
-    lanes: str | None = option(
-        PLAN,
+    lanes: str | None = PLAN.option(
         "auto|N",
         "Put at most N numbers, a multiple of 8, into a row of a frame; auto: by predicted time.",
         shown="auto, and 32 for simulate",
     )
-    rows: str | None = option(
-        PLAN,
+    rows: str | None = PLAN.option(
         "auto|N",
         "Put 1, 2, 4 or 8 rows into a frame of at most 256 numbers; auto: by predicted time.",
         shown="auto; 1 for paper and simulate",
     )
-    pools: int | None = option(
-        PLAN,
+    pools: int | None = PLAN.option(
         "N",
         "Divide the slots into N pools, so that N fragments of blocks are in flight at once.",
         min=1,
@@ -284,20 +271,14 @@ class StrategyOptions:
 class PlanningOptions(StrategyOptions):
     """How a command plans."""
 
-    strategy: str | None = option(
-        PLAN,
+    strategy: str | None = PLAN.option(
         "NAME",
         f"Choose partition, blocks, packets and order together: {', '.join(PRESETS)}.",
         shown=f"{PlanRequest.preset}; auto where `train` chooses the transport",
         autocompletion=_completing(PRESETS),
     )
-    slots: int | None = option(
-        PLAN,
-        "N",
-        "Let a block use N aggregators.",
-        min=2,
-        max=2**32 - 1,
-        shown="all of the switch",
+    slots: int | None = PLAN.option(
+        "N", "Let a block use N aggregators.", min=2, max=2**32 - 1, shown="all of the switch"
     )
 
     def request(self, leaf_spine: LeafSpine | None) -> PlanRequest:
@@ -327,17 +308,16 @@ FabricOption = Enum(
 class TopologyOptions:
     """How switches connect the workers."""
 
-    topology: TopologyOption = option(
-        NETWORK,
+    topology: TopologyOption = NETWORK.option(
         "NAME",
         "Connect the workers by one switch (star), or by leaves below spines (leaf-spine).",
         default=TopologyOption.STAR,
     )
-    leaves: int | None = option(
-        NETWORK, "N", "Spread the workers of a leaf-spine over N leaves.", min=1, shown=str(_LEAVES)
+    leaves: int | None = NETWORK.option(
+        "N", "Spread the workers of a leaf-spine over N leaves.", min=1, shown=str(_LEAVES)
     )
-    spines: int | None = option(
-        NETWORK, "N", "Put N spines above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
+    spines: int | None = NETWORK.option(
+        "N", "Put N spines above the leaves.", min=1, max=_MOST_SPINES, shown=str(_SPINES)
     )
 
     def leaves_and_spines(self) -> tuple[int, int] | None:
@@ -360,58 +340,51 @@ _OF_JOBS = frozenset({"window", "congestion", "faults", "on", "ports", "job"})
 class JobNetworkOptions(TopologyOptions):
     """The network of a job: its switches, what its links carry, and what goes wrong on them."""
 
-    target: TargetOption = option(
-        NETWORK,
+    target: TargetOption = NETWORK.option(
         "NAME",
         "Use the embedded switch (embedded or auto), the same with the program for a Tofino 2 "
         "(tofino), bmv2, or reference: bmv2 if it is installed.",
         default=TargetOption.AUTO,
     )
-    fabric: FabricOption = option(
-        NETWORK,
+    fabric: FabricOption = NETWORK.option(
         "NAME",
         "Use this network: mininet, loopback, or auto, the best available.",
         default=FabricOption.AUTO,
     )
-    backend: Backend | None = option(
-        NETWORK,
+    backend: Backend | None = NETWORK.option(
         "NAME",
         "Run the program of the embedded switch as native code (C++), as python, or auto: native "
         "if there is a compiler.",
         shown="$SWITCHGNN_BACKEND, or auto",
     )
-    bmv2_log: Bmv2Log = option(
-        NETWORK,
+    bmv2_log: Bmv2Log = NETWORK.option(
         "LEVEL",
         f"Let BMv2 log at this level, for --log-dir: {', '.join(each.value for each in Bmv2Log)}.",
         default=Bmv2Log.OFF,
     )
-    bandwidth: float | None = option(
-        NETWORK,
+    bandwidth: float | None = NETWORK.option(
         "MBIT/S",
         "Limit each link to this many Mbit/s in each direction.",
         min=0.1,
         shown="no limit",
     )
-    window: int | None = option(
-        NETWORK,
+    window: int | None = NETWORK.option(
         "N",
         "Allow each worker N features in flight.",
         min=1,
         shown="128 on the embedded switch with unlimited links, 64 with slower ones; 16 on BMv2",
     )
     congestion: CongestionRule = congestion_option()
-    on: Path | None = option(
-        NETWORK,
+    on: Path | None = NETWORK.option(
         "FILE",
         "Start no switch, but be a job on one that `switchgnn run --keep` keeps, by its network "
         "file.",
     )
-    ports: str | None = option(NETWORK, "PORTS", "With --on: use these ports, such as 5-8.")
-    job: str | None = option(
-        NETWORK, "NAME", "With --on: be this job, beside others.", shown="that of the file"
+    ports: str | None = NETWORK.option("PORTS", "With --on: use these ports, such as 5-8.")
+    job: str | None = NETWORK.option(
+        "NAME", "With --on: be this job, beside others.", shown="that of the file"
     )
-    faults: FaultsOption = ""
+    faults: str = FAULTS.option("PARTS", "\n\n".join(_GRAMMAR), default="", shown=False)
 
     @cached_property
     def kept(self) -> KeptPorts | None:

@@ -14,7 +14,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.files import WriteError
 from switchgnn.base.interruptible import INTERRUPTED
 from switchgnn.base.machine import how_to_install
-from switchgnn.base.options import OUTPUT, flag, option
+from switchgnn.base.options import OUTPUT
 from switchgnn.commands.shared.options import json_option
 from switchgnn.jobs.runner import NOBODY, RunObserver
 from switchgnn.live.board import Board, JobOutcome
@@ -39,14 +39,14 @@ def tell_address(address: str) -> None:
 
 def port_option(text: str) -> Any:  # noqa: ANN401
     """Declare --live-port."""
-    return option(OUTPUT, "PORT", text, min=0, max=65_535, shown="any that is free")
+    return OUTPUT.option("PORT", text, min=0, max=65_535, shown="any that is free")
 
 
 @dataclass(frozen=True)
 class LiveOptions:
     """Whether to serve a page."""
 
-    live: bool = flag(OUTPUT, "Show the run as it goes in a browser on this machine.", "--live")
+    live: bool = OUTPUT.flag("Show the run as it goes in a browser on this machine.", "--live")
     live_port: int | None = port_option("Serve that page on this port.")
 
     def check(self) -> None:
@@ -124,14 +124,13 @@ def _check_output(name: str, path: Path, *, is_file: bool, inside: bool) -> None
 class LogOptions:
     """Where logs go."""
 
-    log_dir: Path | None = option(
-        OUTPUT,
+    log_dir: Path | None = OUTPUT.option(
         "FOLDER",
         "Write the logs of switches, workers and this command to this folder.",
         shown="a temporary one, kept and named if something fails",
     )
-    verbose: bool = flag(
-        OUTPUT, "Print when processes start and end, and what they log.", "--verbose", "-v"
+    verbose: bool = OUTPUT.flag(
+        "Print when processes start and end, and what they log.", "--verbose", "-v"
     )
 
 
@@ -140,13 +139,11 @@ class OutputOptions:
     """What `run` and `train` write."""
 
     # With several --transport each has a folder inside that one.
-    pcap: Path | None = option(
-        OUTPUT,
+    pcap: Path | None = OUTPUT.option(
         "FOLDER",
         "Write all packets to pcap files in this folder, one per link: see `switchgnn capture`.",
     )
-    metrics: str | None = option(
-        OUTPUT,
+    metrics: str | None = OUTPUT.option(
         "[ADDRESS:]PORT",
         "Let worker w serve metrics for Prometheus on PORT + w (on loopback by default).",
     )

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from switchgnn.base.machine import Amount
+from switchgnn.commands.shared.console import numbers_table
 from switchgnn.controller.base.place import Place
 from switchgnn.controller.jobs import LoopUse
 from switchgnn.controller.p4runtime.rows import Record
@@ -27,9 +28,7 @@ def print_state(console: Console, state: SwitchState) -> None:
 
 def print_records(console: Console, records: list[Record], title: str) -> None:
     """Print table entries, one per line."""
-    table = Table(title=title)
-    for name in records[0] if records else ():
-        table.add_column(name, justify="right")
+    table = numbers_table(title, numbers=records[0] if records else ())
     for record in records:
         table.add_row(*(str(value) for value in record.values()))
     console.print(table if records else f"{title}: no entries")
@@ -37,25 +36,20 @@ def print_records(console: Console, records: list[Record], title: str) -> None:
 
 def jobs_table(jobs: Iterable[JobState], uses: Sequence[LoopUse] = (), seconds: float = 0) -> Table:
     """Return jobs as a table for people, with what each did in some seconds, by its number."""
-    table = Table("job", "plan", title="Jobs")
-    for name in (*_COLUMNS, *(_USES if uses else ())):
-        table.add_column(name, justify="right")
+    table = numbers_table("Jobs", "job", "plan", numbers=(*_COLUMNS, *(_USES if uses else ())))
     for each in jobs:
         place, session, marking = each.place, each.session, each.marking
+        used = [uses[place.job]] if uses else []
         marks = dict.fromkeys((marking.alone, marking.beside_others))
         table.add_row(
             *(place.name, f"{session.plan:08x}" if session.plan else "none"),
             *(f"{session.workers:,}", ranges_text(place.ports), slots_text(place)),
             *(f"{session.session}", " or ".join(map(str, marks))),
             f"{np.datetime64(place.since, 's')}Z",
-            *(_of_use(uses[place.job], seconds) if uses else ()),
+            *(f"{count / seconds:,.0f}" for use in used for count in (use.frames, use.passes)),
+            *(f"{use.share:.1%}" for use in used),
         )
     return table
-
-
-def _of_use(use: LoopUse, seconds: float) -> tuple[str, ...]:
-    rates = (f"{count / seconds:,.0f}" for count in (use.frames, use.passes))
-    return (*rates, f"{use.share:.1%}")
 
 
 def slots_text(place: Place) -> str:
@@ -75,9 +69,7 @@ def ranges_text(numbers: Iterable[int]) -> str:
 
 
 def _tables(state: SwitchState) -> Table:
-    table = Table("table", title="Tables")
-    for name in ("entries", "size", "used"):
-        table.add_column(name, justify="right")
+    table = numbers_table("Tables", "table", numbers=("entries", "size", "used"))
     for each in state.tables.tables:
         table.add_row(each.name, f"{each.entries:,}", f"{each.size:,}", f"{each.occupancy:.1%}")
     table.add_row("multicast groups", f"{state.tables.groups:,}", "", "")
@@ -85,8 +77,7 @@ def _tables(state: SwitchState) -> Table:
 
 
 def _counters(state: SwitchState) -> Table:
-    table = Table("counter", title="Counters")
-    table.add_column("value", justify="right")
+    table = numbers_table("Counters", "counter", numbers=["value"])
     for name, value in state.counters.named().items():
         table.add_row(name, f"{value:,}")
     for job in state.jobs:

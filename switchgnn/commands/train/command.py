@@ -78,10 +78,7 @@ def train(context: typer.Context, asked: TrainCommandOptions, config: ConfigOpti
     dataset = dataset or _load(asked, network)
     networked = job.cut(dataset) if any(each.networked for each in chosen) else dataset
     if not _check_model(job, dataset, asked.training, chosen) and AUTO in chosen:
-        typer.echo(
-            "auto takes host: layers need the rows of neighbours, not only sums.",
-            err=True,
-        )
+        typer.echo("auto takes host: layers need the rows of neighbours, not only sums.", err=True)
         if asked.over.adapt:
             raise SwitchGNNError("--adapt needs several paths: these layers have one, host.")
         chosen = [HOST if each is AUTO else each for each in chosen]

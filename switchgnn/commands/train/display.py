@@ -11,12 +11,12 @@ import typer
 from rich import box
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from switchgnn.base.interruptible import INTERRUPTED
 from switchgnn.base.machine import Amount, size_text
-from switchgnn.commands.shared.console import progress_bars
+from switchgnn.commands.shared.console import numbers_table, progress_bars
 from switchgnn.host.registry import transport_kind
 from switchgnn.jobs.train_report import TrainReport
 
@@ -127,10 +127,9 @@ def _ms(seconds: float) -> str:
 def transports_table(reports: Sequence[TrainReport]) -> Table:
     """Compare transports: loss, accuracy, time and bytes."""
     title = "ms per epoch; bytes of all exchanges on all links, both ways"
-    table = Table(title=title, box=box.SIMPLE_HEAD)
-    table.add_column("transport", no_wrap=True)
-    for name in ("loss", "test", "ms", "vertices/s", "waiting", "reduce", "bytes", "of plan"):
-        table.add_column(name, justify="right")
+    names = ("loss", "test", "ms", "vertices/s", "waiting", "reduce", "bytes", "of plan")
+    first = Column("transport", no_wrap=True)
+    table = numbers_table(title, first, numbers=names, box=box.SIMPLE_HEAD)
     for report in reports:
         test = report.test_accuracy
         table.add_row(
@@ -155,10 +154,8 @@ def links_table(reports: Sequence[TrainReport]) -> Table | None:
     end = "machine" if networked[0].workers_per_machine > 1 else "worker"
     title = f"kB of exchanges on each {end}'s link, up / down"
     # A title is broken to the width of its table.
-    table = Table(title=title, box=box.SIMPLE_HEAD, min_width=len(title))
-    table.add_column(end, justify="right")
-    for report in networked:
-        table.add_column(report.transport, justify="right")
+    names = (end, *(report.transport for report in networked))
+    table = numbers_table(title, numbers=names, box=box.SIMPLE_HEAD, min_width=len(title))
     for worker in range(len(networked[0].bytes_per_link)):
         links = [report.bytes_per_link[worker] for report in networked]
         table.add_row(

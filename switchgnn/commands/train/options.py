@@ -9,7 +9,7 @@ import typer
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.names import no_such
-from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, TRAINING, flag, option
+from switchgnn.base.options import DATA, EXCHANGE, OUTPUT, TRAINING
 from switchgnn.commands.shared import options
 from switchgnn.commands.shared.outputs import OutputOptions, check_outputs
 from switchgnn.host.direct.framing import FRAGMENT
@@ -59,22 +59,21 @@ PipelineOption = Enum(
 class DataOptions:
     """Which data set."""
 
-    data: str = option(
-        DATA,
+    data: str = DATA.option(
         "NAME",
         f"{', '.join(_DATA)}, digits:NEIGHBOURS, random:VERTICES:EDGES:SEED, or a path.",
         default="digits",
         autocompletion=lambda: list(_DATA),
     )
-    root: Path | None = option(
-        DATA, "FOLDER", "Read the data set (such as raw Planetoid files) from this folder."
+    root: Path | None = DATA.option(
+        "FOLDER", "Read the data set (such as raw Planetoid files) from this folder."
     )
-    edges: Path | None = option(DATA, "FILE", "Train on this graph (needs the next two options).")
-    node_features: Path | None = option(
-        DATA, "FILE", "Read its features from this .npy, .csv or .json file."
+    edges: Path | None = DATA.option("FILE", "Train on this graph (needs the next two options).")
+    node_features: Path | None = DATA.option(
+        "FILE", "Read its features from this .npy, .csv or .json file."
     )
-    labels: Path | None = option(
-        DATA, "FILE", "Read its labels from this .csv, .json, .npy or text file."
+    labels: Path | None = DATA.option(
+        "FILE", "Read its labels from this .csv, .json, .npy or text file."
     )
     weights: options.WeightOptions = field(default_factory=options.WeightOptions)
 
@@ -107,16 +106,14 @@ class DataOptions:
 class TransportOptions:
     """What carries the sums, and options of some transports."""
 
-    transport: list[str] | None = option(
-        EXCHANGE,
+    transport: list[str] | None = EXCHANGE.option(
         "NAME",
         _TRANSPORT_HELP,
         shown=DEFAULT.name,
         callback=_known_transports,
         autocompletion=lambda: list(_KINDS),
     )
-    sampling: float = option(
-        EXCHANGE,
+    sampling: float = EXCHANGE.option(
         "P",
         f"Sample boundary vertices with this probability, BNS-GCN's p ({_SAMPLED}).",
         default=1.0,
@@ -128,32 +125,28 @@ class TransportOptions:
         f"Pack rows of {_BETWEEN_HOSTS} into IP packets of up to this size; {FRAGMENT}: "
         "a frame of 188 bytes for each fragment of a row.",
     )
-    phases: bool = flag(
-        EXCHANGE,
+    phases: bool = EXCHANGE.flag(
         f"Let {_BETWEEN_HOSTS} send in an order in which each worker gets rows of one other at a "
         "time.",
         "--phases",
     )
-    bin_memory: int = option(
-        EXCHANGE, "BYTES", f"Limit two bins to this size ({G3.name}).", default=1_000_000, min=1
+    bin_memory: int = EXCHANGE.option(
+        "BYTES", f"Limit two bins to this size ({G3.name}).", default=1_000_000, min=1
     )
-    pipeline: PipelineOption = option(
-        EXCHANGE,
+    pipeline: PipelineOption = EXCHANGE.option(
         "WHAT",
         f"Choose what overlaps ({G3.name}): {', '.join(each.value for each in PipelineOption)}.",
         default=PipelineOption.BOTH,
     )
 
-    reduce: ReduceBy | None = option(
-        EXCHANGE,
+    reduce: ReduceBy | None = EXCHANGE.option(
         None,
         "Add up gradients with switch (48 bits per number), switch-32 (less precise), gloo or "
         f"parameter-server, which is worker 0; the first two need --transport {SWITCH.name}.",
         shown="the one predicted to be faster",
     )
 
-    adapt: bool = flag(
-        TRAINING,
+    adapt: bool = TRAINING.flag(
         "Move blocks and gradients between switch and hosts by observed times "
         f"({AUTO.name}, {SWITCH.name}).",
         "--adapt/--no-adapt",
@@ -193,8 +186,8 @@ class TrainCommandOptions:
     over: TransportOptions
     strategies: options.PlanningOptions
     network: options.JobNetworkOptions
-    plots: Path | None = option(OUTPUT, "FOLDER", "Draw plots into this folder, as PNG and SVG.")
-    tensorboard: Path | None = option(OUTPUT, "FOLDER", "Write TensorBoard events to this folder.")
+    plots: Path | None = OUTPUT.option("FOLDER", "Draw plots into this folder, as PNG and SVG.")
+    tensorboard: Path | None = OUTPUT.option("FOLDER", "Write TensorBoard events to this folder.")
     output: OutputOptions
 
     def check(self, chosen: list[TransportKind]) -> None:

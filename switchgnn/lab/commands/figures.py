@@ -3,14 +3,14 @@
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from switchgnn.base.interruptible import INTERRUPTED, Interruption
-from switchgnn.base.options import OUTPUT, option, with_groups
+from switchgnn.base.options import OUTPUT, PLAIN, argument, with_groups
 from switchgnn.commands.shared.console import plain_console
 from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.jobs.plots import require_matplotlib
@@ -22,32 +22,36 @@ from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import HEADINGS
 
 _RESULTS = Path("results/figures")
+_tell = partial(typer.echo, err=True)
 
 
 @dataclass(frozen=True)
 class FiguresOptions:
     """The options of `switchgnn figures`."""
 
-    scale: str = option(
-        None,
+    names: list[str] | None = argument(
+        "NAME",
+        "Names such as figure15, or example, which is quick; or your own FILE.py.",
+        shown="all but example",
+    )
+    scale: str = PLAIN.option(
         "NAME",
         "Make small figures in minutes, medium ones with more points, or full ones with the "
         "paper's sizes.",
         default="small",
     )
-    seeds: int | None = option(
-        None, "N", "Draw graph and orders N times.", min=1, shown="the scale's"
+    seeds: int | None = PLAIN.option(
+        "N", "Draw graph and orders N times.", min=1, shown="the scale's"
     )
-    graph: list[str] | None = option(
-        None,
+    graph: list[str] | None = PLAIN.option(
         "NAME=GRAPH",
         ("Take your own graph instead of a generated one, such as Reddit=reddit.npz; repeatable."),
     )
-    jobs: int | None = option(
-        None, "N", "Run N simulations at a time.", min=1, shown="one per core"
+    jobs: int | None = PLAIN.option(
+        "N", "Run N simulations at a time.", min=1, shown="one per core"
     )
-    out: Path | None = option(
-        OUTPUT, "FOLDER", "Write all files to this folder.", shown=f"{_RESULTS}/SCALE"
+    out: Path | None = OUTPUT.option(
+        "FOLDER", "Write all files to this folder.", shown=f"{_RESULTS}/SCALE"
     )
 
 
@@ -56,17 +60,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command(epilog="Example: switchgnn figures figure15 --scale small --out figures")
 @with_groups
-def figures(
-    asked: FiguresOptions,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            show_default="all but example",
-            help="Names such as figure15, or example, which is quick; or your own FILE.py.",
-        ),
-    ] = None,
-) -> None:
+def figures(asked: FiguresOptions) -> None:
     """Redraw all figures of the paper with results, and draw one more.
 
     Simulates each point, or, for figures 11 to 13, measures a training, which
@@ -76,7 +70,7 @@ def figures(
     """
     check_outputs({"--out": asked.out})
     require_matplotlib()
-    described = with_graphs(find_figures(names or []), asked.graph or [])
+    described = with_graphs(find_figures(asked.names or []), asked.graph or [])
     chosen = [(figure, cells_of(figure, asked.scale, asked.seeds)) for figure in described]
     folder = asked.out or _RESULTS / asked.scale
     store = Store(folder, current_versions())
@@ -109,7 +103,3 @@ def figures(
             f"missing from the figures; the first, {point}: {said} The same command tries them "
             "again."
         )
-
-
-def _tell(line: str) -> None:
-    typer.echo(line, err=True)

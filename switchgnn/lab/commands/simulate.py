@@ -13,21 +13,12 @@ from switchgnn.base.options import (
     DATA,
     NETWORK,
     PLAN,
-    flag,
-    option,
     parse_bytes,
     shared_fields,
     with_groups,
 )
+from switchgnn.commands.shared import options as shared
 from switchgnn.commands.shared.console import Steps, plain_console
-from switchgnn.commands.shared.options import (
-    MemoryOptions,
-    StrategyOptions,
-    congestion_option,
-    json_option,
-    seed_option,
-    workers_option,
-)
 from switchgnn.host.base.pace import CongestionRule
 from switchgnn.host.direct.framing import USUAL_MTU, Framing
 from switchgnn.host.wire.header import WIDEST
@@ -154,140 +145,112 @@ _DEFAULT_LEAF_SPINE = LeafSpineOptions()
 class SimulateCommandOptions:
     """The options of `switchgnn simulate`."""
 
-    plan: Path | None = option(
-        DATA,
-        "FOLDER",
-        "Simulate the plan in this folder, instead of --graph, --workers and --memory.",
+    plan: Path | None = DATA.option(
+        "FOLDER", "Simulate the plan in this folder, instead of --graph, --workers and --memory."
     )
-    check: bool | None = option(
-        DATA,
-        None,
-        "Check that plan first.",
-        "--check/--no-check",
-        shown="if others may have changed it",
+    check: bool | None = DATA.option(
+        None, "Check that plan first.", "--check/--no-check", shown="if others may have changed it"
     )
-    graph: str | None = option(
-        DATA,
+    graph: str | None = DATA.option(
         "GRAPH",
         "A graph as for `switchgnn plan`; with --plan, that of a plan that leaves destinations "
         "to the hosts.",
     )
-    workers: int | None = workers_option(None)
-    layers: int = option(
-        DATA, "N", "An epoch has N forward exchanges and N - 1 backward ones.", default=4, min=1
+    workers: int | None = shared.workers_option(None)
+    layers: int = DATA.option(
+        "N", "An epoch has N forward exchanges and N - 1 backward ones.", default=4, min=1
     )
-    features: int = option(DATA, "N", "Use features of N numbers.", default=128, min=1, max=WIDEST)
-    seed: int = seed_option()
-    system: str | None = option(
-        PLAN,
+    features: int = DATA.option("N", "Use features of N numbers.", default=128, min=1, max=WIDEST)
+    seed: int = shared.seed_option()
+    system: str | None = PLAN.option(
         "NAME",
         f"{', '.join(SYSTEMS)}; with a plan one of {', '.join((*HOSTS_ALONE, AUTO))}, on its "
         "partition.",
     )
-    memory: MemoryOptions
-    slot_features: int | None = option(
-        PLAN,
+    memory: shared.MemoryOptions
+    slot_features: int | None = PLAN.option(
         "N",
         "Let a slot hold a whole feature of N numbers, 4 bytes each, as in the paper.",
         min=1,
         shown="a slot holds a fragment",
     )
-    strategies: StrategyOptions
-    bin_size: int | None = option(
-        PLAN, "N", "Put N vertices into a bin of g3.", min=1, shown=f"{BIN_SIZE:,}"
+    strategies: shared.StrategyOptions
+    bin_size: int | None = PLAN.option(
+        "N", "Put N vertices into a bin of g3.", min=1, shown=f"{BIN_SIZE:,}"
     )
-    topology: str = option(NETWORK, "NAME", "Simulate a star or a leaf-spine.", default=_STAR)
-    leaves: int | None = option(
-        NETWORK,
-        "N",
-        "Spread the workers over N leaves.",
-        min=1,
-        shown=str(_DEFAULT_LEAF_SPINE.leaves),
+    topology: str = NETWORK.option("NAME", "Simulate a star or a leaf-spine.", default=_STAR)
+    leaves: int | None = NETWORK.option(
+        "N", "Spread the workers over N leaves.", min=1, shown=str(_DEFAULT_LEAF_SPINE.leaves)
     )
-    spines: int | None = option(
-        NETWORK, "N", "Put N spines above the leaves.", min=1, shown=str(_DEFAULT_LEAF_SPINE.spines)
+    spines: int | None = NETWORK.option(
+        "N", "Put N spines above the leaves.", min=1, shown=str(_DEFAULT_LEAF_SPINE.spines)
     )
-    completion: str | None = option(
-        NETWORK,
+    completion: str | None = NETWORK.option(
         "NAME",
         "Complete sums that cross a leaf-spine in spines (spine), like the P4 program, or in the "
         "destination's leaf (leaf), which the program does not implement.",
         shown=_DEFAULT_LEAF_SPINE.completion,
     )
-    bandwidth: float | None = option(
-        NETWORK,
+    bandwidth: float | None = NETWORK.option(
         "MBIT/S",
         "Limit each link, in each direction, to this many Mbit/s.",
         shown=f"of the switch's ports, or {_DEFAULT.bandwidth:g}",
     )
-    delay: float = option(
-        NETWORK,
-        "NUMBER",
-        "Each link delays frames by this many microseconds.",
-        default=_DEFAULT.delay,
+    delay: float = NETWORK.option(
+        "NUMBER", "Each link delays frames by this many microseconds.", default=_DEFAULT.delay
     )
-    overhead: int = option(
-        NETWORK,
+    overhead: int = NETWORK.option(
         "BYTES",
         "Add this many bytes to each frame on a link, beside those that are counted.",
         default=_DEFAULT.overhead,
     )
-    window: int = option(
-        NETWORK, "N", "Let each worker have N features in flight.", default=_DEFAULT.window, min=1
+    window: int = NETWORK.option(
+        "N", "Let each worker have N features in flight.", default=_DEFAULT.window, min=1
     )
-    mtu: str = option(
-        NETWORK,
+    mtu: str = NETWORK.option(
         "BYTES",
         "Where hosts alone send, pack rows into IP packets of at most this size; fragment: put one "
         "fragment of a row in each frame, as for the switch.",
         default=str(USUAL_MTU),
     )
-    phases: bool = flag(
-        NETWORK,
-        "Where hosts alone send, let each of them get rows of one other at a time.",
-        "--phases",
+    phases: bool = NETWORK.flag(
+        "Where hosts alone send, let each of them get rows of one other at a time.", "--phases"
     )
-    sampling: float = option(
-        NETWORK,
+    sampling: float = NETWORK.option(
         "P",
         "Send this share of the rows forward, BNS-GCN's p (bns-gcn, paper, best, --plan).",
         default=1.0,
         min=0.0001,
         max=1.0,
     )
-    timeout: float | None = option(
-        NETWORK,
+    timeout: float | None = NETWORK.option(
         "NUMBER",
         "Ask for a missing packet after this many microseconds at least.",
         shown="ten round trips of an empty network",
     )
-    recirculation_rate: float | None = option(
-        NETWORK,
+    recirculation_rate: float | None = NETWORK.option(
         "RATE",
         "The switch's loop takes this many passes per second.",
         shown="the switch's, or no limit",
     )
-    buffer: str | None = option(
-        CONGESTION,
+    buffer: str | None = CONGESTION.option(
         "SIZE",
         "Each queue holds this size, such as 500kB; packets that do not fit are lost.",
         shown="no limit",
     )
-    ecn_threshold: int = option(
-        CONGESTION,
+    ecn_threshold: int = CONGESTION.option(
         "N",
         "Mark packets that find N or more in a queue.",
         default=_DEFAULT.ecn_threshold or 0,
         min=0,
     )
-    congestion: CongestionRule = congestion_option()
-    background_load: float = option(
-        CONGESTION,
+    congestion: CongestionRule = shared.congestion_option()
+    background_load: float = CONGESTION.option(
         "SHARE",
         "Run flows between the workers that take this mean share of each link's rate.",
         default=_DEFAULT.background_load,
     )
-    as_json: bool = json_option()
+    as_json: bool = shared.json_option()
 
     def options(self) -> SimulateOptions:
         """Return the simulation that is asked for, after a check of what is given."""

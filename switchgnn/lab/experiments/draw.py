@@ -238,10 +238,7 @@ OVER_TIME: Mapping[str, tuple[str, Callable[[table.Result], Curve]]] = {
     "slots": ("occupied aggregators (MB)", _slots),
     "links": ("used rate of links (%)", _busy_links),
     "switch": ("used slots (%)", lambda it: _utilization(it, "slots", max(1, it["slots"]))),
-    "loss": (
-        "training loss",
-        lambda it: (np.cumsum(it["seconds"]) * 1e3, np.array(it["losses"])),
-    ),
+    "loss": ("training loss", lambda it: (np.cumsum(it["seconds"]) * 1e3, np.array(it["losses"]))),
     "queue": ("queue length (MB)", lambda it: _over_time(it, "queue_bytes", 1e6)),
 }
 

@@ -28,17 +28,11 @@ from switchgnn.lab.experiments.point import (
     current_versions,
     read_point,
 )
+from switchgnn.lab.simulator import request
 from switchgnn.lab.simulator.job import simulate_job
-from switchgnn.lab.simulator.request import (
-    HOSTS_ALONE,
-    LeafSpineOptions,
-    NetworkOptions,
-    SimulateOptions,
-)
 from switchgnn.lab.simulator.subject import make_plan, planned_subject
-from switchgnn.planner import Plan, PlanRequest, boundary_edges, load_graph
+from switchgnn.planner import Plan, PlanRequest, boundary_edges, load_graph, partition_workers
 from switchgnn.planner.costs import study
-from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import slots_of_memory
@@ -115,7 +109,7 @@ def _simulations(points: Sequence[SimulationPoint]) -> Answers:
 
 
 def _simulate(
-    point: SimulationPoint, options: SimulateOptions, plan: Plan | None
+    point: SimulationPoint, options: request.SimulateOptions, plan: Plan | None
 ) -> dict[str, object]:
     if plan is None:
         return simulate_job(options, _quiet).to_dict()
@@ -123,20 +117,20 @@ def _simulate(
     return simulate_job(options, _quiet, lambda *_: subject).to_dict()
 
 
-def simulate_options(point: SimulationPoint) -> SimulateOptions:
+def simulate_options(point: SimulationPoint) -> request.SimulateOptions:
     """Return what a point simulates."""
     # The point determines its memory, which shrinks with the graph.
     profile = replace(find_profile(point.switch), slot_bytes=None, table_bytes=None)
-    return SimulateOptions(
-        **shared_fields(point, SimulateOptions) | {"switch": profile, "plan": None},
+    return request.SimulateOptions(
+        **shared_fields(point, request.SimulateOptions) | {"switch": profile, "plan": None},
         slots=_slots(point),
-        network=NetworkOptions(
-            **shared_fields(point, NetworkOptions)
+        network=request.NetworkOptions(
+            **shared_fields(point, request.NetworkOptions)
             | {"congestion": CongestionRule(point.congestion)},
             background_load=point.background,
             background_seed=point.seed,
         ),
-        leaf_spine=LeafSpineOptions(**shared_fields(point, LeafSpineOptions))
+        leaf_spine=request.LeafSpineOptions(**shared_fields(point, request.LeafSpineOptions))
         if point.leaves
         else None,
         request=PlanRequest(order=point.order, rows=1),
@@ -146,7 +140,7 @@ def simulate_options(point: SimulationPoint) -> SimulateOptions:
 
 def _slots(point: SimulationPoint) -> int | None:
     """Return the slots of the switch; without a limit all vertices find one."""
-    if point.system in HOSTS_ALONE:
+    if point.system in request.HOSTS_ALONE:
         return None
     if point.memory is not None:
         return slots_of_memory(point.memory, point.slot_features)

@@ -4,14 +4,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from switchgnn.lab.simulator import simulation
 from switchgnn.lab.simulator.request import CDFGNN, SimulateOptions, SimulatorError
 from switchgnn.lab.simulator.setup import Setup, overlapped_seconds
-from switchgnn.lab.simulator.simulation import (
-    SimulationRun,
-    compiled_models,
-    one_after_another,
-    run_simulation,
-)
 from switchgnn.lab.simulator.subject import Progress, SimulatedSystem, make_subject
 from switchgnn.profiles import UNLIMITED
 
@@ -55,8 +50,8 @@ class SimulateReport:
 
     options: SimulateOptions  # what was asked for
     subject: SimulatedSystem  # what was simulated
-    run: SimulationRun  # one forward exchange, of one layer
-    backward: SimulationRun  # one backward exchange; `run` if they are equal
+    run: simulation.SimulationRun  # one forward exchange, of one layer
+    backward: simulation.SimulationRun  # one backward exchange; `run` if they are equal
     compute_seconds: float  # of an epoch, see `compute_seconds`
 
     @property
@@ -190,17 +185,19 @@ def simulate_job(
         options.leaf_spine.attach(options.workers)  # refuse early, before planning
     _check(options)
     tell("compile the models")
-    compiled_models()  # fail before minutes of planning
+    simulation.compiled_models()  # fail before minutes of planning
     subject = make(options, tell)
     if subject.in_rounds and options.network.background_load:
         raise SimulatorError(f"Two rounds of {CDFGNN} have no background: leave its load out.")
     tell("simulate")
-    run = run_simulation(subject.setup, options.network, leaf_spine=options.leaf_spine)
+    run = simulation.run_simulation(subject.setup, options.network, leaf_spine=options.leaf_spine)
     backward = run
     if subject.backward is not None:
-        backward = run_simulation(subject.backward, options.network, leaf_spine=options.leaf_spine)
+        backward = simulation.run_simulation(
+            subject.backward, options.network, leaf_spine=options.leaf_spine
+        )
     if subject.in_rounds:
-        run = backward = one_after_another(run, backward)
+        run = backward = simulation.one_after_another(run, backward)
     computing = compute_seconds(
         subject.vertices,
         subject.additions + _received(run, subject.setup),
@@ -223,7 +220,7 @@ def _check(options: SimulateOptions) -> None:
         )
 
 
-def _received(run: SimulationRun, setup: Setup) -> float:
+def _received(run: simulation.SimulationRun, setup: Setup) -> float:
     if setup.host_based:
         return 0.0
     # Where hosts send rows, too, no feature comes from the switch.

@@ -73,12 +73,7 @@ class Setup:
 
 
 def host_setup(
-    rows: Int64s,
-    features: int,
-    pace: Pace,
-    framing: Framing,
-    *,
-    phases: PhaseMaker | None = None,
+    rows: Int64s, features: int, pace: Pace, framing: Framing, *, phases: PhaseMaker | None = None
 ) -> Setup:
     """Return one exchange in which hosts send each other rows, in the order of `host`.
 
@@ -221,16 +216,13 @@ def plan_setup(
         left_out = np.zeros(len(plan.assignment), dtype=np.bool_)
     packets = _packet_arrays(plan, passes, of_worker, left_out)
     arrays = {**_row_arrays(plan, inside, first, blocks), **packets}
-    shared = _slots_of_banks(manifest.slots, banks) if manifest.strawman else ()
+    # As controller/controls/banks.py splits them.
+    shares = (manifest.slots // banks + (bank < manifest.slots % banks) for bank in range(banks))
+    shared = tuple(shares) if manifest.strawman else ()
     rounds, together = (1, fragments) if whole_features else (fragments, 1)
     longest = sum_frame_bytes(max(lanes, default=LANES), manifest.rows)
     sizes = (blocks, rounds, shared, together, longest, lanes)
     return Setup(manifest.workers, False, arrays, *sizes, pools=manifest.pools, rows=manifest.rows)
-
-
-def _slots_of_banks(slots: int, banks: int) -> tuple[int, ...]:
-    """Return the slots of each bank, as controller/controls/banks.py splits them."""
-    return tuple(slots // banks + (bank < slots % banks) for bank in range(banks))
 
 
 class _SumRows:

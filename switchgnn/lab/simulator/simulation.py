@@ -10,23 +10,10 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from switchgnn.base import native
 from switchgnn.base.files import private_folder, writing
 from switchgnn.base.interruptible import interruptible
-from switchgnn.base.native import (
-    CompilerError,
-    cache_folder,
-    compile_unit,
-    compiled_once,
-    needed_compiler,
-    sources_in,
-)
-from switchgnn.lab.simulator.request import (
-    PICOSECONDS,
-    STAR,
-    LeafSpineOptions,
-    NetworkOptions,
-    SimulatorError,
-)
+from switchgnn.lab.simulator import request
 from switchgnn.lab.simulator.setup import Setup
 
 MODELS = Path(__file__).parent / "models"
@@ -40,13 +27,15 @@ def compiled_models() -> Path:
         SimulatorError: a compiler is missing, or fails.
     """
     try:
-        compiler = needed_compiler("A simulation")
-        made_of = (compiler, *_FLAGS, *sources_in(MODELS))
+        compiler = native.needed_compiler("A simulation")
+        made_of = (compiler, *_FLAGS, *native.sources_in(MODELS))
         command = (compiler, *_FLAGS, "-I", str(MODELS), "-")
-        compile_to = partial(compile_unit, command, '#include "simulation.cc"\n', "the models")
-        return compiled_once(cache_folder("simulator"), "models", made_of, compile_to)
-    except CompilerError as error:
-        raise SimulatorError(f"{str(error).rstrip('.')}.") from error
+        compile_to = partial(
+            native.compile_unit, command, '#include "simulation.cc"\n', "the models"
+        )
+        return native.compiled_once(native.cache_folder("simulator"), "models", made_of, compile_to)
+    except native.CompilerError as error:
+        raise request.SimulatorError(f"{str(error).rstrip('.')}.") from error
 
 
 # (bytes, per cent of the flows that have no more).
@@ -182,7 +171,7 @@ class SimulationRun:
     @property
     def seconds(self) -> float:
         """Return the time until the last worker was through."""
-        return max(self.finished) / PICOSECONDS
+        return max(self.finished) / request.PICOSECONDS
 
 
 _Record = TypeVar("_Record", SimulationRun, InsideLinks)
@@ -217,9 +206,9 @@ def _added(one: _Record, other: _Record) -> _Record:
 
 def run_simulation(
     setup: Setup,
-    options: NetworkOptions,
+    options: request.NetworkOptions,
     *,
-    leaf_spine: LeafSpineOptions | None = None,
+    leaf_spine: request.LeafSpineOptions | None = None,
     opening: bool = False,
     trace: bool = False,
 ) -> SimulationRun:
@@ -252,7 +241,7 @@ def run_simulation(
         words = {
             # The models ignore options that they do not know.
             **vars(setup),
-            **vars(leaf_spine or STAR),
+            **vars(leaf_spine or request.STAR),
             **options.words(setup.data_frame_bytes),
             **{"arrays": folder, "opening": opening, "trace": trace},
             "fragment_bytes": ",".join(map(str, setup.fragment_bytes)),
@@ -267,5 +256,5 @@ def run_simulation(
         )
     if result.returncode != 0:
         told = result.stderr.strip() or f"it ended with code {result.returncode}."
-        raise SimulatorError(f"The simulation stopped: {told}")
+        raise request.SimulatorError(f"The simulation stopped: {told}")
     return msgspec.json.decode(result.stdout, type=SimulationRun)

@@ -54,13 +54,6 @@ from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.check.foreign import trusted_plan
 from switchgnn.planner.costs import forecast
-from switchgnn.planner.costs.forecast import (
-    AutoPlan,
-    StarForecast,
-    host_rounds,
-    left_edges,
-    seconds_of_hosts,
-)
 from switchgnn.planner.costs.quickest import PlanSearch, QuickestPlan
 from switchgnn.planner.graphs.load import is_bundled
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph, is_vertex_cut
@@ -261,7 +254,7 @@ def _alone_on(
 
 
 def _replicas_alone(system: str, graph: ReplicaGraph, options: SimulateOptions) -> SimulatedSystem:
-    gather, _ = host_rounds(boundary_edges(graph, graph.worker))
+    gather, _ = forecast.host_rounds(boundary_edges(graph, graph.worker))
     # Workers add up their own edges, and masters what comes.
     added = len(graph.edge_worker) + len(gather)
     record = GraphRecord(graph.name, graph.vertices, added, digest="")
@@ -335,16 +328,16 @@ def make_plan(
     ).quickest(context)
 
 
-def _forecast(options: SimulateOptions) -> StarForecast:
+def _forecast(options: SimulateOptions) -> forecast.StarForecast:
     exchanges = {
         Direction.FORWARD: {options.features: float(options.layers)},
         Direction.BACKWARD: {options.features: options.layers - 1.0},
     }
     together = options.slot_features is not None
-    return StarForecast(options.network_model, exchanges, together=together)
+    return forecast.StarForecast(options.network_model, exchanges, together=together)
 
 
-def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoPlan:
+def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> forecast.AutoPlan:
     # As if backward exchanges were forward ones: a folder may have no others.
     exchanges = {options.features: 2.0 * options.layers - 1}
     predicted = replace(_forecast(options), exchanges={Direction.FORWARD: exchanges})
@@ -355,17 +348,19 @@ def _fastest(plan: Plan, options: SimulateOptions, graph: Graph | None) -> AutoP
     seconds = {own: predicted.of_plan(plan, {Direction.FORWARD: left})}
     boundary, cut = _boundary(plan, graph), plan.manifest.replicated
     for name in _SENT_BY:
-        seconds[name] = seconds_of_hosts(
+        seconds[name] = forecast.seconds_of_hosts(
             predicted,
             boundary,
             plan.manifest.workers,
             partial=name == forecast.HOST_PARTIAL,
             replicated=cut,
         )
-    return AutoPlan(plan, plan, seconds, min(seconds, key=seconds.__getitem__))
+    return forecast.AutoPlan(plan, plan, seconds, min(seconds, key=seconds.__getitem__))
 
 
-def _chosen(made: AutoPlan, options: SimulateOptions, graph: Graph | None) -> SimulatedSystem:
+def _chosen(
+    made: forecast.AutoPlan, options: SimulateOptions, graph: Graph | None
+) -> SimulatedSystem:
     if made.chosen in _SENT_BY:
         subject = _alone_on(made.plan, graph, AUTO, _SENT_BY[made.chosen], options)
     else:
@@ -455,7 +450,7 @@ def _turned(plan: Plan) -> Plan | None:
 
 
 def _rows_left(plan: Plan, graph: Graph, direction: Direction) -> PairRows:
-    edges = left_edges(plan, graph, direction)
+    edges = forecast.left_edges(plan, graph, direction)
     return count_rows(edges, plan.manifest.workers, fewest_rows)
 
 

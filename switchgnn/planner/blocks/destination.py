@@ -20,18 +20,8 @@ from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.base.machine import how_to_install
 from switchgnn.planner.base.arrays import Incidence, number_ids, number_pairs, rank_within
 from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.blocks import refine
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS, mlgp
-from switchgnn.planner.blocks.refine import (
-    Limits,
-    count_pairs,
-    fit,
-    fit_within,
-    join_blocks,
-    limits_of,
-    refinable,
-    refine,
-    refine_within,
-)
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.metis import partition_vertices
@@ -61,7 +51,9 @@ def form_blocks(boundary: BoundaryEdges, slots: int, seed: int, *, kind: str) ->
     """
     cut, covers = KINDS[kind]
     block = destination_blocks(boundary, slots, seed, cut)
-    return refine_for_cover(boundary, block, partial(refine, slots=slots)) if covers else block
+    return (
+        refine_for_cover(boundary, block, partial(refine.refine, slots=slots)) if covers else block
+    )
 
 
 def destination_blocks(boundary: BoundaryEdges, slots: int, seed: int, cut: Cut) -> Int32s:
@@ -72,7 +64,7 @@ def destination_blocks(boundary: BoundaryEdges, slots: int, seed: int, cut: Cut)
     if sets <= 1:
         return np.ones(len(boundary), dtype=np.int32)
     part = cut(known, sets, slots, seed)
-    part = refine(known, fit(known, part, sets, slots), sets, slots)
+    part = refine.refine(known, refine.fit(known, part, sets, slots), sets, slots)
     return number_sets(part)[known.destination]
 
 
@@ -95,7 +87,7 @@ def refine_for_cover(boundary: BoundaryEdges, block: Int32s, improve: Improve) -
     if sets <= 1 or len(boundary) > _MOST_EDGES_IN_TURN:
         return block
     known = number_ends(boundary)
-    if not refinable(known, sets):
+    if not refine.refinable(known, sets):
         return block
     part = np.empty(len(known.destination_id), dtype=np.int32)
     part[known.destination] = block - 1
@@ -140,11 +132,11 @@ def cut_by_metis(known: Incidence, sets: int, slots: int, seed: int) -> Int32s:
             volume=volume,
             most_edges=_MOST_EDGES_OF_METIS,
         )[at]
-        part = fit(known, part, sets, slots)
-        found.append(refine(known, part, sets, slots))
+        part = refine.fit(known, part, sets, slots)
+        found.append(refine.refine(known, part, sets, slots))
     if len(found) == 1:
         return found[0]
-    return min(found, key=lambda part: count_pairs(known, part, sets))
+    return min(found, key=lambda part: refine.count_pairs(known, part, sets))
 
 
 def number_ends(boundary: BoundaryEdges) -> Incidence:
@@ -254,7 +246,7 @@ class BlocksOver:
         if self.kind == MLGP:
             block = mlgp(boundary, slots, seed)
             takes = self._slots_taken(boundary, block, workers)
-            return join_blocks(link_loads(boundary, block, workers)[1:], takes[1:], slots)[
+            return refine.join_blocks(link_loads(boundary, block, workers)[1:], takes[1:], slots)[
                 block - 1
             ]
         cut, cover = KINDS[self.kind]
@@ -264,11 +256,11 @@ class BlocksOver:
             return np.ones(len(boundary), dtype=np.int32)
         part, sets, limits = found
         known = needs.known
-        part = refine_within(known, part, sets, limits)
+        part = refine.refine_within(known, part, sets, limits)
         block = number_sets(part)[known.destination]
         if not cover:
             return block
-        return refine_for_cover(boundary, block, partial(refine_within, limits=limits))
+        return refine_for_cover(boundary, block, partial(refine.refine_within, limits=limits))
 
     def check(self, boundary: BoundaryEdges, block: Int32s, slots: int, workers: int) -> None:
         """Check that blocks fit the slots of each switch and split no destination."""
@@ -348,7 +340,7 @@ def slots_needed(
 
 def _within_slots(
     needs: Needs, slots: int, seed: int, cut: Cut
-) -> tuple[Int32s, int, Limits] | None:
+) -> tuple[Int32s, int, refine.Limits] | None:
     """Return sets that fit, their number and their limits; None: all fit into one set."""
     edges, size = needs.known, needs.known.destinations
     sets = -(-int(needs.slot.sum(axis=0).max(initial=0)) // slots)
@@ -364,20 +356,20 @@ def _within_slots(
         for start in (part, dealt.astype(np.int32)):
             for surplus in _SURPLUS:
                 limits = _limits(needs, slots, sets, surplus)
-                fitted = fit_within(edges, start, sets, limits)
+                fitted = refine.fit_within(edges, start, sets, limits)
                 if limits.hold(fitted, sets):
                     return fitted, sets, limits
         sets += max(1, int(sets * _MORE_SETS))
     check_sets(enough, slots)
-    part = fit(edges, cut(edges, enough, slots, seed), enough, slots)
+    part = refine.fit(edges, cut(edges, enough, slots, seed), enough, slots)
     return part, enough, _limits(needs, slots, enough, np.inf)
 
 
-def _limits(needs: Needs, slots: int, sets: int, surplus: float) -> Limits:
+def _limits(needs: Needs, slots: int, sets: int, surplus: float) -> refine.Limits:
     """Limit each switch to its slots, and each worker's destinations to about an equal share."""
     of_worker = np.zeros((len(needs.worker), needs.workers), dtype=np.bool_)
     of_worker[np.arange(len(needs.worker)), needs.worker] = True
     held = of_worker.sum(axis=0)
     share = np.minimum(np.ceil(held / sets * (1 + surplus)), held) if surplus < np.inf else held
     most = np.concatenate([np.full(needs.slot.shape[1], slots), share]).astype(np.int64)
-    return limits_of(np.concatenate([needs.slot, of_worker], axis=1), most, needs.worker)
+    return refine.limits_of(np.concatenate([needs.slot, of_worker], axis=1), most, needs.worker)

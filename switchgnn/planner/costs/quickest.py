@@ -15,29 +15,14 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Integers
+from switchgnn.planner import presets
 from switchgnn.planner.blocks.mlgp import MIN_SLOTS
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.forecast import (
-    HOST_PARTIAL,
-    POOLS,
-    SWITCH,
-    AutoPlan,
-    StarForecast,
-    build_auto,
-    choose_lanes,
-    seconds_of_hosts,
-)
+from switchgnn.planner.costs import forecast as costs
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.plan.plan import Plan
-from switchgnn.planner.presets import (
-    PAPER,
-    PlanContext,
-    PlanRequest,
-    ResolvedStrategies,
-    resolve_strategies,
-)
 
 # The most directed edges with which several plans are made: each takes up to half a minute.
 MOST_EDGES = 24_000_000
@@ -49,26 +34,26 @@ class QuickestPlan:
     """A plan, and what it was made with."""
 
     plan: Plan
-    context: PlanContext
-    strategies: ResolvedStrategies
+    context: presets.PlanContext
+    strategies: presets.ResolvedStrategies
     graph: Graph  # what is planned: the replicas, if vertices are cut
-    auto: AutoPlan | None = None  # what `auto` compared; None: the switch makes all sums
+    auto: costs.AutoPlan | None = None  # what `auto` compared; None: the switch makes all sums
 
 
 @dataclass(frozen=True, eq=False)
 class PlanSearch:
     """Makes the plan of a request, or several to compare by their predicted time."""
 
-    request: PlanRequest
+    request: presets.PlanRequest
     graph: Graph
-    forecast: StarForecast
+    forecast: costs.StarForecast
     # adds the links' packets per second, which depend on the frames
-    rated: Callable[[PlanContext], PlanContext]
+    rated: Callable[[presets.PlanContext], presets.PlanContext]
     widest: int  # the numbers of the widest frame of the switch
     fits: Callable[[Plan], bool] | None  # whether the switch has room for a plan; None: for all
     settings: Mapping[str, Any]  # others of `build_resolved`
 
-    def quickest(self, context: PlanContext) -> QuickestPlan:
+    def quickest(self, context: presets.PlanContext) -> QuickestPlan:
         """Return the plan with the least predicted time.
 
         Several are made within the rates of one switch, if the graph is small enough, and none of
@@ -82,8 +67,8 @@ class PlanSearch:
             return found
         if len(self.graph.indices) > MOST_EDGES:
             return found
-        if found.auto.chosen != SWITCH:
-            found = self._evened_out(found, found.auto.seconds[HOST_PARTIAL])
+        if found.auto.chosen != costs.SWITCH:
+            found = self._evened_out(found, found.auto.seconds[costs.HOST_PARTIAL])
         seed, made = self.settings["seed"], None
         if asked.may_cut:
             made = asked.with_cut(self.graph, context.workers, seed)
@@ -97,7 +82,7 @@ class PlanSearch:
         workers = found.context.workers
         owner = g3(self.graph, workers, self.settings["seed"])
         boundary = boundary_edges(self.graph, owner)
-        if seconds_of_hosts(self.forecast, boundary, workers, partial=True) >= alone:
+        if costs.seconds_of_hosts(self.forecast, boundary, workers, partial=True) >= alone:
             return found
         even = replace(self, request=replace(self.request, partition=g3.__name__))
         other = even._with_hosts(even._make(found.context, owner))
@@ -105,15 +90,15 @@ class PlanSearch:
         other = replace(other, strategies=replace(other.strategies, because=because))
         return min(found, other, key=_predicted)
 
-    def _on_partition(self, context: PlanContext) -> QuickestPlan:
+    def _on_partition(self, context: presets.PlanContext) -> QuickestPlan:
         exchange, on = next(iter(self.forecast.exchanges.values())), self.forecast.network
         seed = self.settings["seed"]
-        context, owner = choose_lanes(
+        context, owner = costs.choose_lanes(
             *(self.request, self.graph, context, exchange, seed), network=on, widest=self.widest
         )
         first = found = self._make(context, owner)
         owner = found.plan.assignment
-        few = len(self.graph.indices) <= MOST_EDGES and self.request.preset != PAPER
+        few = len(self.graph.indices) <= MOST_EDGES and self.request.preset != presets.PAPER
         if context.within and context.leaf_spine is None and few:
             found = self._least(found, owner)
         if not found.strategies.leaves:
@@ -124,7 +109,7 @@ class PlanSearch:
         )
 
     def _with_hosts(self, found: QuickestPlan) -> QuickestPlan:
-        made = build_auto(
+        made = costs.build_auto(
             *(self.graph, found.strategies, found.context, self.forecast),
             **self.settings,
             assignment=found.plan.assignment,
@@ -133,9 +118,9 @@ class PlanSearch:
         )
         return replace(found, plan=made.plan, auto=made)
 
-    def _make(self, context: PlanContext, owner: Integers | None) -> QuickestPlan:
+    def _make(self, context: presets.PlanContext, owner: Integers | None) -> QuickestPlan:
         rated = self.rated(context)
-        how = resolve_strategies(self.request, self.graph, rated)
+        how = presets.resolve_strategies(self.request, self.graph, rated)
         plan = build_resolved(
             self.graph, how, rated, **self.settings, assignment=owner, fits=self.fits
         )
@@ -144,7 +129,7 @@ class PlanSearch:
     def _least(self, found: QuickestPlan, owner: Integers) -> QuickestPlan:
         """Try other numbers of pools, and then half the slots for as long as that is quicker."""
         seconds, at = self._seconds(found.plan), found.context
-        pools = POOLS if self.request.pools is None else ()
+        pools = costs.POOLS if self.request.pools is None else ()
         for context in (replace(at, pools=each) for each in pools if each != at.pools):
             found, seconds, _ = self._better(found, seconds, context, owner)
         # Fewer slots need more entries: they are no way to fit.
@@ -155,7 +140,7 @@ class PlanSearch:
         return found
 
     def _better(
-        self, found: QuickestPlan, seconds: float, at: PlanContext, owner: Integers
+        self, found: QuickestPlan, seconds: float, at: presets.PlanContext, owner: Integers
     ) -> tuple[QuickestPlan, float, bool]:
         if at.room < MIN_SLOTS:
             return found, seconds, False

@@ -13,15 +13,7 @@ from switchgnn.base.array_types import Float64s, Int64s, Integers
 from switchgnn.planner.base.arrays import ranges
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
-from switchgnn.planner.costs.flow import (
-    entries_of,
-    packets_of_entries,
-    plan_arrivals,
-    receivers,
-    results_of,
-    slots_in_use,
-    turns_of,
-)
+from switchgnn.planner.costs import flow
 from switchgnn.planner.plan.plan import Plan
 
 PICOSECONDS = 1e12
@@ -208,10 +200,10 @@ def _windows(
     # Acknowledgements are of groups: each waits for its last frame, on both links.
     wait = 2 * group * each
     ends, rest = _opened(frames, first, most, each, trip + wait[: len(frames)])
-    flow = np.maximum((most - most % group) * share, 1)
-    pause = np.maximum(trip + wait - flow * each, wait)
-    free = np.where(pause == wait, pause, 0) * rest / flow
-    return ends + rest * (each + pause / flow) - taken, queue, free
+    moving = np.maximum((most - most % group) * share, 1)
+    pause = np.maximum(trip + wait - moving * each, wait)
+    free = np.where(pause == wait, pause, 0) * rest / moving
+    return ends + rest * (each + pause / moving) - taken, queue, free
 
 
 def _opened(
@@ -352,22 +344,22 @@ class _Traffic:
         record, switch = plan.manifest.direction(direction), plan.switch
         self.blocks, self._workers = len(record.block_numbers), plan.manifest.workers
         self._plan, self._direction = plan, direction
-        sent = plan_arrivals(plan, direction)
-        self._block, self._worker, self._turn = sent.block - 1, sent.worker, turns_of(sent)
+        sent = flow.plan_arrivals(plan, direction)
+        self._block, self._worker, self._turn = sent.block - 1, sent.worker, flow.turns_of(sent)
         packets = self._by_link(self._block, self._worker)
         ends = packets[self._block, self._worker] - 1
         self._asks = (self._turn % _GROUP == _GROUP - 1) | (self._turn == ends)
-        results = results_of(plan, direction)
-        self._sum, self._sum_worker = receivers(plan, direction)
+        results = flow.results_of(plan, direction)
+        self._sum, self._sum_worker = flow.receivers(plan, direction)
         block = switch.result_block[results].astype(np.int64) - record.first_block
         self._sum_block, self._sum_bank = block[self._sum], switch.result_bank[results]
-        self._packet = packets_of_entries(plan, direction, sent)
-        self._hop = switch.entry_hop[entries_of(plan, direction)].astype(np.int64)
+        self._packet = flow.packets_of_entries(plan, direction, sent)
+        self._hop = switch.entry_hop[flow.entries_of(plan, direction)].astype(np.int64)
         # The entry that completes each sum, in the order of arrival.
         order = np.lexsort((self._hop, self._packet))
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        self._last = order[slots_in_use(plan, direction, rank)[1]]
+        self._last = order[flow.slots_in_use(plan, direction, rank)[1]]
         if plan.manifest.replicated:
             # The sum returns to the sender of the last contribution, and acknowledges it.
             self._asks[self._packet[self._last]] = False
@@ -424,7 +416,7 @@ class _Traffic:
 
     def _passes(self) -> Int64s:
         """Return int64[S], the passes of each packet in the loop; a sum that leaves ends a pass."""
-        used = self._plan.switch.entry_expected[entries_of(self._plan, self._direction)] > 0
+        used = self._plan.switch.entry_expected[flow.entries_of(self._plan, self._direction)] > 0
         highest = used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
         hops = np.bincount(self._packet, minlength=len(self._turn))
         last, packet = self._last, self._packet[self._last]

@@ -16,13 +16,7 @@ from switchgnn.base.arrays import ArrayKind, are_offsets, read_npy, read_npz
 from switchgnn.base.files import PACKED, open_unpacked
 from switchgnn.base.machine import require_memory
 from switchgnn.planner.base.errors import PlannerError
-from switchgnn.planner.graphs.edge_list import (
-    IGNORE_WEIGHTS,
-    graph_name,
-    graph_of_ids,
-    refuse_weights,
-    tell_ignored,
-)
+from switchgnn.planner.graphs import edge_list
 from switchgnn.planner.graphs.graph import SPLIT_TRAIN, UNLABELLED, Graph, graph_from_edges
 
 _Arrays = dict[str, NDArray[Any]]
@@ -92,7 +86,7 @@ def load_npz(
 def _arrays_of(path: Path, kinds: Mapping[str, ArrayKind], remedy: str) -> _Arrays:
     names: list[str] = []
     found = read_npz(path, kinds, remedy=remedy, limit=PACKED, others=_IGNORED, ignored=names)
-    tell_ignored("arrays", path, names)
+    edge_list.tell_ignored("arrays", path, names)
     return found
 
 
@@ -105,7 +99,7 @@ def load_npy(
     arrays: _Arrays = {}
     if 2 not in table.shape and 3 in table.shape:
         table = table if table.shape[1] == 3 else table.T
-        refuse_weights(path, table[:, 2], edge_weights=edge_weights)
+        edge_list.refuse_weights(path, table[:, 2], edge_weights=edge_weights)
         arrays = {"data": table[:, 2]} if edge_weights else {}
         table = table[:, :2]
     with np.errstate(invalid="ignore"):
@@ -161,9 +155,9 @@ def _graph_of(
         given = (arrays.get("num_nodes"), features, labels, split)
         rows = [len(each) if each.ndim else int(each) for each in given if each is not None]
         ids = _pairs(path, arrays["edge_index"])
-        graph = graph_of_ids(
+        graph = edge_list.graph_of_ids(
             ids if stored is None else ids[stored],
-            name=graph_name(path),
+            name=edge_list.graph_name(path),
             directed=directed is True,
             rows=rows[0] if rows else None,
             weights=weights,
@@ -206,7 +200,7 @@ def _graph_of_matrix(
         as_is = directed and stored is None and weights is None and form != "csc"
         if as_is and np.array_equal(narrow, columns):
             with suppress(PlannerError):  # such as rows that have to be sorted
-                return Graph(indptr, narrow, graph_name(path))
+                return Graph(indptr, narrow, edge_list.graph_name(path))
         rows = np.repeat(np.arange(vertices), np.diff(indptr))
         rows, columns = (columns, rows) if form == "csc" else (rows, columns)
     else:
@@ -215,7 +209,7 @@ def _graph_of_matrix(
         rows, columns = rows[stored], columns[stored]
     return graph_from_edges(
         *(rows, columns),
-        name=graph_name(path),
+        name=edge_list.graph_name(path),
         vertices=vertices,
         directed=directed,
         weights=weights,
@@ -249,10 +243,12 @@ def _values(path: Path, arrays: _Arrays, *, edge_weights: bool | None) -> NDArra
     """Return the values of the edges, zeros for those that are none; None: all are edges."""
     data = arrays.get("data")
     if edge_weights is not False and not np.all(arrays.get("edge_attr", 1) == 1):
-        raise PlannerError(f"{path} has edge_attr, which is not used; {IGNORE_WEIGHTS} drops it.")
+        raise PlannerError(
+            f"{path} has edge_attr, which is not used; {edge_list.IGNORE_WEIGHTS} drops it."
+        )
     if data is None:
         return None
-    refuse_weights(path, data, edge_weights=edge_weights)
+    edge_list.refuse_weights(path, data, edge_weights=edge_weights)
     name = next((name for name in ("edge_index", "indices", "row") if name in arrays), "")
     count = arrays[name].size // arrays[name].ndim if name else data.size
     if data.shape != (count,):

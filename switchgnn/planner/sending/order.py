@@ -6,12 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
-from switchgnn.planner.base.arrays import (
-    Compiled,
-    number_keys,
-    sort_by_key,
-    symmetric_rows,
-)
+from switchgnn.planner.base import arrays
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 
@@ -34,7 +29,7 @@ def gamr(boundary: BoundaryEdges, block: Int32s, seed: int, *, by_degree: bool =
     Vertices without an out-edge in the block are searched but not sent.
     """
     blocks = int(block.max(initial=0))
-    bounds, by_block = sort_by_key(block, blocks + 1)
+    bounds, by_block = arrays.sort_by_key(block, blocks + 1)
     sources = []
     for number in range(1, blocks + 1):
         edges = by_block[bounds[number] : bounds[number + 1]]
@@ -51,9 +46,9 @@ def _order_block(
     source: Int32s, destination: Int32s, rng: np.random.Generator, *, by_degree: bool
 ) -> Int32s:
     bound = int(max(source.max(), destination.max())) + 1
-    ids, ends = number_keys(np.concatenate([source, destination]), bound)
+    ids, ends = arrays.number_keys(np.concatenate([source, destination]), bound)
     u, v = ends[: len(source)], ends[len(source) :]
-    indptr, indices = symmetric_rows(u, v, len(ids))
+    indptr, indices = arrays.symmetric_rows(u, v, len(ids))
     priority = np.diff(indptr) if by_degree else np.zeros(len(ids), dtype=np.int64)
     sequence = priority_bfs(indptr, indices, rng.permutation(len(ids)), priority)
     sends = np.zeros(len(ids), dtype=bool)
@@ -62,7 +57,7 @@ def _order_block(
     return order
 
 
-@Compiled
+@arrays.Compiled
 def priority_bfs(indptr: Int64s, indices: Int32s, starts: Int64s, priority: Int64s) -> Int64s:
     """Search breadth first, taking the waiting vertex with the highest priority first.
 

@@ -6,19 +6,11 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from switchgnn.softswitch.base import program as bmv2
+from switchgnn.softswitch.base import tables as base
 from switchgnn.softswitch.base.errors import (
     MalformedProgramError,
     UnsupportedProgramError,
     inconsistent,
-)
-from switchgnn.softswitch.base.tables import (
-    EVERY_BIT,
-    Entry,
-    Match,
-    Range,
-    Target,
-    Ternary,
-    prefix_mask,
 )
 from switchgnn.softswitch.lowering.program import LoweredProgram, lower_program
 
@@ -181,7 +173,7 @@ class _Table:
             f"Table '{self._item.name}' {what}: compile the program again."
         )
 
-    def _target(self, item: bmv2.JsonDefault) -> Target:
+    def _target(self, item: bmv2.JsonDefault) -> base.Target:
         action, data = self._actions.get(item.action_id), item.action_data
         if action is None or len(data) != len(action.parameters):
             called = f"action {item.action_id} with {len(data)} parameters"
@@ -189,7 +181,7 @@ class _Table:
         values = tuple(map(self._number, data, action.parameter_widths))
         return self._item.action_ids.index(item.action_id), values, None
 
-    def _entry(self, item: bmv2.JsonEntry) -> Entry:
+    def _entry(self, item: bmv2.JsonEntry) -> base.Entry:
         kinds = [match.match_type for match in item.match_key]
         if item.priority > bmv2.MOST_PRIORITY or kinds != [field.match_type for field in self._key]:
             raise self._malformed(f"has an entry of priority {item.priority} with the key {kinds}")
@@ -197,22 +189,22 @@ class _Table:
         prioritised = self._item.match_type in {"ternary", "range"}
         # The smallest priority wins in the JSON, the largest in P4Runtime.
         priority = bmv2.MOST_PRIORITY - item.priority if prioritised else 0
-        return Entry(matches, priority, self._target(item.action_entry), constant=True)
+        return base.Entry(matches, priority, self._target(item.action_entry), constant=True)
 
-    def _match(self, item: bmv2.JsonMatch, field: bmv2.KeyField) -> Match:
+    def _match(self, item: bmv2.JsonMatch, field: bmv2.KeyField) -> base.Match:
         kind, width = field.match_type, field.width
         if kind == "range":
-            return Range(self._number(item.start, width), self._number(item.end, width))
+            return base.Range(self._number(item.start, width), self._number(item.end, width))
         value = self._number(item.key, width)
         if kind == "exact":
-            return Ternary(value, EVERY_BIT)
+            return base.Ternary(value, base.EVERY_BIT)
         if kind == "ternary":
             mask = self._number(item.mask, width)
         elif item.prefix_length is None or item.prefix_length > width:
             raise self._malformed("has an entry without a prefix")
         else:
-            mask = prefix_mask(item.prefix_length, width)
-        return Ternary(value & mask, mask)
+            mask = base.prefix_mask(item.prefix_length, width)
+        return base.Ternary(value & mask, mask)
 
     def _number(self, value: int | None, width: int) -> int:
         if value is None:

@@ -6,15 +6,9 @@ from itertools import count
 from struct import Struct
 from typing import Any
 
+from switchgnn.softswitch.base import state as base
 from switchgnn.softswitch.base.program import LoadedProgram, RegisterArray
 from switchgnn.softswitch.base.schema import TableSchema
-from switchgnn.softswitch.base.state import (
-    CounterCells,
-    ProgramState,
-    RegisterCells,
-    Replicas,
-    fresh_entries,
-)
 from switchgnn.softswitch.base.tables import (
     EVERY_BIT,
     Entry,
@@ -276,7 +270,7 @@ def format_numbers(
 _CELLS = {1: c_uint8, 2: c_uint16, 4: c_uint32, 8: c_uint64}
 
 
-class NativeState(ProgramState):
+class NativeState(base.ProgramState):
     """The state of a program in a native switch."""
 
     def __init__(
@@ -285,15 +279,15 @@ class NativeState(ProgramState):
         self.switch = switch
         self.shapes = shapes
         self.tables = {
-            name: _NativeTable(switch, shapes[name], table.default, fresh_entries(table))
+            name: _NativeTable(switch, shapes[name], table.default, base.fresh_entries(table))
             for name, table in program.tables.items()
         }
         self.registers = {
-            name: RegisterCells(array.width, _cells(switch, number, array))
+            name: base.RegisterCells(array.width, _cells(switch, number, array))
             for number, (name, array) in enumerate(program.registers.items())
         }
         self.counters = {
-            name: CounterCells(
+            name: base.CounterCells(
                 *(
                     switch.array(c_uint64, array.size, switch.call("program_array", number + part))
                     for part in range(2)
@@ -305,16 +299,16 @@ class NativeState(ProgramState):
             if not array.is_direct
         }
 
-    def set_group(self, ident: int, replicas: Replicas) -> None:
+    def set_group(self, ident: int, replicas: base.Replicas) -> None:
         """Set the copies that a multicast group makes in native code."""
         self.switch.call("switch_group", ident, *_arrays(replicas))
 
-    def set_session(self, ident: int, replicas: Replicas, max_length: int = 0) -> None:
+    def set_session(self, ident: int, replicas: base.Replicas, max_length: int = 0) -> None:
         """Set the copies that a clone session makes in native code."""
         self.switch.call("switch_session", ident, *_arrays(replicas), max_length)
 
 
-def _arrays(replicas: Replicas) -> tuple[object, object, int]:
+def _arrays(replicas: base.Replicas) -> tuple[object, object, int]:
     copies = len(replicas)
     ports = (c_int32 * copies)(*(replica.port for replica in replicas))
     return ports, (c_uint32 * copies)(*(replica.instance for replica in replicas)), copies

@@ -10,14 +10,8 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from switchgnn.softswitch.base import schema as p4
 from switchgnn.softswitch.base.errors import MalformedProgramError, RequestError, SoftSwitchError
-from switchgnn.softswitch.base.schema import (
-    Schema,
-    build_schema,
-    invalid,
-    precondition,
-    unimplemented,
-)
 from switchgnn.softswitch.base.state import ProgramState
 from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
@@ -54,7 +48,7 @@ class InstalledPipeline:
     """
 
     config: p4r.ForwardingPipelineConfig
-    schema: Schema
+    schema: p4.Schema
     state: ProgramState
     batches: NativeBatches | None
     install: Callable[[], None]
@@ -81,13 +75,13 @@ class PipelineConfigs:
     def installed(self) -> InstalledPipeline:
         """Return the configuration in use."""
         if self.current is None:
-            raise precondition("No program is installed: set a forwarding pipeline first.")
+            raise p4.precondition("No program is installed: set a forwarding pipeline first.")
         return self.current
 
     def set(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
         """Verify a configuration, and install it if the request's action is to commit it."""
         if request.action not in {_Set.VERIFY, _Set.VERIFY_AND_COMMIT}:
-            raise unimplemented("Only VERIFY and VERIFY_AND_COMMIT are supported.")
+            raise p4.unimplemented("Only VERIFY and VERIFY_AND_COMMIT are supported.")
         with self._lock:
             pipeline = self._verify(request.config)
             if request.action == _Set.VERIFY_AND_COMMIT:
@@ -109,19 +103,19 @@ class PipelineConfigs:
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> InstalledPipeline:
         """Do all that can fail, so that installing cannot."""
         if not config.HasField("p4info"):
-            raise invalid("The configuration has no P4Info: send that of the program with it.")
+            raise p4.invalid("The configuration has no P4Info: send that of the program with it.")
         copy = p4r.ForwardingPipelineConfig()
         copy.CopyFrom(config)
         given = self._give(_program_in(config.p4_device_config))
         try:
-            schema = build_schema(copy.p4info, given.program)
+            schema = p4.build_schema(copy.p4info, given.program)
             prepared = self._device.prepare(given)
         except RequestError:
             raise
         except MalformedProgramError as error:
-            raise invalid(str(error)) from error
+            raise p4.invalid(str(error)) from error
         except SoftSwitchError as error:
-            raise unimplemented(str(error)) from error
+            raise p4.unimplemented(str(error)) from error
         state = prepared.state
         batches = None
         if isinstance(state, NativeState):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from switchgnn.base.options import EXCHANGE, FEWER_BYTES, option
+from switchgnn.base.options import EXCHANGE, FEWER_BYTES
 from switchgnn.host.base.compression import WHOLE_BITS, Compression
 from switchgnn.training.base.errors import TrainingError
 
@@ -28,8 +28,7 @@ class CompressionOptions:
 
     # the change of a cached row that is too small to be sent, as a number; AUTO: it follows the
     # training accuracy; OFF: no cache
-    cache: str = option(
-        FEWER_BYTES,
+    cache: str = FEWER_BYTES.option(
         "EPSILON",
         "Send rows as changes, and only those that have changed by more than EPSILON of their "
         "largest number, or of that of an average row, from 0 to below 1; "
@@ -37,29 +36,23 @@ class CompressionOptions:
         default=OFF,
         autocompletion=lambda: [AUTO, OFF],
     )
-    bits: int = option(
-        FEWER_BYTES,
-        "BITS",
-        f"Of a number in exchanges: {', '.join(map(str, BITS))}.",
-        default=WHOLE_BITS,
+    bits: int = FEWER_BYTES.option(
+        "BITS", f"Of a number in exchanges: {', '.join(map(str, BITS))}.", default=WHOLE_BITS
     )
-    error_feedback: bool | None = option(
-        FEWER_BYTES,
+    error_feedback: bool | None = FEWER_BYTES.option(
         None,
         "Add what rounding takes away to the row of the next exchange.",
         "--error-feedback/--no-error-feedback",
         shown="with 16 or 8 bits",
     )
     # The next ones are in a panel without negations, as they are too wide beside them.
-    stochastic_rounding: bool = option(
-        EXCHANGE,
+    stochastic_rounding: bool = EXCHANGE.option(
         None,
         "With 16 or 8 bits, round up with the probability of the rest.",
         "--stochastic-rounding",
         default=False,
     )
-    keep: float = option(
-        EXCHANGE,
+    keep: float = EXCHANGE.option(
         "SHARE",
         "Exchange this share of the columns, the most important ones; the others count as 0 "
         "between workers.",
@@ -67,21 +60,18 @@ class CompressionOptions:
         min=0.001,
         max=1.0,
     )
-    keep_by: KeepBy | None = option(
-        EXCHANGE,
+    keep_by: KeepBy | None = EXCHANGE.option(
         "NAME",
         "Choose the columns by gradient, or draw them by random, fastgcn or ladies.",
         shown=KeepBy.GRADIENT.value,
     )
-    columns_every: int = option(
-        EXCHANGE,
+    columns_every: int = EXCHANGE.option(
         "EPOCHS",
         "Choose them again after this many epochs; before, all are exchanged.",
         default=30,
         min=1,
     )
-    rest: float = option(
-        EXCHANGE,
+    rest: float = EXCHANGE.option(
         "SHARE",
         "With --cache, send the rows of this share of a worker's vertices, the least important "
         "ones, in every 4th epoch only; from 0 to below 1.",

@@ -15,7 +15,7 @@ import typer
 
 from switchgnn.base.machine import require_memory
 from switchgnn.base.names import no_such
-from switchgnn.base.options import MODEL, TRAINING, option, shared_fields
+from switchgnn.base.options import MODEL, TRAINING, shared_fields
 from switchgnn.host.wire.header import WIDEST
 from switchgnn.training.base.compression import CompressionOptions
 from switchgnn.training.base.errors import TrainingError
@@ -151,9 +151,7 @@ def _number(value: float) -> float:
 
 
 def _rate_option(text: str, default: float) -> Any:  # noqa: ANN401
-    return option(
-        TRAINING, "RATE", text, default=default, min=0.0, max=_MOST_RATE, callback=_number
-    )
+    return TRAINING.option("RATE", text, default=default, min=0.0, max=_MOST_RATE, callback=_number)
 
 
 _USUAL_DROPOUT = 0.5
@@ -163,80 +161,62 @@ _USUAL_DROPOUT = 0.5
 class TrainingOptions:
     """The model and the options of training."""
 
-    model: str = option(
-        MODEL,
+    model: str = MODEL.option(
         "NAME",
         "Train gcn, sage, gin, or your own model: FILE.py:NAME.",
         default=ModelOptions.model,
         autocompletion=lambda: list(MODELS),
     )
-    layers: int = option(MODEL, "N", "Use N layers.", default=ModelOptions.layers, min=1, max=1000)
-    hidden: int = option(
-        MODEL, "N", "Use N hidden units.", default=ModelOptions.hidden, min=1, max=WIDEST
+    layers: int = MODEL.option("N", "Use N layers.", default=ModelOptions.layers, min=1, max=1000)
+    hidden: int = MODEL.option(
+        "N", "Use N hidden units.", default=ModelOptions.hidden, min=1, max=WIDEST
     )
-    dropout: float | None = option(
-        MODEL,
+    dropout: float | None = MODEL.option(
         "SHARE",
         "Drop this share of hidden units.",
         min=0.0,
         max=0.99,
         shown=f"{_USUAL_DROPOUT}; 0 with --cache",
     )
-    input_dropout: float | None = option(
-        MODEL,
+    input_dropout: float | None = MODEL.option(
         "SHARE",
         "Drop this share of features.",
         min=0.0,
         max=0.99,
         shown="as --dropout; 0 with your own model",
     )
-    precompute: bool = option(
-        MODEL,
+    precompute: bool = MODEL.option(
         None,
         "Exchange the sums of features that do not change once, and keep them.",
         "--precompute/--no-precompute",
         default=TrainOptions.precompute,
     )
-    unchecked: bool = option(
-        MODEL,
-        None,
+    unchecked: bool = MODEL.flag(
         "Take your own model without comparing what it computes on parts of a small graph.",
         "--unchecked",
-        default=False,
-        shown=False,
     )
-    paper: bool = option(
-        MODEL,
-        None,
-        "Train the paper's model: gcn, 4 layers, 128 units.",
-        default=False,
-        shown=False,
-    )
-    epochs: int = option(TRAINING, "N", "Train for N epochs.", default=TrainOptions.epochs, min=1)
+    paper: bool = MODEL.flag("Train the paper's model: gcn, 4 layers, 128 units.")
+    epochs: int = TRAINING.option("N", "Train for N epochs.", default=TrainOptions.epochs, min=1)
     lr: float = _rate_option("Learning rate of Adam.", TrainOptions.learning_rate)
     weight_decay: float = _rate_option("Weight decay of Adam.", TrainOptions.weight_decay)
-    evaluate_every: int = option(
-        TRAINING,
+    evaluate_every: int = TRAINING.option(
         "EPOCHS",
         "Evaluate each time that this many epochs are done.",
         default=TrainOptions.evaluate_every,
         min=1,
     )
-    patience: int = option(
-        TRAINING,
+    patience: int = TRAINING.option(
         "N",
         "Stop after N evaluations without a gain; 0: never.",
         default=TrainOptions.patience,
         min=0,
     )
-    checkpoint: Path | None = option(
-        TRAINING,
+    checkpoint: Path | None = TRAINING.option(
         "FILE",
         "Save to this file, and resume from it. It has no remainders of error feedback: with 16 or "
         "8 bits a resumed training differs a little.",
     )
-    device: DeviceName = option(
-        TRAINING,
+    device: DeviceName = TRAINING.option(
         "NAME",
         "Compute on the cpu, or on cuda, whose GPUs workers take in turn.",
         default=DeviceName.CPU,

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int64s, Integers
 from switchgnn.base.arrays import ArrayKind
 from switchgnn.planner.base.arrays import is_symmetric
 from switchgnn.planner.graphs.graph import (
@@ -35,9 +36,9 @@ MOST_CLASSES = 1 << 20
 class Split:
     """Three masks, bool[V] each; no vertex is in two of them, some may be in none."""
 
-    train: NDArray[np.bool_]
-    validation: NDArray[np.bool_]
-    test: NDArray[np.bool_]
+    train: Bools
+    validation: Bools
+    test: Bools
 
 
 def split_of_codes(codes: NDArray[np.int8]) -> Split:
@@ -47,7 +48,7 @@ def split_of_codes(codes: NDArray[np.int8]) -> Split:
     )
 
 
-def split_vertices(labels: NDArray[np.int64] | NDArray[np.float32], seed: int) -> Split:
+def split_vertices(labels: Int64s | Float32s, seed: int) -> Split:
     """Split at random; the same labels and seed give the same split.
 
     A fifth of the vertices validates, another fifth tests, and the others train. Labels of one
@@ -91,14 +92,14 @@ class Dataset:
 
     # the graph without self-loops; edge u→v says that u contributes to v. It may have weights.
     graph: Graph
-    features: NDArray[np.float32]  # float32[V, F], finite
+    features: Float32s  # float32[V, F], finite
     # int64[V], 0 <= class < C or UNLABELLED; or, for any number of classes per vertex,
     # float32[V, C] or bool[V, C] of zeros and ones
-    labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
+    labels: Int64s | Float32s | Bools
     # bool[V], disjoint; at least one vertex trains, if there are classes
-    train: NDArray[np.bool_]
-    validation: NDArray[np.bool_]
-    test: NDArray[np.bool_]
+    train: Bools
+    validation: Bools
+    test: Bools
     classes: int  # the number of classes, C; 0: no vertex has a label, or is in the split
     cut: ReplicaGraph | None = None  # of a vertex cut over workers; None: edges are cut
 
@@ -124,7 +125,7 @@ class Dataset:
         return self.labels.ndim == 2
 
     @property
-    def self_loops(self) -> NDArray[np.int64]:
+    def self_loops(self) -> Int64s:
         """The vertices that had a self-loop in the input, int64[L], ascending."""
         loops = self.graph.self_loops
         return np.zeros(0, np.int64) if loops is None else loops
@@ -135,7 +136,7 @@ class Dataset:
         return is_symmetric(self.graph.indptr, self.graph.indices)
 
     @cached_property
-    def factors(self) -> NDArray[np.float32] | None:
+    def factors(self) -> Float32s | None:
         """See `factors_of`; None: there are none, or no weights."""
         return None if self.graph.weights is None else factors_of(self.graph)
 
@@ -153,9 +154,7 @@ class Dataset:
         graph = request.cut(self.graph, workers, seed)
         return replace(self, cut=graph) if isinstance(graph, ReplicaGraph) else self
 
-    def exchanged(
-        self, assignment: NDArray[np.integer] | None
-    ) -> tuple[Graph, NDArray[np.integer] | None]:
+    def exchanged(self, assignment: Integers | None) -> tuple[Graph, Integers | None]:
         """Return the graph whose plan carries the sums, and its assignment: see exchanged_graph."""
         if self.cut is not None:
             return self.cut, self.cut.worker
@@ -165,8 +164,8 @@ class Dataset:
 def dataset_from_graph(
     graph: Graph,
     *,
-    features: NDArray[np.float32],
-    labels: NDArray[np.int64] | NDArray[np.float32] | None,
+    features: Float32s,
+    labels: Int64s | Float32s | None,
     split: Split,
     classes: int | None = None,
 ) -> Dataset:
@@ -200,14 +199,12 @@ def dataset_from_graph(
         graph=replace(graph, features=None, labels=None, split=None),
         features=features,
         labels=labels,
-        train=split.train,
-        validation=split.validation,
-        test=split.test,
+        **vars(split),
         classes=classes,
     )
 
 
-def renumbered(graph: Graph, ids: NDArray[np.integer], vertices: int) -> Graph:
+def renumbered(graph: Graph, ids: Integers, vertices: int) -> Graph:
     """Return the edges and self-loops among `vertices` vertices, with ids[u] in place of u."""
     loops = np.zeros(0, np.int64) if graph.self_loops is None else graph.self_loops
     ends = [ids[np.concatenate([each, loops])] for each in graph.edges()]
@@ -218,13 +215,13 @@ def renumbered(graph: Graph, ids: NDArray[np.integer], vertices: int) -> Graph:
     )
 
 
-def normalize_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
+def normalize_rows(features: Float32s) -> Float32s:
     """Make each row of float32[V, F] sum to 1, as NormalizeFeatures of PyG does.
 
     The smallest of all numbers is subtracted from each; rows whose sum is then below 1 are
     not scaled, so a row of zeros stays one.
     """
-    shifted: NDArray[np.float32] = features - features.min(initial=np.inf)
+    shifted: Float32s = features - features.min(initial=np.inf)
     shifted /= np.maximum(shifted.sum(axis=1, keepdims=True), np.float32(1))
     return shifted
 

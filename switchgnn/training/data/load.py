@@ -10,23 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Float32s
 from switchgnn.base.files import format_of, whole_file, writing
 from switchgnn.base.machine import how_to_install
 from switchgnn.base.names import no_such
+from switchgnn.planner.graphs import load as graphs
 from switchgnn.planner.graphs.array_file import MASKS, as_features, class_labels
 from switchgnn.planner.graphs.edge_list import EDGE_WEIGHTS
 from switchgnn.planner.graphs.graph import Graph, graph_from_edges
-from switchgnn.planner.graphs.load import (
-    DIGITS,
-    KARATE,
-    REDDIT,
-    SAINT,
-    SUFFIXES,
-    graph_file,
-    load_digits,
-    load_graph,
-    load_karate,
-)
 from switchgnn.planner.graphs.shaped import RANDOM, load_random
 from switchgnn.training.base.errors import DatasetError, first_line
 from switchgnn.training.data.dataset import (
@@ -48,8 +39,8 @@ PLANETOID = ("citeseer", "cora", "pubmed")
 # By name: PyG's class, the file of the graph, and all files.
 _OF_PYG: Mapping[str, tuple[str, str, str]] = {
     **{it: ("Planetoid", f"ind.{it}.graph", f"the eight files ind.{it}.*") for it in PLANETOID},
-    "reddit": ("Reddit", REDDIT, f"{REDDIT} and reddit_data.npz"),
-    "yelp": ("Yelp", SAINT, f"{SAINT}, {', '.join(_BESIDE_SAINT)}"),
+    "reddit": ("Reddit", graphs.REDDIT, f"{graphs.REDDIT} and reddit_data.npz"),
+    "yelp": ("Yelp", graphs.SAINT, f"{graphs.SAINT}, {', '.join(_BESIDE_SAINT)}"),
 }
 # The folder of data sets, to which they are downloaded as well.
 DEFAULT_ROOT = Path("data")
@@ -101,7 +92,7 @@ def load_dataset(
 
 def check_name(name: str) -> str:
     """Return the name of a data set in lower case, if there is one or a file."""
-    key, file = name.lower(), Path(name).is_dir() or format_of(Path(name)) in SUFFIXES
+    key, file = name.lower(), Path(name).is_dir() or format_of(Path(name)) in graphs.SUFFIXES
     if file and not Path(name).exists():
         raise DatasetError(f"There is no file {name}: give the path of a data set.")
     if not (file or _loader(key)):
@@ -112,15 +103,15 @@ def check_name(name: str) -> str:
 
 def _loader(key: str) -> Callable[[str, Path, int], Dataset] | None:
     kind, numbers, _ = key.partition(":")
-    return {RANDOM: _random, DIGITS: _digits}.get(kind) if numbers else DATASETS.get(key)
+    return {RANDOM: _random, graphs.DIGITS: _digits}.get(kind) if numbers else DATASETS.get(key)
 
 
 def _graph_file(name: Path, seed: int, *, edge_weights: bool | None) -> Dataset:
-    file = graph_file(name)
-    if file.name == SAINT and file.with_name(_BESIDE_SAINT[0]).exists():
+    file = graphs.graph_file(name)
+    if file.name == graphs.SAINT and file.with_name(_BESIDE_SAINT[0]).exists():
         features, labels, split = map(file.with_name, _BESIDE_SAINT)
         return load_files(file, features, labels, split=split, edge_weights=edge_weights)
-    graph = load_graph(str(file), edge_weights=edge_weights)
+    graph = graphs.load_graph(str(file), edge_weights=edge_weights)
     for array in ("features", "labels"):
         if getattr(graph, array) is None:
             raise DatasetError(
@@ -147,16 +138,16 @@ def _random(spec: str, _root: Path, seed: int) -> Dataset:
 
 
 def _digits(spec: str, _root: Path, seed: int) -> Dataset:
-    return _with_split(load_digits(spec), seed)
+    return _with_split(graphs.load_digits(spec), seed)
 
 
 def _karate(_name: str, _root: Path, seed: int) -> Dataset:
     """Load the karate club: 34 vertices, one-hot vertex ids as features, 2 classes of 17."""
-    graph = load_karate()
+    graph = graphs.load_karate()
     return _with_split(graph, seed, np.eye(graph.vertices, dtype=np.float32))
 
 
-def _with_split(graph: Graph, seed: int, features: NDArray[np.float32] | None = None) -> Dataset:
+def _with_split(graph: Graph, seed: int, features: Float32s | None = None) -> Dataset:
     features = graph.features if features is None else features
     assert features is not None  # noqa: S101 - the callers' graphs have both
     assert graph.labels is not None  # noqa: S101
@@ -309,8 +300,8 @@ def _outside(name: str, folder: Path, *, files: str, package: str, extra: str) -
 
 
 DATASETS: Mapping[str, Callable[[str, Path, int], Dataset]] = {
-    DIGITS: _digits,
-    KARATE: _karate,
+    graphs.DIGITS: _digits,
+    graphs.KARATE: _karate,
     **dict.fromkeys(_OF_PYG, _of_pyg),
     PRODUCTS: _of_ogb,
 }

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int32s, Int64s, Integers
 from switchgnn.base.arrays import ArrayKind, ArraysError, pack_arrays, read_arrays
 from switchgnn.base.files import reason_to_keep, replacing, writing
 from switchgnn.base.records import RecordError, make_record, parse_json
@@ -46,45 +46,45 @@ class Partition(PartitionedData):
     worker: int  # the number of the worker
     # int64[n], ids in the whole graph, ascending; the position is the row, as in a WorkerPart of a
     # plan with the same assignment
-    vertices: NDArray[np.int64]
+    vertices: Int64s
     # int64[2, E], rows (source, destination) of the edges with both ends here, and of the
     # self-loops of the input; sorted by source, then destination
-    edges: NDArray[np.int64]
-    self_loop: NDArray[np.bool_]  # bool[n], whether the vertex had a self-loop in the input
+    edges: Int64s
+    self_loop: Bools  # bool[n], whether the vertex had a self-loop in the input
     # int64[n], the edges into the vertex in the whole graph, without self-loops
-    in_degree: NDArray[np.int64]
-    out_degree: NDArray[np.int64]  # int64[n], the edges out of it
-    features: NDArray[np.float32]  # float32[n, F]
+    in_degree: Int64s
+    out_degree: Int64s  # int64[n], the edges out of it
+    features: Float32s  # float32[n, F]
     # int64[n], or float32[n, C] or bool[n, C] if `multilabel`; see Dataset
-    labels: NDArray[np.int64] | NDArray[np.float32] | NDArray[np.bool_]
+    labels: Int64s | Float32s | Bools
     # bool[n], the split
-    train: NDArray[np.bool_]
-    validation: NDArray[np.bool_]
-    test: NDArray[np.bool_]
+    train: Bools
+    validation: Bools
+    test: Bools
     # float32[E], or None if the data set has no weights
-    edge_weights: NDArray[np.float32] | None = None
+    edge_weights: Float32s | None = None
     # float32[n], the weights of the edges that in_degree counts, added up; or None
-    in_weight: NDArray[np.float32] | None = None
+    in_weight: Float32s | None = None
     # float32[n], of the self-loops of the input, 0 where there is none; None: `edges` has them
-    loop_weight: NDArray[np.float32] | None = None
+    loop_weight: Float32s | None = None
     # float32[2, n], of sources and destinations; the weight of an edge to another worker is a
     # product of both. None: there are none, or no weights.
-    factors: NDArray[np.float32] | None = None
+    factors: Float32s | None = None
     # int64[2, X], the edges to other workers as (row, number of the partial sum); None: rows are
     # sent, and no partial sums
-    partial: NDArray[np.int64] | None = None
-    partial_weights: NDArray[np.float32] | None = None  # float32[X], or None
+    partial: Int64s | None = None
+    partial_weights: Float32s | None = None  # float32[X], or None
     # int64[2, I], the edges from other workers, as (id of the source, row); None: not kept
-    incoming: NDArray[np.int64] | None = None
+    incoming: Int64s | None = None
     # int64[m], for each vertex of the worker's machine, ids ascending, which of the machine's
     # workers holds it; empty with one worker per machine
-    machine: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    machine: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     # int64[2, B], the edges with one end here and the other at another worker of the machine, as
     # positions in `machine`
-    beside: NDArray[np.int64] = field(default_factory=lambda: np.empty((2, 0), np.int64))
+    beside: Int64s = field(default_factory=lambda: np.empty((2, 0), np.int64))
     # bool[2, n], which rows are replicas of vertices with others, and which are mirrors, which come
     # last and are in no split; None: each vertex has one row
-    replicas: NDArray[np.bool_] | None = None
+    replicas: Bools | None = None
 
     @property
     def own(self) -> int:
@@ -107,7 +107,7 @@ class Partition(PartitionedData):
         return len(self.machine) or len(self.vertices) + self.partial_sums
 
     @property
-    def place(self) -> NDArray[np.int64]:
+    def place(self) -> Int64s:
         """int64[n], the positions of the vertices among those of the machine."""
         return np.flatnonzero(self.machine == self.worker % self.workers_per_machine)
 
@@ -119,16 +119,14 @@ def machines_of(workers: int, per_machine: int) -> int:
     return workers // per_machine
 
 
-def split_machines(
-    graph: Graph, machine: NDArray[np.int32], per_machine: int, seed: int
-) -> NDArray[np.int32]:
+def split_machines(graph: Graph, machine: Int32s, per_machine: int, seed: int) -> Int32s:
     """Return the worker of each vertex, int32[V], from its machine: with METIS, as for machines."""
     if per_machine == 1:
         return machine
     edges, degree = np.stack(graph.edges()), np.diff(graph.indptr)
     machines = int(machine.max(initial=0)) + 1
     row, owner = _rows(machine, machines), machine[edges]
-    worker: NDArray[np.int32] = machine * np.int32(per_machine)
+    worker: Int32s = machine * np.int32(per_machine)
     for each in range(machines):
         own = np.flatnonzero(machine == each)
         inside = row[edges[:, (owner == each).all(axis=0)]]
@@ -143,11 +141,7 @@ _OF_DATASET = ("name", "classes", "multilabel", "undirected")
 
 
 def partition_dataset(
-    data: Dataset,
-    assignment: NDArray[np.integer],
-    per_machine: int = 1,
-    *,
-    incoming: bool = False,
+    data: Dataset, assignment: Integers, per_machine: int = 1, *, incoming: bool = False
 ) -> Iterator[Partition]:
     """Yield the part of each worker, 0 first; only one of them has to be in memory at a time.
 
@@ -172,20 +166,14 @@ def partition_dataset(
     edges, weights = _edges_with_self_loops(data)
     stays = owner[edges[0]] == owner[edges[1]]
     local, local_owner = edges[:, stays], owner[edges[0][stays]]
-    entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
     sums = partial_sums(data.graph, owner) if weights is not None and data.factors is None else None
     if sums is not None and per_machine > 1:
         raise DatasetError(
             f"The edge weights of {data.name} are not products of factors, and workers of one "
             "machine exchange no partial sums: drop the weights, or --per-machine."
         )
-    has_loop = np.zeros(data.vertices, dtype=bool)
-    has_loop[data.self_loops] = True
-    in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
-    out_degree = np.diff(data.graph.indptr)
-    shared: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
-    shared |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
-    shared["workers_per_machine"] = per_machine
+    whole = _Whole(data, workers)
+    shared: dict[str, Any] = {"workers_per_machine": per_machine}
     on, seat = owner // per_machine, owner.astype(np.int64) % per_machine
     row_of_machine = _rows(on, machines_of(workers, per_machine))
     near = edges[:, ~stays & (on[edges[0]] == on[edges[1]])]
@@ -193,7 +181,6 @@ def partition_dataset(
         vertices, mine = np.flatnonzero(owner == worker).astype(np.int64), local_owner == worker
         if weights is not None:
             shared["edge_weights"] = weights[stays][mine]
-            shared["in_weight"] = entering[vertices].astype(np.float32)
             if workers > 1 and data.factors is not None:
                 shared["factors"] = data.factors[:, vertices]
             elif workers > 1 and sums is not None:
@@ -204,18 +191,32 @@ def partition_dataset(
         if per_machine > 1:
             shared["machine"] = seat[on == worker // per_machine]
             shared["beside"] = row_of_machine[near[:, (owner[near] == worker).any(axis=0)]]
-        yield Partition(
-            worker=worker,
-            workers=workers,
-            vertices=vertices,
-            edges=row[local[:, mine]],
-            self_loop=has_loop[vertices],
-            in_degree=in_degree[vertices],
-            out_degree=out_degree[vertices],
-            total_vertices=data.vertices,
-            **{name: getattr(data, name)[vertices] for name in OF_VERTICES},
-            **shared,
-        )
+        yield Partition(edges=row[local[:, mine]], **whole.part(worker, vertices), **shared)
+
+
+class _Whole:
+    """What parts have of the whole graph."""
+
+    def __init__(self, data: Dataset, workers: int) -> None:
+        self._data, graph = data, data.graph
+        self._facts: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
+        self._facts |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
+        self._facts |= {"workers": workers, "total_vertices": data.vertices}
+        self.self_loop = np.zeros(data.vertices, dtype=bool)
+        self.self_loop[data.self_loops] = True
+        self._rows = {name: getattr(data, name) for name in OF_VERTICES} | {
+            "self_loop": self.self_loop,
+            "in_degree": np.bincount(graph.indices, minlength=data.vertices).astype(np.int64),
+            "out_degree": np.diff(graph.indptr),
+        }
+        if graph.weights is not None:
+            entering = np.bincount(graph.indices, graph.weights, minlength=data.vertices)
+            self._rows["in_weight"] = entering.astype(np.float32)
+
+    def part(self, worker: int, vertices: Int64s) -> dict[str, Any]:
+        """Return the facts of the data set, and the rows of a worker's vertices."""
+        own = {name: rows[vertices] for name, rows in self._rows.items()}
+        return {"worker": worker, "vertices": vertices, **self._facts, **own}
 
 
 def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
@@ -224,46 +225,30 @@ def _parts_of_cut(data: Dataset, cut: ReplicaGraph) -> Iterator[Partition]:
     loops = edges[0] == edges[1]
     owner = np.empty(len(loops), dtype=np.int64)
     owner[~loops], owner[loops] = cut.edge_worker, cut.worker[edges[0, loops]]
-    entering = np.bincount(data.graph.indices, data.graph.weights, minlength=data.vertices)
-    has_loop = np.zeros(data.vertices, dtype=bool)
-    has_loop[data.self_loops] = True
-    loop_weight = has_loop.astype(np.float32)
+    workers = int(cut.worker.max()) + 1
+    whole, shared = _Whole(data, workers), np.diff(cut.indptr) > 0
+    loop_weight = whole.self_loop.astype(np.float32)
     if weights is not None:
         loop_weight[edges[0, loops]] = weights[loops]
-    in_degree = np.bincount(data.graph.indices, minlength=data.vertices).astype(np.int64)
-    out_degree, shared = np.diff(data.graph.indptr), np.diff(cut.indptr) > 0
-    facts: dict[str, Any] = {name: getattr(data, name) for name in _OF_DATASET}
-    facts |= {f"total_{name}": int(getattr(data, name).sum()) for name in _SPLITS}
     row = np.zeros(data.vertices, dtype=np.int64)
-    workers = int(cut.worker.max()) + 1
     for worker in range(workers):
         mine, replica = owner == worker, np.flatnonzero(cut.worker == worker)
         mirror, vertices = replica >= cut.masters, cut.vertex[replica].astype(np.int64)
         row[vertices] = np.arange(len(vertices))
         local = row[edges[:, mine]]
         order = np.lexsort((local[1], local[0]))
-        if weights is not None:
-            facts["edge_weights"] = weights[mine][order]
-            facts["in_weight"] = entering[vertices].astype(np.float32)
-        of_rows = {name: getattr(data, name)[vertices] for name in OF_VERTICES}
-        of_rows |= {name: of_rows[name] & ~mirror for name in _SPLITS}
+        part = whole.part(worker, vertices)
+        part |= {name: part[name] & ~mirror for name in _SPLITS}
         yield Partition(
-            worker=worker,
-            workers=workers,
-            vertices=vertices,
             edges=local[:, order],
-            self_loop=has_loop[vertices],
-            in_degree=in_degree[vertices],
-            out_degree=out_degree[vertices],
-            total_vertices=data.vertices,
+            edge_weights=None if weights is None else weights[mine][order],
             loop_weight=loop_weight[vertices],
             replicas=np.stack([shared[replica], mirror]),
-            **of_rows,
-            **facts,
+            **part,
         )
 
 
-def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
+def _rows(owner: Int32s, workers: int) -> Int64s:
     row = np.zeros(len(owner), dtype=np.int64)
     for worker in range(workers):
         mine = np.flatnonzero(owner == worker)
@@ -271,7 +256,7 @@ def _rows(owner: NDArray[np.int32], workers: int) -> NDArray[np.int64]:
     return row
 
 
-def _edges_with_self_loops(data: Dataset) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+def _edges_with_self_loops(data: Dataset) -> tuple[Int32s, Float32s | None]:
     """Return all edges and the input's self-loops, int32[2, E], by source, destination.
 
     Also their weights, float32[E], if they have any.
@@ -318,7 +303,7 @@ def partition_file(worker: int) -> str:
 
 def write_partitions(
     data: Dataset,
-    assignment: NDArray[np.integer],
+    assignment: Integers,
     folder: str | Path,
     per_machine: int = 1,
     *,

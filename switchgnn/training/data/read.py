@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Int64s
 from switchgnn.base.arrays import ArrayKind, read_npy
 from switchgnn.base.files import format_of
 from switchgnn.planner.graphs.array_file import as_features, class_labels
@@ -185,7 +186,7 @@ def _from_json(path: Path, graph: Graph) -> _Given:
     return _Given(path, _ids_of(path, lists, graph), features)
 
 
-def _features_by_vertex(given: _Given, graph: Graph) -> NDArray[np.float32]:
+def _features_by_vertex(given: _Given, graph: Graph) -> Float32s:
     """Return float32[V, F]; vertices without edges may lack features, which are zeros then.
 
     They may be only gaps between the ids of the edge list.
@@ -206,7 +207,7 @@ def _features_by_vertex(given: _Given, graph: Graph) -> NDArray[np.float32]:
     return features
 
 
-def _have_edges(graph: Graph) -> NDArray[np.bool_]:
+def _have_edges(graph: Graph) -> Bools:
     return np.bincount(graph.indices, minlength=graph.vertices) + np.diff(graph.indptr) > 0
 
 
@@ -280,7 +281,7 @@ def _read_words(path: Path, graph: Graph, column: str | None) -> _Given:
     return _Given(path, table.ids, [cells[index].strip() for cells in table.cells])
 
 
-def _labels_by_vertex(given: _Given, graph: Graph) -> NDArray[np.int64] | NDArray[np.float32]:
+def _labels_by_vertex(given: _Given, graph: Graph) -> Int64s | Float32s:
     """Return int64[V], or float32[V, C] if multi-label."""
     if isinstance(given.values, list):
         labels = _numbered(given.path, _words_by_vertex(given, graph))
@@ -308,7 +309,7 @@ def _words_by_vertex(given: _Given, graph: Graph) -> list[str]:
     return words
 
 
-def _numbered(path: Path, words: list[str]) -> NDArray[np.int64] | NDArray[np.float32]:
+def _numbered(path: Path, words: list[str]) -> Int64s | Float32s:
     used = sorted({word for word in words if not _is_missing(word)})
     numbers = [all(map(_NUMBER.fullmatch, _BETWEEN.split(word))) for word in used]
     if any(numbers) and not all(numbers):
@@ -338,7 +339,7 @@ def _split_by_vertex(given: _Given, graph: Graph) -> dataset.Split:
     return dataset.split_of_codes(np.array([_CODES[word] for word in words], dtype=np.int8))
 
 
-def _rows_of(given: _Given, graph: Graph) -> NDArray[np.int64]:
+def _rows_of(given: _Given, graph: Graph) -> Int64s:
     path, known, ids = given.path, _known(graph), given.ids
     if ids is None:
         rows = len(given.values)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from switchgnn.base.array_types import Bools, Float32s, Float64s, Int32s, Int64s, Integers
 from switchgnn.planner.graphs.graph import Graph
 
 # Of a weight, by which a product of factors may differ: the rounding of some float32.
@@ -20,7 +21,7 @@ _TOLERANCE = 2.0**-21
 _MOST_SPREAD = 64.0
 
 
-def factors_of(graph: Graph) -> NDArray[np.float32] | None:
+def factors_of(graph: Graph) -> Float32s | None:
     """Return float32[2, V], factors of sources and of destinations whose products are the weights.
 
     None: there are none, or they differ so much that sums of rows in fixed point would be coarse.
@@ -51,17 +52,14 @@ def factors_of(graph: Graph) -> NDArray[np.float32] | None:
     np.maximum.at(heaviest, label[source], np.abs(weights))
     with np.errstate(over="ignore"):
         fits = np.exp(largest.sum(axis=0))[label[source]] <= _MOST_SPREAD * heaviest[label[source]]
-    factors: NDArray[np.float32] = found.astype(np.float32)
+    factors: Float32s = found.astype(np.float32)
     off = np.abs(factors[0, source].astype(np.float64) * factors[1, target] - weights)
     return factors if fits.all() and (off <= _TOLERANCE * np.abs(weights)).all() else None
 
 
 def _potentials(
-    ends: tuple[NDArray[np.int64], NDArray[np.int64]],
-    heights: NDArray[np.float64],
-    negative: NDArray[np.bool_],
-    nodes: int,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int32]]:
+    ends: tuple[Int64s, Int64s], heights: Float64s, negative: Bools, nodes: int
+) -> tuple[Float64s, Bools, Int32s]:
     """Return potentials that rise by each edge's height along a spanning forest.
 
     Also whether as many edges as an odd number are negative on the way from its root, and the
@@ -99,13 +97,13 @@ def _potentials(
 class WeightedSums:
     """The weighted sums that workers send, P of them, by worker and destination."""
 
-    owner: NDArray[np.int64]  # [P], the worker
-    destination: NDArray[np.int64]  # [P], the vertex
-    of_edge: NDArray[np.int64]  # [X], of each edge between workers the partial sum it is part of
-    source: NDArray[np.int32]  # [X], the vertex
-    weights: NDArray[np.float32]  # [X]
+    owner: Int64s  # [P], the worker
+    destination: Int64s  # [P], the vertex
+    of_edge: Int64s  # [X], of each edge between workers the partial sum it is part of
+    source: Int32s  # [X], the vertex
+    weights: Float32s  # [X]
 
-    def of_worker(self, worker: int, row: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def of_worker(self, worker: int, row: Int64s) -> dict[str, NDArray[Any]]:
         """Return the arrays of a worker's part, given the row of each vertex."""
         mine = self.owner[self.of_edge] == worker
         numbers = self.of_edge[mine] - np.searchsorted(self.owner, worker)
@@ -113,7 +111,7 @@ class WeightedSums:
         return {"partial": partial, "partial_weights": self.weights[mine]}
 
 
-def partial_sums(graph: Graph, assignment: NDArray[np.integer]) -> WeightedSums:
+def partial_sums(graph: Graph, assignment: Integers) -> WeightedSums:
     """Return the partial sums of a graph's boundary edges."""
     source, target = graph.edges()
     owner = assignment.astype(np.int64)[source]
@@ -127,8 +125,8 @@ def partial_sums(graph: Graph, assignment: NDArray[np.integer]) -> WeightedSums:
 
 
 def exchanged_graph(
-    graph: Graph, assignment: NDArray[np.integer] | None, factors: NDArray[np.float32] | None
-) -> tuple[Graph, NDArray[np.integer] | None]:
+    graph: Graph, assignment: Integers | None, factors: Float32s | None
+) -> tuple[Graph, Integers | None]:
     """Return the graph whose plan carries the sums, and its assignment.
 
     That is the graph itself, unless it has weights without `factors`: then each partial sum is
@@ -147,9 +145,7 @@ def exchanged_graph(
     return expanded, np.concatenate([assignment, sums.owner.astype(np.int32)])
 
 
-def told_cost(
-    graph: Graph, assignment: NDArray[np.int32], factors: NDArray[np.float32] | None
-) -> str:
+def told_cost(graph: Graph, assignment: Int32s, factors: Float32s | None) -> str:
     """Return a sentence about what a graph's weights cost; empty for one without."""
     if graph.weights is None:
         return ""

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from switchgnn.base.array_types import Bools
 from switchgnn.host.base.compression import Compression, Savings
 from switchgnn.host.links.transport import Transport
 from switchgnn.training.base.compression import FIRST, CompressionOptions
@@ -75,10 +75,10 @@ class SkippedRows:
     others they have not changed. `tell`: the transport's `skip`.
     """
 
-    def __init__(self, share: float, tell: Callable[[int, NDArray[np.bool_] | None], None]) -> None:
+    def __init__(self, share: float, tell: Callable[[int, Bools | None], None]) -> None:
         self._share = share
         self._tell = tell
-        self._skipped: dict[int, NDArray[np.bool_]] = {}
+        self._skipped: dict[int, Bools] = {}
         self._all_are_due = False
 
     def begin_epoch(self, epoch: int) -> None:

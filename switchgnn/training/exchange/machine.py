@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
+from switchgnn.base.array_types import Float32s
 from switchgnn.base.errors import SwitchGNNError
+from switchgnn.host import HostError, Pace
 from switchgnn.host.base.compression import Compression
-from switchgnn.host.base.errors import HostError
 from switchgnn.host.base.operations import Operation
-from switchgnn.host.base.pace import Pace
 from switchgnn.host.links.transport import Transport, WorkerEnd, check_rows
 from switchgnn.host.reduce.connection import ReduceConnection
 from switchgnn.host.reduce.reduction import SUM, Call
@@ -320,11 +320,11 @@ class MachineTransport(Transport):
 
     def aggregate(
         self,
-        rows: NDArray[np.float32],
+        rows: Float32s,
         direction: Direction,
         tensor_id: int = 0,
         operation: Operation = Operation.SUM,
-    ) -> NDArray[np.float32]:
+    ) -> Float32s:
         """Sum over the neighbours on other workers; see ``Transport``."""
         operation.refuse("A machine of several workers")
         machine, matrix = self._machine, self._beside[direction]
@@ -343,7 +343,7 @@ class MachineTransport(Transport):
                         f"In the exchange between machines, each numbered as a worker: {error}",
                         error.workers,
                     ) from error
-        total: NDArray[np.float32] = beside.result() + sums[self._place]
+        total: Float32s = beside.result() + sums[self._place]
         return total
 
     def compress(self, compression: Compression) -> None:

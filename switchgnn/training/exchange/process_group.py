@@ -16,13 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch._C._distributed_c10d import (
-    AllreduceCoalescedOptions,
-    AllreduceOptions,
-    GradBucket,
-    PrefixStore,
-    _DistributedBackendOptions,
-)
+from torch._C import _distributed_c10d as c10d
 
 from switchgnn.host.base.errors import HostError
 from switchgnn.host.reduce.connection import ReduceConnection, open_from_environment
@@ -232,14 +226,14 @@ class SwitchProcessGroup(dist.ProcessGroup):
     """
 
     def __init__(
-        self, options: _DistributedBackendOptions, reducer: ReduceConnection | None
+        self, options: c10d._DistributedBackendOptions, reducer: ReduceConnection | None
     ) -> None:
         rank, size = options.group_rank, options.group_size
         # The constructor with a store makes no object that Python can extend.
         super().__init__(rank, size)  # type: ignore[call-arg]
         # how many all-reduces went through Gloo, by reason
         self.fallbacks: Counter[str] = Counter()
-        store = PrefixStore("gloo", options.store)
+        store = c10d.PrefixStore("gloo", options.store)
         # PyTorch declares few of its methods.
         self._gloo: Any = dist.ProcessGroupGloo(store, rank, size, options.timeout)
         self._plain: Any = dist.ProcessGroup(store, rank, size)
@@ -271,7 +265,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         timeout: timedelta | None = None,
     ) -> dist.Work:
         """Begin to replace each tensor by its sum over all workers, or as the options ask."""
-        return self._reduce(tensors, opts, AllreduceOptions, self._gloo.allreduce, timeout)
+        return self._reduce(tensors, opts, c10d.AllreduceOptions, self._gloo.allreduce, timeout)
 
     def allreduce_coalesced(
         self,
@@ -280,7 +274,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
     ) -> dist.Work:
         """Like :meth:`allreduce`, but for several tensors."""
         return self._reduce(
-            tensors, opts, AllreduceCoalescedOptions, self._gloo.allreduce_coalesced
+            tensors, opts, c10d.AllreduceCoalescedOptions, self._gloo.allreduce_coalesced
         )
 
     def shutdown(self) -> None:
@@ -398,7 +392,7 @@ class SwitchHook:
         return int(max(found))
 
 
-def switch_hook(state: SwitchHook, bucket: GradBucket) -> torch.futures.Future[Tensor]:
+def switch_hook(state: SwitchHook, bucket: c10d.GradBucket) -> torch.futures.Future[Tensor]:
     """Average a bucket of gradients of DistributedDataParallel in the switch.
 
     ``model.register_comm_hook(SwitchHook(), switch_hook)`` serves programs whose group has another

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
+from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.host.links.transport import NO_TRAFFIC, Transport, add_traffic
 from switchgnn.host.wire.link import Traffic
 from switchgnn.planner.base.direction import Direction
@@ -128,7 +128,7 @@ class RemoteSum:
         direction: Direction,
         tensor_id: int | None = 0,
         whole: int | None = None,
-    ) -> "Future[NDArray[np.float32]]":
+    ) -> "Future[Float32s]":
         """Queue an exchange of [n, F]; the rows must not change until :meth:`result` returns.
 
         `tensor_id`: None: not sums are wanted but the rows, see `Transport.copies`. `whole`: all
@@ -144,9 +144,7 @@ class RemoteSum:
             copied = torch.cuda.current_stream(rows.device).record_event()
         return self._thread.submit(self._exchange, values, copied, direction, tensor_id, whole)
 
-    def result(
-        self, future: "Future[NDArray[np.float32]]", device: torch.device | str = "cpu"
-    ) -> Tensor:
+    def result(self, future: "Future[Float32s]", device: torch.device | str = "cpu") -> Tensor:
         """Wait for an exchange and return its sums on a device, float32[n, F]."""
         started = time.perf_counter()
         try:
@@ -167,10 +165,10 @@ class RemoteSum:
         direction: Direction,
         tensor_id: int | None,
         whole: int | None,
-    ) -> NDArray[np.float32]:
+    ) -> Float32s:
         if copied is not None:
             copied.synchronize()
-        rows: NDArray[np.float32] = values.numpy()
+        rows: Float32s = values.numpy()
         started = time.perf_counter()
         try:
             if tensor_id is None:
@@ -256,10 +254,7 @@ class LocalSum:
     """
 
     def __init__(
-        self,
-        edges: NDArray[np.int64],
-        shape: tuple[int, int],
-        weights: NDArray[np.float32] | None = None,
+        self, edges: Int64s, shape: tuple[int, int], weights: Float32s | None = None
     ) -> None:
         source, destination = edges
         values = np.ones(len(source), dtype=np.float32) if weights is None else weights
@@ -375,9 +370,7 @@ class NeighbourSum:
         # Backward no partial sum has a remote neighbour that needs it.
         return torch.cat([rows, rows.new_zeros(self._partial.destinations, rows.shape[1])])
 
-    def _received(
-        self, exchange: "Future[NDArray[np.float32]]", rows: Tensor, direction: Direction
-    ) -> Tensor:
+    def _received(self, exchange: "Future[Float32s]", rows: Tensor, direction: Direction) -> Tensor:
         assert self._remote is not None  # noqa: S101 - the exchange is one of its own
         found = self._remote.result(exchange, rows.device)
         if self._partial is None or direction is Direction.FORWARD:

@@ -15,10 +15,10 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
+from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.stream import Driver, Stream
 from switchgnn.host.direct.transport import DirectTransport
@@ -160,14 +160,14 @@ def distribute_over(
 
 
 class _OneRound:
-    def __init__(self, remote: BinnedSum, direction: Direction, order: NDArray[np.int64]) -> None:
+    def __init__(self, remote: BinnedSum, direction: Direction, order: Int64s) -> None:
         self._remote = remote
         self._direction = direction
         self._order = order
         self._stream: Stream | None = None
-        self._held: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+        self._held: list[tuple[Int64s, Float32s]] = []
         self._left = len(order)
-        self._needs: dict[int, NDArray[np.int64]] = {}
+        self._needs: dict[int, Int64s] = {}
 
     def feed(self, rows: Tensor, span: slice) -> None:
         values = np.ascontiguousarray(rows.detach().numpy(), dtype=np.float32)
@@ -261,7 +261,7 @@ class _Pieces:
     `order`: int64[n], the worker's rows in the order in which they are computed.
     """
 
-    def __init__(self, remote: BinnedSum, order: NDArray[np.int64]) -> None:
+    def __init__(self, remote: BinnedSum, order: Int64s) -> None:
         self.sums_first = False  # whether rows are summed before the layer's linear map
         self.kept: Tensor | None = None  # [n, F], the kept sums over all neighbours, if any
         self._there = _OneRound(remote, Direction.FORWARD, order)
@@ -393,7 +393,7 @@ class _Binned:
         return kept
 
 
-def _bin(edges: NDArray[np.int64], span: slice, rows: int) -> _Bin:
+def _bin(edges: Int64s, span: slice, rows: int) -> _Bin:
     source, destination = edges
     here = (destination >= span.start) & (destination < span.stop)
     own = np.stack([source[here], destination[here] - span.start])

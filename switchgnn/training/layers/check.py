@@ -17,15 +17,14 @@ from typing import Any, cast
 import numpy as np
 import torch
 import typer
-from numpy.typing import NDArray
 from torch import Tensor, nn, view_as_real
 from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten
 
+from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.host.links.transport import NO_TRAFFIC, Transport
-from switchgnn.planner.base.direction import Direction
-from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.planner import Direction, graph_from_edges
 from switchgnn.training.base.errors import UnsupportedLayerError, first_line
 from switchgnn.training.base.options import ModelOptions
 from switchgnn.training.data.dataset import dataset_from_graph, split_vertices
@@ -153,27 +152,25 @@ class _CallError(Exception):
 
 class _End:
     def __init__(
-        self, mine: "SimpleQueue[Any]", other: "SimpleQueue[Any]", *edges: NDArray[np.float32]
+        self, mine: "SimpleQueue[Any]", other: "SimpleQueue[Any]", *edges: Float32s
     ) -> None:
         self._mine, self._other, self._edges = mine, other, edges
         self._copied = edges[0].any(axis=0)
 
-    def aggregate(
-        self, rows: NDArray[np.float32], direction: Direction, tensor_id: int = 0
-    ) -> NDArray[np.float32]:
-        other: NDArray[np.float32] = self._swap((direction, tensor_id, rows.shape[1]), rows.copy())
+    def aggregate(self, rows: Float32s, direction: Direction, tensor_id: int = 0) -> Float32s:
+        other: Float32s = self._swap((direction, tensor_id, rows.shape[1]), rows.copy())
         return self._edges[int(direction is Direction.BACKWARD)] @ other
 
     @property
-    def copied_edges(self) -> NDArray[np.int64]:
+    def copied_edges(self) -> Int64s:
         return np.stack(np.nonzero(self._edges[0][:, self._copied].T))
 
-    def copies(self, rows: NDArray[np.float32], direction: Direction) -> NDArray[np.float32]:
+    def copies(self, rows: Float32s, direction: Direction) -> Float32s:
         forward, sent = direction is Direction.FORWARD, rows.copy()
         if not forward:
             sent = np.zeros((self._edges[0].shape[1], rows.shape[1]), np.float32)
             sent[self._copied] = rows
-        other: NDArray[np.float32] = self._swap(("copies", direction, rows.shape[1]), sent)
+        other: Float32s = self._swap(("copies", direction, rows.shape[1]), sent)
         return other[self._copied] if forward else other
 
     def expected_traffic(self, _width: int, _direction: Direction) -> object:

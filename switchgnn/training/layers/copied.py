@@ -207,11 +207,7 @@ class _Hops(TorchFunctionMode):
         return called(*args, **(kwargs or {}))
 
     def _drop(
-        self,
-        rows: Tensor,
-        p: float = 0.5,
-        training: bool = True,
-        inplace: bool = False,
+        self, rows: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
     ) -> Tensor:
         """Drop the same units of edges and vertices on any number of workers."""
         ids = None

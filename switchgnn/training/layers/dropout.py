@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from switchgnn.base.array_types import Bools
 from switchgnn.training.layers.forward import Anywhere, Replaced, replaced
 from switchgnn.training.layers.halo import Halo
 
@@ -73,7 +74,7 @@ class Draws:
             return torch.from_numpy(self._kept_on_cpu(ids, columns, least))
         return self._kept_elsewhere(ids, columns, least)
 
-    def _kept_on_cpu(self, ids: Tensor, columns: int, least: int) -> NDArray[np.bool_]:
+    def _kept_on_cpu(self, ids: Tensor, columns: int, least: int) -> Bools:
         starts = _mix(ids.numpy().astype(np.uint64) * _WEYL + self._call())
         steps = np.arange(1, columns + 1, dtype=np.uint64) * _WEYL
         kept = np.empty((len(starts), columns), dtype=np.bool_)

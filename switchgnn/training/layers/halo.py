@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from switchgnn.base.array_types import Int64s
 from switchgnn.planner.base.direction import Direction
 from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.data.partition import Partition
@@ -102,7 +102,7 @@ class Copying:
     """How copies of the rows of remote neighbours are had."""
 
     # int64[2, B], the edges from copies to the rows that they are neighbours of
-    between: NDArray[np.int64]
+    between: Int64s
     fetch: Linear  # returns copies [R, F] of all workers' rows [n, F]
     # its adjoint: returns the sums [n, F] of what all workers have for their copies [R, F]
     add_back: Linear

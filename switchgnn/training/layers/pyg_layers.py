@@ -158,10 +158,7 @@ def _graph(layer: GraphConv, partition: Partition, order: Tensor) -> summed.Scal
         return rooted
 
     return summed.Scaled(
-        finish,
-        layer.out_channels,
-        linear,
-        *_ends(partition, order, None, _share(layer, partition)),
+        finish, layer.out_channels, linear, *_ends(partition, order, None, _share(layer, partition))
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 import torch_geometric.nn as pyg
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.data.partition import Partition
 from switchgnn.training.layers.forward import Anywhere
@@ -65,7 +65,7 @@ class SummedLayer(ABC):
         return rows.shape[1] * (1 + rows.requires_grad) <= self.mapped_width * passes
 
 
-def local_edges(partition: Partition, *, loops: float) -> NDArray[np.int64]:
+def local_edges(partition: Partition, *, loops: float) -> Int64s:
     """Return the edges with both ends on this worker, int64[2, E]."""
     if not loops:
         return partition.edges
@@ -74,7 +74,7 @@ def local_edges(partition: Partition, *, loops: float) -> NDArray[np.int64]:
     return np.concatenate([proper, np.stack([rows, rows])], axis=1)
 
 
-def local_weights(partition: Partition, *, loops: float) -> NDArray[np.float32] | None:
+def local_weights(partition: Partition, *, loops: float) -> Float32s | None:
     """Return the weights of these edges, float32[E], by the factors of their ends; None: all 1."""
     weights = partition.edge_weights
     if weights is None:
@@ -89,7 +89,7 @@ def local_weights(partition: Partition, *, loops: float) -> NDArray[np.float32] 
     return weights
 
 
-def own_weights(partition: Partition, missing: float) -> NDArray[np.float32]:
+def own_weights(partition: Partition, missing: float) -> Float32s:
     """Return the weight of each vertex's self-loop, float32[n], or `missing` where it has none."""
     own = np.full(len(partition.vertices), missing, dtype=np.float32)
     if partition.loop_weight is not None:
@@ -255,7 +255,7 @@ def maker_of(
     return f"cannot be summed by the switch: {reason}. Use {', '.join(names)} or {last}"
 
 
-def check_weights(called: str, weights: object, known: NDArray[np.float32] | None) -> None:
+def check_weights(called: str, weights: object, known: Float32s | None) -> None:
     """Refuse edge weights other than those of this worker's part."""
     if weights is None:
         return
