@@ -8,7 +8,7 @@ ahead of a worker that it sends to.
 """
 
 from collections.abc import Iterable, Sequence
-from ctypes import Structure, addressof
+from ctypes import addressof
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -29,7 +29,7 @@ from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import FastPaths, native_frames, shared_fields
+from switchgnn.host.wire.native import FastPaths, native_frames, shared_struct
 
 # How many rounds a worker is in at most, and how far it may be ahead of the others.
 MOST_OPEN = 2
@@ -146,10 +146,6 @@ class Incoming:
         return begin, min(begin + self.runs.payload_bytes, self._begin[peer + 1])
 
 
-class _RowFields(Structure):
-    _fields_ = shared_fields("RowFields")
-
-
 class RowFastPath:
     """Takes the frames of a round that need no answer."""
 
@@ -158,7 +154,7 @@ class RowFastPath:
         # uint8[W], the workers whose frames were taken since it was set to 0
         self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
         self._held = np.zeros(0, dtype=np.uint32)
-        self._fields = _RowFields(
+        self._fields = shared_struct("RowFields")(
             row_bytes=incoming.runs.row_bytes,
             payload_bytes=incoming.runs.payload_bytes,
             receiver=worker,

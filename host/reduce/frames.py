@@ -4,7 +4,7 @@ Both are rings: the fragment of a number is in the slot of the number modulo the
 """
 
 from collections.abc import Iterator
-from ctypes import Structure, addressof
+from ctypes import addressof
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from switchgnn.host.wire.header import (
     write_fields,
 )
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import Arrived, native_frames, shared_fields, write_checksums
+from switchgnn.host.wire.native import Arrived, native_frames, shared_struct, write_checksums
 from switchgnn.planner.base.lanes import LANES as WIDTHS
 
 LANES = WIDTHS[-1]
@@ -141,10 +141,6 @@ def _head(frame: bytes) -> UInt8s:
     return np.frombuffer(frame[:BODY_AT], dtype=np.uint8)
 
 
-class _FastPath(Structure):
-    _fields_ = shared_fields("ReducedFields")
-
-
 class ReducedBatch(NamedTuple):
     """What the frames of a batch brought: int64[k] fragments whose sums were stored.
 
@@ -175,7 +171,7 @@ class SumRing:
         self.lanes = np.zeros((slots, LANES), dtype=_LANE)
         self._bodies = self.lanes.view(np.uint8).reshape(-1).data
         self._native = native_frames()
-        self._fast_path = _FastPath(
+        self._fast_path = shared_struct("ReducedFields")(
             session=session,
             workers=workers,
             mask=slots - 1,

@@ -60,15 +60,16 @@ _SHARED = {
 }
 
 
-def shared_fields(name: str) -> tuple[tuple[str, type], ...]:
-    """Return the fields of a struct of native code for a Structure."""
+@cache
+def shared_struct(name: str) -> type[Structure]:
+    """Return a struct of native code."""
     fields: list[tuple[str, type]] = []
     for declaration in _SHARED[name].replace("const ", "").strip().rstrip(";").split(";"):
         kind, names = declaration.split(maxsplit=1)
         number = c_uint64 if kind == "u64" else c_uint32
         for each in names.split(", "):
             fields.append((each.lstrip("*"), c_void_p if each.startswith("*") else number))
-    return tuple(fields)
+    return type(name, (Structure,), {"_fields_": fields})
 
 
 class Arrived(Structure):
@@ -178,10 +179,6 @@ _A_SECOND = 1e9
 _LONGEST = 3600.0
 
 
-class _Receiving(Structure):
-    _fields_ = shared_fields("ReceivingFields")
-
-
 class NativeArriving:
     """Receives frames from a socket into `batch`, many in one system call."""
 
@@ -193,7 +190,7 @@ class NativeArriving:
         self.batch = FrameBatch(np.zeros(messages * longest, dtype=np.uint8), begins, sizes)
         self._descriptor = descriptor
         self._receive = frames.receive_frames
-        self._receiving = _Receiving(
+        self._receiving = shared_struct("ReceivingFields")(
             room=self.batch.room.ctypes.data,
             message_bytes=longest,
             messages=messages,
@@ -216,10 +213,6 @@ class NativeArriving:
         return self._receiving.bytes if count else -1
 
 
-class _SumFastPath(Structure):
-    _fields_ = shared_fields("SumFields")
-
-
 class SumFastPath:
     """Takes the sums of a unit of a block out of batches.
 
@@ -232,7 +225,7 @@ class SumFastPath:
         self._indices = order.astype(np.uint32)
         self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
         self._counts = np.ascontiguousarray(counts[order], dtype=np.uint32)
-        self._fast_path = _SumFastPath(
+        self._fast_path = shared_struct("SumFields")(
             sums=len(vertices),
             rows=rows,
             vertices=self._vertices.ctypes.data,
