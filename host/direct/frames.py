@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from switchgnn.base.array_types import Bools, Float32s, Float64s, Int64s, UInt8s
 from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Runs
-from switchgnn.host.wire.addresses import ECN_CAPABLE, TOS_AT, ipv4_envelope
+from switchgnn.host.wire.addresses import TOS_AT, ipv4_envelope
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.header import (
     BODY_AT,
@@ -99,11 +99,6 @@ def direct_body_bytes(kind: int, frame: bytes | memoryview) -> int | None:
     return size if size > 0 and size % 4 == 0 else None
 
 
-def pair_number(sender: int, receiver: int) -> int:
-    """Return both workers in 16 bits."""
-    return sender << 8 | receiver
-
-
 class Envelopes:
     """The Ethernet and IPv4 headers from one worker to the others."""
 
@@ -118,17 +113,12 @@ class Envelopes:
 
     def data(self, peer: int, body_bytes: int) -> bytes:
         """Return the 34 bytes before a FEATURE with a body of that length."""
-        return ipv4_envelope(
-            self._stations[self._worker],
-            self._stations[peer],
-            HEADER_BYTES + body_bytes,
-            protocol=PROTOCOL,
-            ecn=ECN_CAPABLE,
-        )
+        ends = self._stations[self._worker], self._stations[peer]
+        return ipv4_envelope(*ends, HEADER_BYTES + body_bytes, protocol=PROTOCOL)
 
     def control(self, peer: int, header: Header) -> bytes:
         """Return a whole frame of 60 bytes."""
-        to = pair_number(self._worker, peer)
+        to = self._worker << 8 | peer
         return self._control[peer] + header._replace(block_id=to).pack(b"")
 
 
@@ -262,7 +252,7 @@ def data_frames(
         header,
         src_id=order.number,
         dst_id=mark,
-        block_id=pair_number(worker, 0) + order.peer,
+        block_id=(worker << 8) + order.peer,
         count=count,
         kind=Kind.FEATURE,
         version=VERSION,
@@ -294,9 +284,3 @@ def _write_envelopes(
     for index in np.flatnonzero(body != payload_bytes).tolist():
         head = envelopes.data(int(peer[index]), int(body[index]))
         frames[index, :HEADER_AT] = np.frombuffer(head, dtype=np.uint8)
-
-
-def join_rows(payloads: UInt8s, rows: Int64s, runs: Runs) -> Float32s:
-    """Return float32[R, F], some rows of the payloads (uint8, the runs one after the other)."""
-    lanes = payloads.view(">f4").reshape(-1, runs.lanes)
-    return lanes[rows, : runs.width].astype(np.float32)

@@ -7,6 +7,7 @@ forward and backward, so that a bin's rows fill whole groups of frames.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,14 +37,10 @@ def copies(boundary: BoundaryEdges) -> Bools:
     return np.ones(len(boundary), dtype=np.bool_)
 
 
-def copy_schedules(graph: Graph, assignment: Int32s, workers: int) -> tuple[DirectSchedule, ...]:
-    """Make those of `host`: a copy for each worker that needs it; see ``direct_schedules``."""
-    return direct_schedules(graph, assignment, workers, choose=copies)
-
-
-def partial_schedules(graph: Graph, assignment: Int32s, workers: int) -> tuple[DirectSchedule, ...]:
-    """Make those of `host-partial`: whichever rows are fewer; see ``direct_schedules``."""
-    return direct_schedules(graph, assignment, workers, choose=fewest_rows)
+# Those of `host`: a copy for each worker that needs it.
+copy_schedules = partial(direct_schedules, choose=copies)
+# Those of `host-partial`: whichever rows are fewer.
+partial_schedules = partial(direct_schedules, choose=fewest_rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ class Stream:
         self, exchange: DirectExchange, begun: Round, side: Side, wait_until: Waiter
     ) -> None:
         self._exchange = exchange
-        self._round = begun
+        self.round = begun
         self._side = side
         self._wait_until = wait_until
         self._rows = np.zeros((side.send.width, begun.width), dtype=np.float32)
@@ -68,25 +68,15 @@ class Stream:
         self._lacks = side.send.sizes
         self._incoming = np.zeros((side.add.width, begun.width), dtype=np.float32)
 
-    @property
-    def complete(self) -> bool:
-        """Whether all rows have arrived, here and at the other workers."""
-        return self._round.complete
-
-    @property
-    def seconds(self) -> float:
-        """See ``Round``."""
-        return self._round.seconds
-
     def feed(self, indices: Int64s, rows: Float32s) -> None:
         """Feed rows, float32[K, F], for distinct indices, int64[K], and send what is complete.
 
         FeatureError: wrong shape or type, or rows that were fed before.
         """
-        if rows.shape != (len(indices), self._round.width) or rows.dtype != np.float32:
+        if rows.shape != (len(indices), self.round.width) or rows.dtype != np.float32:
             raise FeatureError(
                 f"Worker {self._side.worker} feeds {len(indices)} rows of "
-                f"{self._round.width} float32, not {rows.dtype}{list(rows.shape)}."
+                f"{self.round.width} float32, not {rows.dtype}{list(rows.shape)}."
             )
         if self._fed[indices].any():
             twice = indices[np.argmax(self._fed[indices])]
@@ -98,7 +88,7 @@ class Stream:
         ready = touched[self._lacks[touched] == 0]
         if len(ready):
             send = self._side.send.rows(ready)
-            self._exchange.give(self._round, ready, send.apply(self._rows), send.sizes)
+            self._exchange.give(self.round, ready, send.apply(self._rows), send.sizes)
 
     def needs(self, indices: Int64s) -> Int64s:
         """Return the incoming rows that the sums at some indices need, for `wait_any`."""
@@ -111,7 +101,7 @@ class Stream:
 
         def one_is_here() -> bool:
             nonlocal found
-            arrived = map(self._round.incoming.arrived, needs)
+            arrived = map(self.round.incoming.arrived, needs)
             found = next((index for index, here in enumerate(arrived) if here), -1)
             return found >= 0
 
@@ -123,7 +113,7 @@ class Stream:
         needs = self.needs(indices)
         self.wait_any([needs])
         add = self._side.add.rows(indices)
-        received = self._round.incoming.rows(needs)
+        received = self.round.incoming.rows(needs)
         scheduled = np.flatnonzero(self._side.arrival >= 0)[needs]
         self._incoming[scheduled] = received * self._side.scale[needs, np.newaxis]
         return add.apply(self._incoming)

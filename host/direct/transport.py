@@ -227,7 +227,7 @@ class DirectTransport(Transport):
 
         `until` ends the wait earlier; it is called at least once a second.
         """
-        self._wait_until(lambda: stream.complete or until())
+        self._wait_until(lambda: stream.round.complete or until())
 
     def tend(self, *, arrived: bool) -> float:
         """Send and receive a little without waiting; ``arrived``: whether a frame is here.
