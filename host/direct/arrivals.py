@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s, Int64s, UInt8s, UInt32s
 from switchgnn.host.base.status import DirectCounters
-from switchgnn.host.direct.frames import (
-    ALL_OF_A_GROUP,
-    GROUP,
-    PROTOCOL,
-    UNASKED,
-    Envelopes,
-    Packet,
-)
+from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, PROTOCOL, UNASKED, Envelopes, Packet
 from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind

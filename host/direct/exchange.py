@@ -103,11 +103,7 @@ class DirectExchange:
         self._more = False
         self._heard: dict[int, float] = {}
         self._arrivals = Arrivals(
-            worker,
-            link,
-            self._envelopes,
-            one_way=one_way,
-            counters=self.counters,
+            worker, link, self._envelopes, one_way=one_way, counters=self.counters
         )
         self._outbox = Outbox(
             link,

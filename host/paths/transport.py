@@ -27,12 +27,7 @@ from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.links.split import kinds_from, split_link
-from switchgnn.host.links.transport import (
-    WorkerEnd,
-    add_traffic,
-    check_packets_fit,
-    check_rows,
-)
+from switchgnn.host.links.transport import WorkerEnd, add_traffic, check_packets_fit, check_rows
 from switchgnn.host.paths.base import BlockPaths, Path, PathTime, one_path
 from switchgnn.host.paths.edges import HostEdges, PathSchedule, read_edges
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL

@@ -26,11 +26,7 @@ from switchgnn.planner.presets import (
     ResolvedStrategies,
     resolve_strategies,
 )
-from switchgnn.planner.strategies import (
-    BLOCK_STRATEGIES,
-    ORDER_STRATEGIES,
-    PARTITION_STRATEGIES,
-)
+from switchgnn.planner.strategies import BLOCK_STRATEGIES, ORDER_STRATEGIES, PARTITION_STRATEGIES
 
 __all__ = [
     "BLOCK_STRATEGIES",

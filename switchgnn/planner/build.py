@@ -25,11 +25,7 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
-from switchgnn.planner.plan.banks import (
-    BANKS,
-    place_destinations,
-    slots_per_bank,
-)
+from switchgnn.planner.plan.banks import BANKS, place_destinations, slots_per_bank
 from switchgnn.planner.plan.files import render_parts
 from switchgnn.planner.plan.manifest import (
     PLAN_FORMAT,

@@ -10,11 +10,7 @@ from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.metis import partition_vertices
-from switchgnn.planner.partition.workers import (
-    check_workers,
-    fill_empty,
-    partition_workers,
-)
+from switchgnn.planner.partition.workers import check_workers, fill_empty, partition_workers
 
 
 @dataclass(frozen=True)

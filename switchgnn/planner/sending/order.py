@@ -6,12 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s
-from switchgnn.planner.base.arrays import (
-    Compiled,
-    number_keys,
-    sort_by_key,
-    symmetric_rows,
-)
+from switchgnn.planner.base.arrays import Compiled, number_keys, sort_by_key, symmetric_rows
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 
 
