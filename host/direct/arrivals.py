@@ -173,23 +173,17 @@ class RowFastPath:
         return addressof(self._fields)
 
 
+@dataclass(eq=False)
 class Arrivals:
     """The receiving side of one worker, through all rounds."""
 
-    def __init__(
-        self,
-        worker: int,
-        link: Link,
-        envelopes: Envelopes,
-        *,
-        one_way: frozenset[int],
-        counters: DirectCounters,
-    ) -> None:
-        self._worker = worker
-        self._link = link
-        self._envelopes = envelopes
-        self._one_way = one_way
-        self._counters = counters
+    worker: int
+    link: Link
+    envelopes: Envelopes
+    one_way: frozenset[int]
+    counters: DirectCounters
+
+    def __post_init__(self) -> None:
         self._newest = 0
         self._rounds: dict[int, Incoming] = {}
         self._early: dict[int, dict[tuple[int, int], tuple[int, bytes]]] = {}
@@ -209,8 +203,8 @@ class Arrivals:
         for (peer, number), (frame_mark, body) in early.items():
             self._stage(incoming, peer, number, frame_mark, body)
         if self._native is not None:
-            self._fast_paths[round_number] = RowFastPath(incoming, self._worker, round_number)
-        for peer, first in {(p, n - n % GROUP) for p, n in early if p in self._one_way}:
+            self._fast_paths[round_number] = RowFastPath(incoming, self.worker, round_number)
+        for peer, first in {(p, n - n % GROUP) for p, n in early if p in self.one_way}:
             self._acknowledge(peer, first, UNASKED, incoming.bits(peer, first), round_number)
 
     def close_round(self, round_number: int) -> None:
@@ -226,7 +220,7 @@ class Arrivals:
         for number, fast_path in self._fast_paths.items():
             if fast_path.taken:
                 self._rounds[number].took(fast_path.taken)
-                self._counters.data_received += fast_path.taken
+                self.counters.data_received += fast_path.taken
                 those = np.flatnonzero(fast_path.heard).tolist()
                 heard.update(dict.fromkeys(those, now))
                 self._rounds[number].hear(those, now)
@@ -236,7 +230,7 @@ class Arrivals:
     def take(self, packet: Packet) -> bool:
         """Take a FEATURE or a RECALL and answer it; return whether it is progress."""
         if packet.marked and packet.kind is Kind.FEATURE:
-            self._counters.marked += 1
+            self.counters.marked += 1
             self._queues.add(packet.sender)
         first = packet.number - packet.number % GROUP
         incoming = self._rounds.get(packet.round)
@@ -249,7 +243,7 @@ class Arrivals:
         elif packet.round <= self._newest + MOST_OPEN:
             self._take_early(packet, first)
         else:
-            self._counters.wrong += 1
+            self.counters.wrong += 1
         return False
 
     def _take_now(self, incoming: Incoming, packet: Packet, first: int) -> bool:
@@ -257,7 +251,7 @@ class Arrivals:
         if packet.kind is Kind.FEATURE:
             news = self._stage(incoming, packet.sender, packet.number, packet.tag, packet.body)
         elif packet.tag != incoming.mark:
-            self._counters.foreign += 1
+            self.counters.foreign += 1
         if packet.tag != incoming.mark:
             return False
         bits = incoming.bits(packet.sender, first)
@@ -272,10 +266,10 @@ class Arrivals:
         key = (packet.sender, packet.number)
         kept = self._early_bytes.get(packet.round, 0)
         if packet.kind is Kind.FEATURE and key not in early and kept < _EARLY_AT_MOST:
-            self._counters.early += 1
+            self.counters.early += 1
             early[key] = (packet.tag, bytes(packet.body))
             self._early_bytes[packet.round] = kept + len(packet.body)
-        if packet.sender in self._one_way:
+        if packet.sender in self.one_way:
             return
         bits = sum(1 << index for index in range(GROUP) if (packet.sender, first + index) in early)
         if packet.echo or packet.kind is Kind.RECALL:
@@ -287,16 +281,16 @@ class Arrivals:
         self, incoming: Incoming, peer: int, number: int, mark: int, body: bytes | memoryview
     ) -> bool:
         if mark != incoming.mark:
-            self._counters.foreign += 1
+            self.counters.foreign += 1
             return False
         if number >= incoming.frames[peer] or len(body) != incoming.body_bytes(peer, number):
-            self._counters.wrong += 1
+            self.counters.wrong += 1
             return False
         if incoming.seen(peer, number):
-            self._counters.repeated += 1
+            self.counters.repeated += 1
             return False
         incoming.put(peer, number, body)
-        self._counters.data_received += 1
+        self.counters.data_received += 1
         return True
 
     def _answer(self, packet: Packet, first: int, bits: int) -> None:
@@ -317,5 +311,5 @@ class Arrivals:
             round=round_number,
         )
         self._queues.discard(peer)
-        self._link.send(self._envelopes.control(peer, header))
-        self._counters.acks_sent += 1
+        self.link.send(self.envelopes.control(peer, header))
+        self.counters.acks_sent += 1

@@ -105,12 +105,7 @@ class InNetworkExchange(transport.Transport):
             endpoint, workers=manifest.workers, pools=manifest.pools, plan_id=manifest.number
         )
         self._units = UnitExchange(
-            endpoint,
-            inbox,
-            barrier=barrier,
-            pools=manifest.pools,
-            receiver=self._receiver,
-            on_share=on_share,
+            endpoint, inbox, barrier, manifest.pools, self._receiver, on_share
         )
         self.watch = self._units.watch
         self.epsilon = 0.0

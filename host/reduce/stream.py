@@ -175,9 +175,7 @@ class ReduceStream:
         share = max(_LEAST_WINDOW, slots // self._workers)
         pace = replace(self._pace, window=min(self._pace.window, share))
         congestion = CongestionWindow(pace, self._round_trip)
-        pipeline = FragmentPipeline(
-            self._link, frames, sums, timers=timers, congestion=congestion, first=number
-        )
+        pipeline = FragmentPipeline(self._link, frames, sums, timers, congestion, number)
         setting = StreamSettings(self._worker, self._workers, slots, self._bits)
         self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 

@@ -184,7 +184,7 @@ MISTAKES = (
     *in_file(
         UNITS,
         ("silent_in_a_block", 57, "late or now > heartbeat_at", "late and now < 0.0"),
-        ("more_units_than_pools", 0, "oldest < self._pools", "oldest <= self._pools"),
+        ("more_units_than_pools", 0, "oldest < self.pools", "oldest <= self.pools"),
         (
             "reported_out_of_order",
             1,
