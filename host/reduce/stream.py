@@ -30,18 +30,9 @@ from switchgnn.host.reduce.reduction import (
 )
 from switchgnn.host.reduce.scale import PRECISE
 from switchgnn.host.reduce.timeout import SumTimeout
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    KIND_AT,
-    KIND_MASK,
-    SESSION_MASK,
-    BarrierBody,
-    Header,
-    Kind,
-    unpack_header,
-)
 from switchgnn.host.wire.link import Link
 
 # The number of no fragment, as the first one is at least that of the slots.
@@ -57,7 +48,7 @@ _QUESTIONS = 8
 # All workers together have as many fragments on their way as there are slots, but each
 # has at least this number. With more, frames wait in queues for longer than the time-outs.
 _LEAST_WINDOW = 16
-_KINDS = (Kind.REDUCED, Kind.REDUCING)
+_KINDS = (wire.Kind.REDUCED, wire.Kind.REDUCING)
 _NO_PLAN = 0
 
 
@@ -124,7 +115,7 @@ class ReduceStream:
         self.counters = ReduceCounters()
         self._link, self._addresses, self._clock = link, addresses, clock
         self._worker, self._workers = worker, workers
-        self._session, self._plan_id = session & SESSION_MASK, plan_id
+        self._session, self._plan_id = session & wire.SESSION_MASK, plan_id
         self._pace = pace or Pace()
         self._bits = bits
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
@@ -254,8 +245,8 @@ class ReduceStream:
         if waits and self._pace.silence:
             self._heartbeat_at = now + self._pace.silence / _QUESTIONS
         number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
-        header = Header(kind=Kind.REDUCING, src_id=self._worker, session=self._session)
-        body = BarrierBody(plan=self._plan_id, heartbeats=heartbeats).pack()
+        header = wire.Header(kind=wire.Kind.REDUCING, src_id=self._worker, session=self._session)
+        body = wire.BarrierBody(plan=self._plan_id, heartbeats=heartbeats).pack()
         # The answer to a repeated question may be that to the first one (Karn).
         repeated = self._asked is not None and self._asked[0] == number
         self._asked = None if repeated else (number, now)
@@ -327,18 +318,20 @@ class ReduceStream:
         exchange = DescriptionExchange(begin, own, flow.setting)
         self._started().pipeline.append(exchange)
 
-    def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
-        if len(frame) >= BODY_AT and frame[KIND_AT] & KIND_MASK not in _KINDS:
+    def _take_frame(
+        self, flow: "_Flow | None", frame: memoryview, now: float
+    ) -> wire.Header | None:
+        if len(frame) >= wire.BODY_AT and frame[wire.KIND_AT] & wire.KIND_MASK not in _KINDS:
             self.counters.ignored += 1
             return None
-        header = unpack_header(frame)
+        header = wire.unpack_header(frame)
         if header is None:
             self.counters.malformed += 1
         elif header.session != self._session:
             self.counters.foreign += 1
             self.timeout.foreign += 1
-        elif header.kind is Kind.REDUCING:
-            self._take_answer(flow, header, BarrierBody.unpack(frame, header.kind), now)
+        elif header.kind is wire.Kind.REDUCING:
+            self._take_answer(flow, header, wire.BarrierBody.unpack(frame, header.kind), now)
         elif flow is None or not flow.sums.awaits(number_of(header)):
             self.counters.late += 1
             if flow is not None:
@@ -351,7 +344,7 @@ class ReduceStream:
         return None
 
     def _take_answer(
-        self, flow: "_Flow | None", header: Header, body: BarrierBody, now: float
+        self, flow: "_Flow | None", header: wire.Header, body: wire.BarrierBody, now: float
     ) -> None:
         if body.plan == _NO_PLAN != self._plan_id:
             return  # a controller is installing it after a restart

@@ -243,8 +243,8 @@ MISTAKES = (
         (
             "waiting_is_enough",
             1,
-            "header.kind is Kind.WAITING",
-            "header.kind is Kind.WAITING and self.unit.block == OPENING_BLOCK",
+            "header.kind is wire.Kind.WAITING",
+            "header.kind is wire.Kind.WAITING and self.unit.block == wire.OPENING_BLOCK",
         ),
         ("earlier_advances_taken", 6, "unit != meeting.unit", "unit.order > meeting.unit.order"),
     ),
