@@ -126,7 +126,8 @@ class Change:
             yield from entries.encode_messages(list(self.groups))
             sessions = entries.difference(before.select(~closed), after)
         yield from entries.encode_difference(thresholds)
-        yield from entries.encode_messages([self._default_update(name) for name in self.defaults])
+        defaults = ((self.layout.table(name), self.after.defaults[name]) for name in self.defaults)
+        yield from entries.encode_messages([entries.default_update(*each) for each in defaults])
         yield from entries.encode_difference(sessions)
 
     def first_difference(self) -> str:
@@ -140,9 +141,6 @@ class Change:
             entry = update.entity.packet_replication_engine_entry.multicast_group_entry
             return f"multicast group {entry.multicast_group_id} differs"
         return "".join(f"the default action of table {name} differs" for name in self.defaults[:1])
-
-    def _default_update(self, name: str) -> p4r.Update:
-        return entries.default_update(self.layout.table(name), self.after.defaults[name])
 
 
 def change_between(

@@ -302,11 +302,8 @@ class DirectTransport(transport.Transport):
             # The same rows as forward.
             out, back = samples[Direction.FORWARD]
             samples[Direction.BACKWARD] = back, out
-        return {
-            direction: make_side(schedule.worker, schedule.send, sent, schedule.add, awaited)
-            for direction, schedule in self._schedules.items()
-            for sent, awaited in [samples[direction]]
-        }
+        schedules = self._schedules.items()
+        return {direction: make_side(own, *samples[direction]) for direction, own in schedules}
 
 
 class ReplicaTransport(DirectTransport):

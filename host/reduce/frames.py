@@ -65,9 +65,11 @@ class FragmentFrames:
             header._replace(fragment=code).pack(bytes(_LANE.itemsize * lanes))
             for code, lanes in enumerate(WIDTHS)
         ]
+        frame = addresses.frame
         # By whether they are late, and by width.
         self._heads = [
-            [_head(addresses.frame(each, late=late)) for each in packets] for late in (False, True)
+            [np.frombuffer(frame(each, late=late), np.uint8)[: wire.BODY_AT] for each in packets]
+            for late in (False, True)
         ]
 
     def write(self, number: int, rows: Int32s, codes: UInt8s, *, late: bool = False) -> None:
@@ -126,10 +128,6 @@ class FragmentFrames:
         asking[wire.KIND_AT] |= _RESEND
         write_checksums(asking[np.newaxis])
         return asking.data
-
-
-def _head(frame: bytes) -> UInt8s:
-    return np.frombuffer(frame[: wire.BODY_AT], dtype=np.uint8)
 
 
 class ReducedBatch(NamedTuple):

@@ -11,7 +11,7 @@ import select
 import socket
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -308,7 +308,13 @@ class InterfaceLink(SocketLink):
                 f"Opening {interface} needs root (CAP_NET_RAW): "
                 "run as root, or use the loopback fabric."
             ) from error
-        _attach_protocol_filter(sock, protocols or (PROTOCOL,))
+        protocols = protocols or (PROTOCOL,)
+        # Classic BPF: accept if byte 23 (IPv4 protocol) is one of them. Each comparison jumps over
+        # the following ones and the rejection.
+        jumps = range(len(protocols), 0, -1)
+        checks = [(0x15, jump, 0, each) for jump, each in zip(jumps, protocols, strict=True)]
+        accepted = 0x06, 0, 0, 0xFFFFFFFF
+        udp_socket.attach_filter(sock, (0x30, 0, 0, 23), *checks, udp_socket.TAKE_NOTHING, accepted)
         try:
             sock.bind((interface, ETHERTYPE_IPV4))
             # They send with a priority, and receive nothing.
@@ -322,7 +328,7 @@ class InterfaceLink(SocketLink):
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
         super().__init__(sock, interface)
-        self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
+        self._listeners = [_silence_kernel(each) for each in protocols]
 
     def _sender(self, frame: bytes | memoryview) -> socket.socket:
         return self._senders.get(_dscp_of(frame), self._socket)
@@ -402,13 +408,3 @@ def _silence_kernel(protocol: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
     udp_socket.attach_filter(listener, udp_socket.TAKE_NOTHING)
     return listener
-
-
-def _attach_protocol_filter(sock: socket.socket, protocols: Sequence[int]) -> None:
-    # Classic BPF: accept if byte 23 (IPv4 protocol) is one of them. Each comparison jumps over
-    # the following ones and the rejection.
-    last = len(protocols)
-    comparisons = [(0x15, last - index, 0, each) for index, each in enumerate(protocols)]
-    udp_socket.attach_filter(
-        sock, (0x30, 0, 0, 23), *comparisons, udp_socket.TAKE_NOTHING, (0x06, 0, 0, 0xFFFFFFFF)
-    )
