@@ -9,7 +9,7 @@ from switchgnn.host.base.errors import FeatureError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.status import ExchangeStatus
-from switchgnn.host.innetwork import fixed_point
+from switchgnn.host.innetwork import fixed_point as fixed
 from switchgnn.host.innetwork.barrier import Barrier, Following
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
@@ -122,8 +122,8 @@ class InNetworkExchange(transport.Transport):
             layout=layout,
             schedules=self._schedules,
             nothing=self._nothing,
-            upcoming=Upcoming(fixed_point.Foresight(fan_in, bits, step_error), layout),
-            scales=fixed_point.Scales(self._part.worker, fan_in, bits, step_error),
+            upcoming=Upcoming(fixed.Foresight(fan_in, bits, step_error), layout),
+            scales=fixed.Scales(self._part.worker, fan_in, bits, step_error),
             rounding=rounding,
             savings=self.savings,
             passed=self._passed,
@@ -182,7 +182,7 @@ class InNetworkExchange(transport.Transport):
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
         operation: Operation = Operation.SUM,
-    ) -> fixed_point.FixedSums:
+    ) -> fixed.FixedSums:
         """Sum in the integers of the switch; see ``InNetworkExchange.aggregate``.
 
         With a cache, they are the sums of the changes of all rounds.
@@ -201,11 +201,11 @@ class InNetworkExchange(transport.Transport):
                 f"All {header.LAST_ROUND:,} rounds of the session are used: restart all workers "
                 "after `switchgnn controller install --new-session`."
             )
-        own = fixed_point.largest_magnitude(features)
+        own = fixed.largest_magnitude(features)
         own = 0 if operation.rule.words else own
         # Check locally first, so that the offending worker reports the error.
         self._parts.scales.check_own(direction, own)
-        kind = fixed_point.ExchangeKind(direction, features.shape[1], operation)
+        kind = fixed.ExchangeKind(direction, features.shape[1], operation)
         foreseen, early = self._parts.upcoming.take()
         lasting = self._cached and operation is Operation.SUM
         cache = self._caches.setdefault((tensor_id, kind), RowCache()) if lasting else None
@@ -227,9 +227,9 @@ class InNetworkExchange(transport.Transport):
     def _exchange(
         self,
         rows: OwnRows,
-        scale: fixed_point.FixedPoint | None = None,
+        scale: fixed.FixedPoint | None = None,
         early: frozenset[int] = frozenset(),
-    ) -> fixed_point.FixedSums | None:
+    ) -> fixed.FixedSums | None:
         current = SumRound(self._round, rows, self._parts, scale, early)
         self._begun = rows, current
         return self._ended(current, complete=self._units.run(current, rows.own))
@@ -242,7 +242,7 @@ class InNetworkExchange(transport.Transport):
             while sums is None:
                 sums = self._exchange(rows)
 
-    def _ended(self, current: SumRound, *, complete: bool) -> fixed_point.FixedSums | None:
+    def _ended(self, current: SumRound, *, complete: bool) -> fixed.FixedSums | None:
         self._round, self._begun = self._round + 1, None
         if not complete:
             self.counters.void += 1
@@ -294,6 +294,6 @@ class InNetworkExchange(transport.Transport):
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
-        blocks = self._layout.blocks(fixed_point.ExchangeKind(direction, width))
+        blocks = self._layout.blocks(fixed.ExchangeKind(direction, width))
         group_size = self._endpoint.pace.group_size
         return transport.expected_traffic(self._manifest, self._part, blocks, width, group_size)
