@@ -20,11 +20,10 @@ from switchgnn.host.base.operations import Operation
 from switchgnn.host.direct import kinds
 from switchgnn.host.direct.schedule import EdgeChoice
 from switchgnn.host.direct.transport import open_direct
-from switchgnn.host.links.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
+from switchgnn.host.links.transport import Transport, WorkerEnd, check_rows
 from switchgnn.host.paths.edges import write_edges
 from switchgnn.host.paths.transport import open_in_network, open_switch
 from switchgnn.host.strawman import StrawmanExchange
-from switchgnn.host.wire.link import Traffic
 from switchgnn.planner import Direction, Graph, Plan
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
 from switchgnn.planner.sending.between_hosts import fewest_rows
@@ -51,15 +50,6 @@ class LocalTransport(Transport):
         """Return float32[n, F] for vertices without remote neighbours; see ``Transport``."""
         check_rows(rows, self._vertices, 0)
         return np.full_like(rows, operation.rule.nothing)
-
-    def expected_traffic(self, _width: int, _direction: Direction) -> Traffic:
-        """Return no traffic."""
-        return NO_TRAFFIC
-
-    @property
-    def traffic(self) -> Traffic:
-        """None at all."""
-        return NO_TRAFFIC
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from switchgnn.host.base.congestion import CongestionWindow
 from switchgnn.host.base.pace import Pace, RoundTrip
 from switchgnn.host.base.silence import HeartbeatBit
 from switchgnn.host.innetwork.errors import InNetworkError, RoundMismatchError, check_plan
+from switchgnn.host.reduce import reduction
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,
     FragmentFrames,
@@ -19,15 +20,6 @@ from switchgnn.host.reduce.frames import (
     with_number,
 )
 from switchgnn.host.reduce.pipeline import FragmentPipeline, Timers
-from switchgnn.host.reduce.reduction import (
-    SUM,
-    Call,
-    DescriptionExchange,
-    DifferentMarksError,
-    Reduction,
-    StreamSettings,
-    check_tensor,
-)
 from switchgnn.host.reduce.scale import PRECISE
 from switchgnn.host.reduce.timeout import SumTimeout
 from switchgnn.host.wire import header as wire
@@ -167,7 +159,7 @@ class ReduceStream:
         pace = replace(self._pace, window=min(self._pace.window, share))
         congestion = CongestionWindow(pace, self._round_trip)
         pipeline = FragmentPipeline(self._link, frames, sums, timers, congestion, number)
-        setting = StreamSettings(self._worker, self._workers, slots, self._bits)
+        setting = reduction.StreamSettings(self._worker, self._workers, slots, self._bits)
         self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 
     @property
@@ -175,7 +167,9 @@ class ReduceStream:
         """Whether all submitted tensors are reduced."""
         return self._flow is None or self._flow.pipeline.base == self._flow.pipeline.end
 
-    def submit(self, values: NDArray[Any], call: Call = SUM, *, late: bool = False) -> Reduction:
+    def submit(
+        self, values: NDArray[Any], call: reduction.Call = reduction.SUM, *, late: bool = False
+    ) -> reduction.Reduction:
         """Append a tensor to the stream, and return it; later steps reduce it.
 
         `values`: int32[N] or float32[N], contiguous; must not change until the result is done.
@@ -185,16 +179,16 @@ class ReduceStream:
             FeatureError: wrong shape or type.
             RoundMismatchError: the session has too few numbers left.
         """
-        check_tensor(values)
+        reduction.check_tensor(values)
         flow = self._started()
-        reduction = Reduction(flow.pipeline.end, values, flow.setting, call, late=late)
-        if reduction.end > LAST_NUMBER:
+        made = reduction.Reduction(flow.pipeline.end, values, flow.setting, call, late=late)
+        if made.end > LAST_NUMBER:
             raise RoundMismatchError(
                 f"All {LAST_NUMBER:,} fragments of the session are used: restart all workers after "
                 "`switchgnn controller install --new-session`."
             )
-        flow.pipeline.append(reduction)
-        return reduction
+        flow.pipeline.append(made)
+        return made
 
     def step(self, seconds: float) -> None:
         """Send and repeat what is due, then receive, waiting up to ``seconds`` for frames.
@@ -304,7 +298,7 @@ class ReduceStream:
             self.timeout.progressed(now)
             try:
                 flow.pipeline.arrived(numbers, now)
-            except DifferentMarksError:
+            except reduction.DifferentMarksError:
                 self._exchange_descriptions(flow)
 
     def _exchange_descriptions(self, flow: "_Flow") -> None:
@@ -315,7 +309,7 @@ class ReduceStream:
         """
         own, begin = flow.pipeline.first, flow.pipeline.base + max(1, flow.slots // 2)
         self.start(begin)
-        exchange = DescriptionExchange(begin, own, flow.setting)
+        exchange = reduction.DescriptionExchange(begin, own, flow.setting)
         self._started().pipeline.append(exchange)
 
     def _take_frame(
@@ -385,7 +379,7 @@ class ReduceStream:
 @dataclass(frozen=True, eq=False)
 class _Flow:
     slots: int
-    setting: StreamSettings
+    setting: reduction.StreamSettings
     frames: FragmentFrames
     sums: SumRing
     timers: Timers
