@@ -194,8 +194,7 @@ class P4RuntimeClient:
         under_way: tuple[entries.Request, Any] | None = None
         try:
             for request in requests:
-                if under_way is not None:
-                    written += self._finish(*under_way, progress)
+                written += self._finish(under_way, progress)
                 raw = self._prefix + request.updates
                 under_way = (request, self._connection.write(raw, timeout=_LONG_DEADLINE))
         except BaseException:
@@ -203,9 +202,7 @@ class P4RuntimeClient:
             if under_way is not None:
                 under_way[1].exception()
             raise
-        if under_way is not None:
-            written += self._finish(*under_way, progress)
-        return written
+        return written + self._finish(under_way, progress)
 
     def read(self, entities: Iterable[p4r.Entity]) -> list[p4r.Entity]:
         """Return what the switch has of ``entities``."""
@@ -271,11 +268,11 @@ class P4RuntimeClient:
         return "it answers only now"
 
     def _finish(
-        self,
-        request: entries.Request,
-        call: Any,  # noqa: ANN401
-        progress: Callable[[int], None] | None,
+        self, sent: tuple[entries.Request, Any] | None, progress: Callable[[int], None] | None
     ) -> int:
+        if sent is None:
+            return 0
+        request, call = sent
         try:
             call.result()
         except grpc.RpcError as error:

@@ -91,23 +91,20 @@ class NativeFrames:
     """The functions of the library."""
 
     def __init__(self, path: Path) -> None:
-        library, some = CDLL(str(path)), c_uint32
-        fast_path = (POINTER(c_void_p), some, c_void_p, some, some, c_void_p)
-        self.write_checksums = library.write_checksums
-        self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64, c_void_p)
-        self.write_checksums.restype = None
-        self.take_sums, self.take_rows = library.take_sums, library.take_rows
-        for take in (self.take_sums, self.take_rows):
-            take.argtypes, take.restype = fast_path, some
-        self.take_reduced = library.take_reduced
-        self.take_reduced.argtypes = (c_void_p, c_void_p, some, some)
-        self.take_reduced.restype = None
-        self._send_frames = library.send_frames
-        self._send_frames.argtypes = (c_int, c_void_p, c_uint64, c_void_p, some, some)
-        self._send_frames.restype = c_int
-        self.receive_frames = library.receive_frames
-        self.receive_frames.argtypes = (c_void_p, c_int, c_int64)
-        self.receive_frames.restype = c_int
+        library, some, many, at = CDLL(str(path)), c_uint32, c_uint64, c_void_p
+
+        def function(name: str, result: type | None, *arguments: type) -> Callable[..., int]:
+            found = library[name]
+            found.restype, found.argtypes = result, arguments
+            return found
+
+        fast_path = (POINTER(at), some, at, some, some, at)
+        self.write_checksums = function("write_checksums", None, at, many, many, at)
+        self.take_sums = function("take_sums", some, *fast_path)
+        self.take_rows = function("take_rows", some, *fast_path)
+        self.take_reduced = function("take_reduced", None, at, at, some, some)
+        self._send_frames = function("send_frames", c_int, c_int, at, many, at, some, some)
+        self.receive_frames = function("receive_frames", c_int, at, c_int, c_int64)
 
     def send(self, descriptor: int, rows: FrameRows, first: int, count: int) -> int:
         """Send at least one of some frames, in one system call; return how many were sent."""
