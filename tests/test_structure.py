@@ -333,7 +333,7 @@ def lines_of(root: Path) -> dict[str, int]:
 
 
 # Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
-MOST_FOR_NOW = {"product": 76_648, "core": 14_634, "tests": 62_732, "docs": 6_500}
+MOST_FOR_NOW = {"product": 76_237, "core": 14_440, "tests": 62_731, "docs": 6_500}
 MOST_FILES = {"product": 424, "core": 93}
 
 
@@ -357,7 +357,7 @@ UNREACHED = pytest.mark.xfail(reason="the tree is being cut down to these number
     "name",
     [
         pytest.param("product", marks=UNREACHED),
-        pytest.param("core", marks=UNREACHED),
+        "core",
         pytest.param("tests", marks=UNREACHED),
         "docs",
     ],
