@@ -192,7 +192,7 @@ def test_a_bin_is_sent_before_what_comes_late():
         feed(stream, rows, given)
         if stream.side.worker == 0:
             if stream.round.number == 2:
-                early.append(not first[0]._round.incoming.done)
+                early.append(not first[0].round.incoming.done)
                 more.set()
             else:
                 first.append(stream)
