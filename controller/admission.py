@@ -128,11 +128,7 @@ def admit(
 
 
 def _shared(
-    request: JobRequest,
-    plan: SwitchPlan,
-    layout: Layout,
-    present: Sequence[Place],
-    address: str,
+    request: JobRequest, plan: SwitchPlan, layout: Layout, present: Sequence[Place], address: str
 ) -> int | None:
     """Return how many slots a job shares with others, or None; refuse it beside other kinds."""
     if not hands_out_slots(layout):

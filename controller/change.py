@@ -6,31 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from finsy.proto import p4r
 
-from switchgnn.base.array_types import Bools
 from switchgnn.base.machine import Amount
 from switchgnn.controller.base.place import Place
 from switchgnn.controller.controls.banks import shared_slots
 from switchgnn.controller.controls.job import Jobs, WorkerPorts, belongs
 from switchgnn.controller.controls.loop import groups_of
+from switchgnn.controller.p4runtime import rows as entries
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import (
-    DELETE,
-    INSERT,
-    MODIFY,
-    Request,
-    Rows,
-    RowsDifference,
-    concatenate,
-    default_update,
-    describe_key,
-    difference,
-    encode_difference,
-    encode_messages,
-    encode_rows,
-    group_update,
-    no_rows,
-)
 
 Groups = Mapping[int, tuple[int, ...]]
 _SESSION, _THRESHOLD = "session", "threshold"
@@ -40,7 +23,7 @@ _SESSION, _THRESHOLD = "session", "threshold"
 class SwitchContents:
     """All that a controller can put into a switch."""
 
-    rows: Mapping[str, Rows]  # the entries of every table that has a key, by the table's name
+    rows: Mapping[str, entries.Rows]  # of every table that has a key, by its name
     defaults: Mapping[str, bytes]  # the default action of every table whose program lets it change
     groups: Groups  # the sorted ports of every multicast group
 
@@ -59,7 +42,7 @@ class SwitchContents:
     def beside(self, others: "SwitchContents") -> "SwitchContents":
         """Return these contents and those of other jobs; defaults are these."""
         rows = {
-            name: concatenate(each.table, others.rows[name], each)
+            name: entries.concatenate(each.table, others.rows[name], each)
             for name, each in self.rows.items()
         }
         return SwitchContents(rows, self.defaults, {**others.groups, **self.groups})
@@ -69,7 +52,7 @@ def empty_state(layout: Layout) -> SwitchContents:
     """Return the contents of a switch that has just loaded its program."""
     defaults = {table.name: table.default for table in layout.tables.values()}
     return SwitchContents(
-        rows={table.name: no_rows(table) for table in layout.keyed_tables()},
+        rows={table.name: entries.no_rows(table) for table in layout.keyed_tables()},
         defaults={name: each for name, each in defaults.items() if each is not None},
         groups={},
     )
@@ -106,7 +89,7 @@ class Change:
     layout: Layout
     before: SwitchContents
     after: SwitchContents
-    tables: tuple[RowsDifference, ...]
+    tables: tuple[entries.RowsDifference, ...]
     groups: tuple[p4r.Update, ...]
     defaults: tuple[str, ...]
     job: int = 0  # whose entries change; 0: those of all jobs may
@@ -116,14 +99,14 @@ class Change:
         """The size of the change."""
         kinds = [update.type for update in self.groups]
         return ChangeCounts(
-            inserted=kinds.count(INSERT) + sum(len(table.insert) for table in self.tables),
-            modified=kinds.count(MODIFY)
+            inserted=kinds.count(entries.INSERT) + sum(len(table.insert) for table in self.tables),
+            modified=kinds.count(entries.MODIFY)
             + sum(len(table.modify) for table in self.tables)
             + len(self.defaults),
-            deleted=kinds.count(DELETE) + sum(len(table.delete) for table in self.tables),
+            deleted=kinds.count(entries.DELETE) + sum(len(table.delete) for table in self.tables),
         )
 
-    def requests(self) -> Iterator[Request]:
+    def requests(self) -> Iterator[entries.Request]:
         """Yield the write requests.
 
         While a job's entries and groups change, the switch does not serve it: its workers wait, and
@@ -134,21 +117,18 @@ class Change:
         others = [table for table in tables.values() if len(table)]
         if others or self.groups:
             before, after = self.before.rows[_SESSION], self.after.rows[_SESSION]
-            closed = self._closed(before)
-            yield from encode_rows(DELETE, before.select(closed))
+            # The sessions that end, or pause while entries change.
+            jobs = np.asarray(before.key_columns()["job"])
+            closed = (jobs == self.job) | (self.job == 0)
+            yield from entries.encode_rows(entries.DELETE, before.select(closed))
             for table in others:
-                yield from encode_difference(table)
-            yield from encode_messages(list(self.groups))
-            sessions = difference(before.select(~closed), after)
-        yield from encode_difference(thresholds)
-        yield from encode_messages([self._default_update(name) for name in self.defaults])
-        yield from encode_difference(sessions)
-
-    def _closed(self, before: Rows) -> Bools:
-        """Return which sessions end, or pause while entries change."""
-        jobs = np.asarray(before.key_columns()["job"])
-        mask: Bools = np.ones(len(jobs), np.bool_) if self.job == 0 else jobs == self.job
-        return mask
+                yield from entries.encode_difference(table)
+            yield from entries.encode_messages(list(self.groups))
+            sessions = entries.difference(before.select(~closed), after)
+        yield from entries.encode_difference(thresholds)
+        defaults = ((self.layout.table(name), self.after.defaults[name]) for name in self.defaults)
+        yield from entries.encode_messages([entries.default_update(*each) for each in defaults])
+        yield from entries.encode_difference(sessions)
 
     def first_difference(self) -> str:
         """Describe one difference; empty when there is none."""
@@ -156,14 +136,11 @@ class Change:
             kinds = (("too much", table.delete), ("other", table.modify), ("missing", table.insert))
             for words, rows in kinds:
                 if len(rows):
-                    return f"table {rows.table.name}, entry {describe_key(rows)} is {words}"
+                    return f"table {rows.table.name}, entry {entries.describe_key(rows)} is {words}"
         for update in self.groups:
             entry = update.entity.packet_replication_engine_entry.multicast_group_entry
             return f"multicast group {entry.multicast_group_id} differs"
         return "".join(f"the default action of table {name} differs" for name in self.defaults[:1])
-
-    def _default_update(self, name: str) -> p4r.Update:
-        return default_update(self.layout.table(name), self.after.defaults[name])
 
 
 def change_between(
@@ -177,7 +154,9 @@ def change_between(
         layout=layout,
         before=before,
         after=after,
-        tables=tuple(difference(rows, after.rows[name]) for name, rows in before.rows.items()),
+        tables=tuple(
+            entries.difference(rows, after.rows[name]) for name, rows in before.rows.items()
+        ),
         groups=tuple(group_updates(before.groups, after.groups)),
         defaults=tuple(
             name for name, default in before.defaults.items() if default != after.defaults[name]
@@ -189,12 +168,12 @@ def change_between(
 def group_updates(before: Groups, after: Groups) -> Iterator[p4r.Update]:
     """Yield the updates from the multicast groups ``before`` to ``after``."""
     for group in sorted(before.keys() - after.keys()):
-        yield group_update(DELETE, group, ())
+        yield entries.group_update(entries.DELETE, group, ())
     for group, ports in sorted(after.items()):
         if group not in before:
-            yield group_update(INSERT, group, ports)
+            yield entries.group_update(entries.INSERT, group, ports)
         elif before[group] != ports:
-            yield group_update(MODIFY, group, ports)
+            yield entries.group_update(entries.MODIFY, group, ports)
 
 
 @dataclass(frozen=True)

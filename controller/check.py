@@ -11,12 +11,7 @@ from switchgnn.controller.base.place import FIRST_LOOP_PORT
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls import entries_in
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER, last_tags
-from switchgnn.controller.controls.banks import (
-    Banks,
-    SlotLimits,
-    all_reduce_slots,
-    hands_out_slots,
-)
+from switchgnn.controller.controls.banks import Banks, SlotLimits, all_reduce_slots, hands_out_slots
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.session import Session, Tier
 from switchgnn.controller.controls.tables import Entries

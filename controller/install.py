@@ -10,12 +10,7 @@ from typing import TypeVar
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
 from switchgnn.controller.admission import DEFAULT_REQUEST, JobRequest, admit
-from switchgnn.controller.base.errors import (
-    ControllerError,
-    InstallCancelledError,
-    PlanRefusedError,
-    RollbackError,
-)
+from switchgnn.controller.base import errors
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.change import (
@@ -27,14 +22,8 @@ from switchgnn.controller.change import (
     read_state,
 )
 from switchgnn.controller.check import check_plan, fitted
-from switchgnn.controller.controls import keyed_in
+from switchgnn.controller.controls import congestion, keyed_in
 from switchgnn.controller.controls.banks import SHARED_AGE, SlotLimits, hands_out_slots
-from switchgnn.controller.controls.congestion import (
-    BMV2_QUEUE,
-    DEFAULT_ECN_THRESHOLD,
-    Congestion,
-    marking,
-)
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.loop import multicast_groups
@@ -57,7 +46,7 @@ def desired_state(
     layout: Layout,
     network: Network,
     ecn_threshold: int,
-    queue: int = BMV2_QUEUE,
+    queue: int = congestion.BMV2_QUEUE,
     *,
     place: Place = ALONE,
 ) -> SwitchContents:
@@ -65,9 +54,9 @@ def desired_state(
     plan = fitted(plan, layout)
     tables = [control.rows(plan, network, place) for control in keyed_in(layout)]
     tables.append(Jobs(layout).encode(place))
-    marked = marking(ecn_threshold, queue, plan.sums_at_once)
+    marked = congestion.marking(ecn_threshold, queue, plan.sums_at_once)
     ports = [*plan.ports(network), *place.loop_ports]
-    tables.append(Congestion(layout).encode(marked, ports))
+    tables.append(congestion.Congestion(layout).encode(marked, ports))
     empty = empty_state(layout)
     settings = {}
     if hands_out_slots(layout):
@@ -120,8 +109,8 @@ class DesiredStates:
     def __init__(
         self,
         program: Program,
-        ecn_threshold: int = DEFAULT_ECN_THRESHOLD,
-        queue: int = BMV2_QUEUE,
+        ecn_threshold: int = congestion.DEFAULT_ECN_THRESHOLD,
+        queue: int = congestion.BMV2_QUEUE,
         largest_feature: float | None = None,
     ) -> None:
         self.program = program
@@ -182,7 +171,9 @@ def install_each(
         RollbackError: a switch failed and one could not be restored.
     """
     if not shares:
-        raise PlanRefusedError("There is no switch to install on: give at least one address.")
+        raise errors.PlanRefusedError(
+            "There is no switch to install on: give at least one address."
+        )
     program, layout = desired.program, desired.layout
     shares = [desired.checked(share) for share in shares]
     with ExitStack() as stack:
@@ -249,26 +240,28 @@ class _Team:
             except BaseException:
                 self.cancel.set()
                 raise
-        errors = [error for future in futures if (error := future.exception()) is not None]
-        if errors:
+        failed = [error for future in futures if (error := future.exception()) is not None]
+        if failed:
             # The others were only cancelled.
-            raise next((e for e in errors if not isinstance(e, InstallCancelledError)), errors[0])
+            raise next(
+                (e for e in failed if not isinstance(e, errors.InstallCancelledError)), failed[0]
+            )
         return [future.result() for future in futures]
 
     def go_back(self) -> None:
         """Restore all switches."""
-        failed: list[RollbackError] = []
+        failed: list[errors.RollbackError] = []
 
         def restore(target: SwitchInstall) -> None:
             try:
                 target.go_back()
-            except RollbackError as error:
+            except errors.RollbackError as error:
                 failed.append(error)
 
         with self._pool(len(self.targets)) as pool:
             list(pool.map(restore, self.targets))
         if failed:
-            raise RollbackError(" ".join(str(error) for error in failed)) from failed[0]
+            raise errors.RollbackError(" ".join(str(error) for error in failed)) from failed[0]
 
     def _step(self, step: Callable[[SwitchInstall], T], target: SwitchInstall) -> T:
         try:
@@ -281,7 +274,7 @@ class _Team:
 def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
     if isinstance(switch, P4RuntimeClient):
         if not switch.primary:
-            raise ControllerError(
+            raise errors.ControllerError(
                 f"The connection to switch {switch.address} is for reading only: open it with "
                 "primary=True."
             )
@@ -293,7 +286,7 @@ def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
 def _check_room(goal: SwitchContents, address: str) -> None:
     for rows in goal.rows.values():
         if len(rows) > rows.table.size:
-            raise PlanRefusedError(
+            raise errors.PlanRefusedError(
                 f"With this job switch {address} would have {len(rows):,} entries for table "
                 f"{rows.table.name}, which has room for {rows.table.size:,}: remove another job, "
                 "or make a plan with fewer."

@@ -5,20 +5,17 @@ from switchgnn.host.base.errors import FeatureError, HostError, LinkError
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.errors import InNetworkError
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
+from switchgnn.host.innetwork.fixed_point import FixedPoint
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.link import InterfaceLink, Link, UdpLink, open_link
+from switchgnn.host.wire.link import UdpLink, open_link
 
 __all__ = [
     "Addresses",
     "FeatureError",
     "FixedPoint",
-    "FixedSums",
     "HostError",
     "InNetworkError",
     "InNetworkExchange",
-    "InterfaceLink",
-    "Link",
     "LinkError",
     "Pace",
     "Station",

@@ -17,21 +17,13 @@ from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.names import no_such
 from switchgnn.host.base.errors import TransportError
 from switchgnn.host.base.operations import Operation
-from switchgnn.host.direct.kinds import (
-    binned_schedules,
-    copies,
-    copy_schedules,
-    open_binned,
-    partial_schedules,
-    write_schedules,
-)
+from switchgnn.host.direct import kinds
 from switchgnn.host.direct.schedule import EdgeChoice
 from switchgnn.host.direct.transport import open_direct
-from switchgnn.host.links.transport import NO_TRAFFIC, Transport, WorkerEnd, check_rows
+from switchgnn.host.links.transport import Transport, WorkerEnd, check_rows
 from switchgnn.host.paths.edges import write_edges
 from switchgnn.host.paths.transport import open_in_network, open_switch
 from switchgnn.host.strawman import StrawmanExchange
-from switchgnn.host.wire.link import Traffic
 from switchgnn.planner import Direction, Graph, Plan
 from switchgnn.planner.plan.manifest import STRAWMAN as STRAWMAN_BLOCKS
 from switchgnn.planner.sending.between_hosts import fewest_rows
@@ -58,15 +50,6 @@ class LocalTransport(Transport):
         """Return float32[n, F] for vertices without remote neighbours; see ``Transport``."""
         check_rows(rows, self._vertices, 0)
         return np.full_like(rows, operation.rule.nothing)
-
-    def expected_traffic(self, _width: int, _direction: Direction) -> Traffic:
-        """Return no traffic."""
-        return NO_TRAFFIC
-
-    @property
-    def traffic(self) -> Traffic:
-        """None at all."""
-        return NO_TRAFFIC
 
 
 @contextmanager
@@ -189,8 +172,8 @@ HOST = TransportKind(
     help="each worker sends copies to the others, as in BNS-GCN",
     open=open_direct,
     strategies=_PARTITION_ONLY,
-    write_schedules=partial(write_schedules, choose=copy_schedules),
-    by_copy=copies,
+    write_schedules=partial(kinds.write_schedules, choose=kinds.copy_schedules),
+    by_copy=kinds.copies,
     samples=True,
     copies=True,
     compresses=True,
@@ -202,7 +185,7 @@ HOST_PARTIAL = TransportKind(
     help="copies or partial sums between workers, whichever are fewer",
     open=open_direct,
     strategies=_PARTITION_ONLY,
-    write_schedules=partial(write_schedules, choose=partial_schedules),
+    write_schedules=partial(kinds.write_schedules, choose=kinds.partial_schedules),
     by_copy=fewest_rows,
     compresses=True,
 )
@@ -211,10 +194,10 @@ G3 = TransportKind(
     label="G3",
     colour="C3",
     help="copies between workers, bin by bin while others are computed",
-    open=open_binned,
+    open=kinds.open_binned,
     strategies=_PARTITION_ONLY,
     partition="g3",
-    write_schedules=partial(write_schedules, choose=binned_schedules),
+    write_schedules=partial(kinds.write_schedules, choose=kinds.binned_schedules),
     binned=True,
 )
 STRAWMAN = TransportKind(

@@ -5,15 +5,16 @@ vertex has a slot and forwards the others, which the worker adds to the switch's
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from switchgnn.base.array_types import Int32s
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.exchange import InNetworkExchange
-from switchgnn.host.innetwork.receiver import IN_DOUBT, Features, SumReceiver
+from switchgnn.host.innetwork.receiver import IN_DOUBT, SumReceiver
 from switchgnn.host.innetwork.schedule import BlockSchedule
-from switchgnn.host.wire.header import Header, Unit
+from switchgnn.host.wire.header import Header
 
 _IDS = 1 << 32
 
@@ -37,16 +38,8 @@ class PartReceiver(SumReceiver):
     `fetched` is unused: the round has only this block, and it would hold all overflowed features.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        schedule: BlockSchedule,
-        *,
-        unit: Unit,
-        began: float,
-        fetched: Features | None = None,
-    ) -> None:
-        super().__init__(endpoint, schedule, unit=unit, began=began)
+    def __init__(self, endpoint: Endpoint, schedule: BlockSchedule, **unit: Any) -> None:  # noqa: ANN401
+        super().__init__(endpoint, schedule, **unit | {"fetched": None})
         # The count alone does not prove a sum, so no fast path may take it.
         self.awaited[:] = IN_DOUBT
         self._parts: dict[int, _Part] = {}

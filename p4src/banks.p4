@@ -42,40 +42,24 @@
         meta.sum.lanes.chunk##p = total; \
     }
 
-// The parts of a slot after the first; a row may have fewer than its slot.
-#define ADD_2(b, c, row) \
-    if (meta.last_of_row >= 1 && hdr.chunk1.isValid()) { \
-        ADD_LANES(c, 1, row) \
+// Part p of a slot or row, in bank b, and the parts after it; a row may have fewer than its slot.
+#define ADD_PART(p, b, row, MORE) \
+    if (meta.last_of_row >= p && hdr.chunk##p.isValid()) { \
+        ADD_LANES(b, p, row) \
+        MORE \
     }
-#define ADD_4(b, c, d, e, row) \
-    ADD_2(b, c, row) \
-    if (meta.last_of_row >= 2 && hdr.chunk2.isValid()) { \
-        ADD_LANES(d, 2, row) \
-        if (meta.last_of_row >= 3 && hdr.chunk3.isValid()) { \
-            ADD_LANES(e, 3, row) \
-        } \
-    }
+#define ADD_2(c, row) ADD_PART(1, c, row, )
+#define ADD_4(c, d, e, row) ADD_2(c, row) ADD_PART(2, d, row, ADD_PART(3, e, row, ))
 #define ADD_8(row) \
-    ADD_4(0, 1, 2, 3, row) \
-    if (meta.last_of_row >= 4 && hdr.chunk4.isValid()) { \
-        ADD_LANES(4, 4, row) \
-        if (meta.last_of_row >= 5 && hdr.chunk5.isValid()) { \
-            ADD_LANES(5, 5, row) \
-            if (meta.last_of_row >= 6 && hdr.chunk6.isValid()) { \
-                ADD_LANES(6, 6, row) \
-                if (meta.last_of_row >= 7 && hdr.chunk7.isValid()) { \
-                    ADD_LANES(7, 7, row) \
-                } \
-            } \
-        } \
-    }
+    ADD_4(1, 2, 3, row) \
+    ADD_PART(4, 4, row, ADD_PART(5, 5, row, ADD_PART(6, 6, row, ADD_PART(7, 7, row, ))))
 #define MORE_0(row) ADD_8(row)
 #define MORE_1(row)
-#define MORE_2(row) ADD_2(2, 3, row)
+#define MORE_2(row) ADD_2(3, row)
 #define MORE_3(row)
-#define MORE_4(row) ADD_4(4, 5, 6, 7, row)
+#define MORE_4(row) ADD_4(5, 6, 7, row)
 #define MORE_5(row)
-#define MORE_6(row) ADD_2(6, 7, row)
+#define MORE_6(row) ADD_2(7, row)
 #define MORE_7(row)
 
 // Adds to the slot that begins in bank b.

@@ -102,6 +102,8 @@ control Rows(in headers_t hdr, inout metadata_t meta) {
         hdr.chunk##c.lanes = 0; \
     }
 
+#define MAKE_CHUNK(c) hdr.chunk##c.setValid();
+
 // Moves the rows of a feature to where banks need them. So it goes around the loop. Must be applied
 // after Pad and Rows.
 control Spread(inout headers_t hdr, in metadata_t meta) {
@@ -116,16 +118,13 @@ control Spread(inout headers_t hdr, in metadata_t meta) {
         behind = (bit<5>) -meta.row_lanes;
         mask = ~(lanes_t) 0;
         TO_LEFT(mask, 1024, behind)
-        hdr.chunk0.setValid();
-        hdr.chunk1.setValid();
+        MAKE_CHUNK(0)
+        MAKE_CHUNK(1)
         if (meta.rows + meta.row_chunks >= 2) {
-            hdr.chunk2.setValid();
-            hdr.chunk3.setValid();
+            MAKE_CHUNK(2)
+            MAKE_CHUNK(3)
             if (meta.rows + meta.row_chunks == 3) {
-                hdr.chunk4.setValid();
-                hdr.chunk5.setValid();
-                hdr.chunk6.setValid();
-                hdr.chunk7.setValid();
+                LAST_FOUR_BANKS(MAKE_CHUNK)
                 SPREAD(7)
                 SPREAD(6)
                 SPREAD(5)
@@ -165,33 +164,29 @@ control Gather(inout metadata_t meta) {
             GATHER(3)
         }
         if (meta.rows + meta.row_chunks == 3) {
-            GATHER(4)
-            GATHER(5)
-            GATHER(6)
-            GATHER(7)
+            LAST_FOUR_BANKS(GATHER)
         }
     }
 }
 
 // Chunk c of a bundle, whose rows are on the shelf but for the last one.
-#define OWN(n) meta.sum.lanes.chunk##n
 #define SHELVE(c, of32, of64, of128) \
     row = 3w##c >> meta.row_chunks; \
     if (row == place) { \
         if (meta.row_chunks == 0) { \
-            OWN(c) = OWN(of32); \
+            BANK(c) = BANK(of32); \
         } else if (meta.row_chunks == 1) { \
-            OWN(c) = OWN(of64); \
+            BANK(c) = BANK(of64); \
         } else { \
-            OWN(c) = OWN(of128); \
+            BANK(c) = BANK(of128); \
         } \
         if (full == 0) { \
-            shelf##c.write(index, OWN(c)); \
+            shelf##c.write(index, BANK(c)); \
         } \
     } else if (row > place) { \
-        OWN(c) = 0; \
+        BANK(c) = 0; \
     } else if (full == 1) { \
-        shelf##c.read(OWN(c), index); \
+        shelf##c.read(BANK(c), index); \
     }
 
 #define SHELF(c) register<lanes_t>(MAX_POOLS * MAX_WORKERS) shelf##c;

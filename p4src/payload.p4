@@ -43,6 +43,20 @@ control Pad(inout headers_t hdr) {
     }
 }
 
+#define LAST_FOUR_BANKS(DO) DO(4) DO(5) DO(6) DO(7)
+// DO for each bank, with the conditions for the second, the third and the fifth one.
+#define EACH_BANK_IF(DO, second, third, fifth) \
+    DO(0) \
+    if (second) { \
+        DO(1) \
+        if (third) { \
+            DO(2) DO(3) \
+            if (fifth) { \
+                LAST_FOUR_BANKS(DO) \
+            } \
+        } \
+    }
+
 #define CHUNK_OF(c) \
     if (groups[5:2] > c) { \
         MAKE(c, lanes.chunk##c) \
@@ -57,20 +71,7 @@ control Payload(inout headers_t hdr, in chunks_t lanes, in bit<6> groups) {
 
     apply {
         last = 0;
-        CHUNK_OF(0)
-        if (groups >= 4) {
-            CHUNK_OF(1)
-            if (groups >= 8) {
-                CHUNK_OF(2)
-                CHUNK_OF(3)
-                if (groups >= 16) {
-                    CHUNK_OF(4)
-                    CHUNK_OF(5)
-                    CHUNK_OF(6)
-                    CHUNK_OF(7)
-                }
-            }
-        }
+        EACH_BANK_IF(CHUNK_OF, groups >= 4, groups >= 8, groups >= 16)
         if (groups[1:0] == 1) {
             hdr.lanes8.setValid();
             hdr.lanes8.lanes = last[1023:768];
@@ -214,20 +215,8 @@ control Widen(inout headers_t hdr, inout metadata_t meta) {
 control Narrow(inout headers_t hdr, inout metadata_t meta) {
     apply {
         hdr.switchgnn.bits = NO_BODY;
-        NEED(0)
-        if (hdr.switchgnn.width > LANES_32) {
-            NEED(1)
-            if (hdr.switchgnn.width > LANES_64) {
-                NEED(2)
-                NEED(3)
-                if (hdr.switchgnn.width > LANES_128) {
-                    NEED(4)
-                    NEED(5)
-                    NEED(6)
-                    NEED(7)
-                }
-            }
-        }
+        EACH_BANK_IF(NEED, hdr.switchgnn.width > LANES_32, hdr.switchgnn.width > LANES_64,
+                     hdr.switchgnn.width > LANES_128)
         if (hdr.switchgnn.bits == BITS_8 && hdr.switchgnn.width <= LANES_16) {
             hdr.switchgnn.bits = BITS_16;
         }

@@ -53,23 +53,19 @@ class Banks:
     """All banks."""
 
     def __init__(self, layout: Layout) -> None:
-        self._values = [
+        values = [
             layout.registers[name]
             for name in sorted(layout.registers)
             if name.startswith(("bank", "lanes")) and name.endswith(".value")
         ]
-        self.event_counters = [f"bank{bank}.events" for bank in range(len(self._values))]
+        self.event_counters = [f"bank{bank}.events" for bank in range(len(values))]
         if ONLY_BANK in layout.registers:
             # The Tofino program's, whose slots are in many registers.
-            self._values, self.event_counters = [layout.registers[ONLY_BANK]], ["events"]
-        if not self._values:
+            values, self.event_counters = [layout.registers[ONLY_BANK]], ["events"]
+        if not values:
             raise OtherProgramError("The P4 program has no banks of aggregators.")
-        self._reserved = all_reduce_slots(layout)
-
-    @property
-    def slots_per_bank(self) -> int:
-        """Slots of the smallest bank that a plan may use."""
-        return min(value.size for value in self._values) - self._reserved
+        # Slots of the smallest bank that a plan may use.
+        self.slots_per_bank = min(value.size for value in values) - all_reduce_slots(layout)
 
 
 def hands_out_slots(layout: Layout) -> bool:
@@ -100,16 +96,13 @@ class SlotLimits(NamedTable):
 
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
-        self._destinations = [
+        sizes = (
             register.size
             for name, register in layout.registers.items()
             if name.startswith("bank") and name.endswith(".destinations")
-        ]
-
-    @property
-    def destinations_per_bank(self) -> int:
-        """How many destinations a bank can tell apart."""
-        return min(self._destinations, default=0)
+        )
+        # How many destinations a bank can tell apart.
+        self.destinations_per_bank = min(sizes, default=0)
 
     def encode(self, slots: int, age: int = 0) -> bytes:
         """Return the default action that splits `slots` slots over the banks.

@@ -9,12 +9,7 @@ from switchgnn.base.network import Network
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.p4runtime.layout import Layout
-from switchgnn.controller.p4runtime.rows import (
-    Record,
-    Rows,
-    Value,
-    make_rows,
-)
+from switchgnn.controller.p4runtime.rows import Record, Rows, Value, make_rows
 
 _Entry = TypeVar("_Entry")
 

@@ -9,17 +9,8 @@ from finsy.proto import p4r
 
 from switchgnn.controller.base.errors import PipelineMissingError, SwitchUnreachableError
 from switchgnn.controller.p4runtime import connection
+from switchgnn.controller.p4runtime import rows as entries
 from switchgnn.controller.p4runtime.layout import Layout, Table, parse_p4info
-from switchgnn.controller.p4runtime.rows import (
-    BATCH,
-    Request,
-    Rows,
-    decode_rows,
-    encode_messages,
-    parse_default,
-    parse_group,
-    table_entity,
-)
 from switchgnn.controller.p4runtime.rpc_errors import explain_write, explained
 from switchgnn.p4src import Program
 
@@ -27,7 +18,7 @@ DEFAULT_DEADLINE = 10.0  # seconds
 # Reading or writing much, and compiling a program in the switch, take longer.
 _LONG_DEADLINE = 300.0
 # Makes rows of the serialized answers to a read of a table.
-Decode = Callable[[Table, Iterable[bytes]], Rows]
+Decode = Callable[[Table, Iterable[bytes]], entries.Rows]
 # In what the embedded switch adds to its capabilities, see softswitch/p4runtime/server.py.
 _EMBEDDED = b"SwitchGNN"
 _NOBODY_ANSWERED = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE)
@@ -62,7 +53,7 @@ class P4RuntimeClient:
         primary: bool = True,
         deadline: float = DEFAULT_DEADLINE,
         connect: connection.Connect = connection.Connection,
-        decode: Decode = decode_rows,
+        decode: Decode = entries.decode_rows,
     ) -> None:
         self.address = address
         self.device_id = device_id
@@ -183,16 +174,16 @@ class P4RuntimeClient:
         self.layout = Layout.from_message(config.p4info)
         return self.layout
 
-    def write(self, updates: list[p4r.Update], batch: int = BATCH) -> int:
+    def write(self, updates: list[p4r.Update], batch: int = entries.BATCH) -> int:
         """Send updates in requests of at most ``batch``; return how many.
 
         WriteRefusedError: some were refused; other updates of their request may be in place, and
         later requests were not sent.
         """
-        return self.write_requests(encode_messages(updates, batch))
+        return self.write_requests(entries.encode_messages(updates, batch))
 
     def write_requests(
-        self, requests: Iterable[Request], progress: Callable[[int], None] | None = None
+        self, requests: Iterable[entries.Request], progress: Callable[[int], None] | None = None
     ) -> int:
         """Send prepared requests in order, each while the next is made; return how many updates.
 
@@ -200,11 +191,10 @@ class P4RuntimeClient:
         ``write``.
         """
         written = 0
-        under_way: tuple[Request, Any] | None = None
+        under_way: tuple[entries.Request, Any] | None = None
         try:
             for request in requests:
-                if under_way is not None:
-                    written += self._finish(*under_way, progress)
+                written += self._finish(under_way, progress)
                 raw = self._prefix + request.updates
                 under_way = (request, self._connection.write(raw, timeout=_LONG_DEADLINE))
         except BaseException:
@@ -212,9 +202,7 @@ class P4RuntimeClient:
             if under_way is not None:
                 under_way[1].exception()
             raise
-        if under_way is not None:
-            written += self._finish(*under_way, progress)
-        return written
+        return written + self._finish(under_way, progress)
 
     def read(self, entities: Iterable[p4r.Entity]) -> list[p4r.Entity]:
         """Return what the switch has of ``entities``."""
@@ -227,16 +215,16 @@ class P4RuntimeClient:
         with explained(self.address, "being read"):
             yield from self._connection.read(request.SerializeToString(), timeout=_LONG_DEADLINE)
 
-    def read_rows(self, table: Table) -> Rows:
+    def read_rows(self, table: Table) -> entries.Rows:
         """Return the entries of one table, sorted by key."""
-        rows = self.decode(table, self.read_responses([table_entity(table)]))
+        rows = self.decode(table, self.read_responses([entries.table_entity(table)]))
         return rows.select(np.argsort(rows.keys, kind="stable"))
 
     def read_default(self, table: Table) -> bytes:
         """Return the default action of one table."""
         query = p4r.TableEntry(table_id=table.id, is_default_action=True)
         for entity in self.read([p4r.Entity(table_entry=query)]):
-            return parse_default(table, entity.table_entry)
+            return entries.parse_default(table, entity.table_entry)
         return table.default or b""
 
     def read_groups(self) -> dict[int, tuple[int, ...]]:
@@ -244,8 +232,8 @@ class P4RuntimeClient:
         query = p4r.Entity()
         # Group 0 stands for all groups.
         query.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = 0
-        entries = (entity.packet_replication_engine_entry for entity in self.read([query]))
-        return dict(parse_group(entry.multicast_group_entry) for entry in entries)
+        found = (entity.packet_replication_engine_entry for entity in self.read([query]))
+        return dict(entries.parse_group(entry.multicast_group_entry) for entry in found)
 
     def _get_pipeline(
         self, kind: "p4r.GetForwardingPipelineConfigRequest.ResponseType.ValueType"
@@ -280,11 +268,11 @@ class P4RuntimeClient:
         return "it answers only now"
 
     def _finish(
-        self,
-        request: Request,
-        call: Any,  # noqa: ANN401
-        progress: Callable[[int], None] | None,
+        self, sent: tuple[entries.Request, Any] | None, progress: Callable[[int], None] | None
     ) -> int:
+        if sent is None:
+            return 0
+        request, call = sent
         try:
             call.result()
         except grpc.RpcError as error:

@@ -11,6 +11,8 @@ from switchgnn.controller.base import errors
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import describe_entity
 
+# What a call raises is a call, too, which the types of gRPC do not say.
+RpcError = Any
 _DETAILS_KEY = "grpc-status-details-bin"
 
 _SOMEBODY = "Something else writes to this switch: stop it and install again."
@@ -42,7 +44,7 @@ def explained(address: str, doing: str) -> Iterator[None]:
         raise explain(address, doing, error) from error
 
 
-def explain(address: str, doing: str, error: Any) -> errors.ControllerError:  # noqa: ANN401
+def explain(address: str, doing: str, error: RpcError) -> errors.ControllerError:
     """Explain a gRPC error that is not about single updates."""
     code, words = error.code(), error.details() or "no reason given"
     if code is grpc.StatusCode.UNAVAILABLE:
@@ -86,10 +88,7 @@ def no_primary(address: str, highest: int) -> errors.NoPrimaryError:
 
 
 def explain_write(
-    address: str,
-    request: p4r.WriteRequest,
-    error: Any,  # noqa: ANN401
-    layout: Layout | None,
+    address: str, request: p4r.WriteRequest, error: RpcError, layout: Layout | None
 ) -> errors.ControllerError:
     """Explain why a write request failed, wholly or in part."""
     failures = _failures(request, error, layout)
@@ -109,9 +108,7 @@ def explain_write(
 
 
 def _failures(
-    request: p4r.WriteRequest,
-    error: Any,  # noqa: ANN401
-    layout: Layout | None,
+    request: p4r.WriteRequest, error: RpcError, layout: Layout | None
 ) -> tuple[errors.UpdateFailure, ...]:
     """Return the updates that failed; P4Runtime sends one status per update, OK or not."""
     found = dict(error.trailing_metadata() or ()).get(_DETAILS_KEY)

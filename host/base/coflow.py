@@ -49,11 +49,6 @@ class TrafficClass(Enum):
         """The code point in the IP header."""
         return self.value[1]
 
-    @classmethod
-    def of_dscp(cls, dscp: int) -> "TrafficClass":
-        """Return the class of a code point; others are those of ordinary traffic."""
-        return next((each for each in cls if each.dscp == dscp), cls.EXCHANGE)
-
 
 @dataclass(frozen=True, order=True)
 class Coflow:

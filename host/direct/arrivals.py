@@ -8,7 +8,7 @@ ahead of a worker that it sends to.
 """
 
 from collections.abc import Iterable, Sequence
-from ctypes import Structure, addressof
+from ctypes import addressof
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -16,20 +16,12 @@ from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s, Int64s, UInt8s, UInt32s
 from switchgnn.host.base.status import DirectCounters
-from switchgnn.host.direct.frames import (
-    ALL_OF_A_GROUP,
-    GROUP,
-    PROTOCOL,
-    UNASKED,
-    Envelopes,
-    Packet,
-    join_rows,
-)
+from switchgnn.host.direct.frames import ALL_OF_A_GROUP, GROUP, PROTOCOL, UNASKED, Envelopes, Packet
 from switchgnn.host.direct.framing import Runs
 from switchgnn.host.wire.batches import FrameBatch
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import FastPaths, native_frames, shared_fields
+from switchgnn.host.wire.native import FastPaths, native_frames, shared_struct
 
 # How many rounds a worker is in at most, and how far it may be ahead of the others.
 MOST_OPEN = 2
@@ -105,7 +97,8 @@ class Incoming:
 
     def rows(self, rows: Int64s) -> Float32s:
         """Return float32[len(rows), F] of rows that have arrived."""
-        return join_rows(self.arrays.payloads, rows, self.runs)
+        lanes = self.arrays.payloads.view(">f4").reshape(-1, self.runs.lanes)
+        return lanes[rows, : self.runs.width].astype(np.float32)
 
     def seen(self, peer: int, number: int) -> bool:
         """Return whether a frame is here."""
@@ -146,10 +139,6 @@ class Incoming:
         return begin, min(begin + self.runs.payload_bytes, self._begin[peer + 1])
 
 
-class _RowFields(Structure):
-    _fields_ = shared_fields("RowFields")
-
-
 class RowFastPath:
     """Takes the frames of a round that need no answer."""
 
@@ -158,7 +147,7 @@ class RowFastPath:
         # uint8[W], the workers whose frames were taken since it was set to 0
         self.heard = np.zeros(len(arrays.first), dtype=np.uint8)
         self._held = np.zeros(0, dtype=np.uint32)
-        self._fields = _RowFields(
+        self._fields = shared_struct("RowFields")(
             row_bytes=incoming.runs.row_bytes,
             payload_bytes=incoming.runs.payload_bytes,
             receiver=worker,
@@ -184,23 +173,17 @@ class RowFastPath:
         return addressof(self._fields)
 
 
+@dataclass(eq=False)
 class Arrivals:
     """The receiving side of one worker, through all rounds."""
 
-    def __init__(
-        self,
-        worker: int,
-        link: Link,
-        envelopes: Envelopes,
-        *,
-        one_way: frozenset[int],
-        counters: DirectCounters,
-    ) -> None:
-        self._worker = worker
-        self._link = link
-        self._envelopes = envelopes
-        self._one_way = one_way
-        self._counters = counters
+    worker: int
+    link: Link
+    envelopes: Envelopes
+    one_way: frozenset[int]
+    counters: DirectCounters
+
+    def __post_init__(self) -> None:
         self._newest = 0
         self._rounds: dict[int, Incoming] = {}
         self._early: dict[int, dict[tuple[int, int], tuple[int, bytes]]] = {}
@@ -220,8 +203,8 @@ class Arrivals:
         for (peer, number), (frame_mark, body) in early.items():
             self._stage(incoming, peer, number, frame_mark, body)
         if self._native is not None:
-            self._fast_paths[round_number] = RowFastPath(incoming, self._worker, round_number)
-        for peer, first in {(p, n - n % GROUP) for p, n in early if p in self._one_way}:
+            self._fast_paths[round_number] = RowFastPath(incoming, self.worker, round_number)
+        for peer, first in {(p, n - n % GROUP) for p, n in early if p in self.one_way}:
             self._acknowledge(peer, first, UNASKED, incoming.bits(peer, first), round_number)
 
     def close_round(self, round_number: int) -> None:
@@ -237,7 +220,7 @@ class Arrivals:
         for number, fast_path in self._fast_paths.items():
             if fast_path.taken:
                 self._rounds[number].took(fast_path.taken)
-                self._counters.data_received += fast_path.taken
+                self.counters.data_received += fast_path.taken
                 those = np.flatnonzero(fast_path.heard).tolist()
                 heard.update(dict.fromkeys(those, now))
                 self._rounds[number].hear(those, now)
@@ -247,7 +230,7 @@ class Arrivals:
     def take(self, packet: Packet) -> bool:
         """Take a FEATURE or a RECALL and answer it; return whether it is progress."""
         if packet.marked and packet.kind is Kind.FEATURE:
-            self._counters.marked += 1
+            self.counters.marked += 1
             self._queues.add(packet.sender)
         first = packet.number - packet.number % GROUP
         incoming = self._rounds.get(packet.round)
@@ -260,7 +243,7 @@ class Arrivals:
         elif packet.round <= self._newest + MOST_OPEN:
             self._take_early(packet, first)
         else:
-            self._counters.wrong += 1
+            self.counters.wrong += 1
         return False
 
     def _take_now(self, incoming: Incoming, packet: Packet, first: int) -> bool:
@@ -268,7 +251,7 @@ class Arrivals:
         if packet.kind is Kind.FEATURE:
             news = self._stage(incoming, packet.sender, packet.number, packet.tag, packet.body)
         elif packet.tag != incoming.mark:
-            self._counters.foreign += 1
+            self.counters.foreign += 1
         if packet.tag != incoming.mark:
             return False
         bits = incoming.bits(packet.sender, first)
@@ -283,10 +266,10 @@ class Arrivals:
         key = (packet.sender, packet.number)
         kept = self._early_bytes.get(packet.round, 0)
         if packet.kind is Kind.FEATURE and key not in early and kept < _EARLY_AT_MOST:
-            self._counters.early += 1
+            self.counters.early += 1
             early[key] = (packet.tag, bytes(packet.body))
             self._early_bytes[packet.round] = kept + len(packet.body)
-        if packet.sender in self._one_way:
+        if packet.sender in self.one_way:
             return
         bits = sum(1 << index for index in range(GROUP) if (packet.sender, first + index) in early)
         if packet.echo or packet.kind is Kind.RECALL:
@@ -298,16 +281,16 @@ class Arrivals:
         self, incoming: Incoming, peer: int, number: int, mark: int, body: bytes | memoryview
     ) -> bool:
         if mark != incoming.mark:
-            self._counters.foreign += 1
+            self.counters.foreign += 1
             return False
         if number >= incoming.frames[peer] or len(body) != incoming.body_bytes(peer, number):
-            self._counters.wrong += 1
+            self.counters.wrong += 1
             return False
         if incoming.seen(peer, number):
-            self._counters.repeated += 1
+            self.counters.repeated += 1
             return False
         incoming.put(peer, number, body)
-        self._counters.data_received += 1
+        self.counters.data_received += 1
         return True
 
     def _answer(self, packet: Packet, first: int, bits: int) -> None:
@@ -328,5 +311,5 @@ class Arrivals:
             round=round_number,
         )
         self._queues.discard(peer)
-        self._link.send(self._envelopes.control(peer, header))
-        self._counters.acks_sent += 1
+        self.link.send(self.envelopes.control(peer, header))
+        self.counters.acks_sent += 1

@@ -10,6 +10,7 @@ number has a code, and a row of equal numbers is exact.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -59,25 +60,23 @@ class _HeldRows(NamedTuple):
     held: Float32s
 
 
+@dataclass(eq=False)
 class CompressedRows:
     """The compressed exchanges of one worker; all workers make the same calls in the same order."""
 
-    def __init__(
-        self,
-        compression: Compression,
-        worker: int,
-        sides: Mapping[Direction, Side],
-        savings: Savings,
-    ) -> None:
-        self._compression = compression
-        self._sides = sides
-        self._savings = savings
+    compression: Compression
+    worker: int
+    sides: Mapping[Direction, Side]
+    savings: Savings
+
+    def __post_init__(self) -> None:
+        compression = self.compression
         self._tables: dict[_TensorKey, _HeldRows] = {}
         self._residuals: dict[_TensorKey, Float32s] = {}
         self.skipped = SkipMasks()
         self._quantiser: Quantiser | None = None
         if compression.bits < WHOLE_BITS:
-            generator = np.random.default_rng([compression.seed, worker])
+            generator = np.random.default_rng([compression.seed, self.worker])
             self._quantiser = Quantiser(
                 compression.bits, generator if compression.stochastic else None
             )
@@ -97,10 +96,10 @@ class CompressedRows:
         `rows`, `direction`, `tensor_id`: see ``Transport.aggregate``. `epsilon`: how much a row
         changes before it is sent, as a share (``LeastChange``); only with a cache.
         """
-        side, key = self._sides[direction], _TensorKey(tensor_id, direction, rows.shape[1])
+        side, key = self.sides[direction], _TensorKey(tensor_id, direction, rows.shape[1])
         outgoing = side.send.apply(rows)
-        self._savings.rows += len(outgoing)
-        if self._compression.cache:
+        self.savings.rows += len(outgoing)
+        if self.compression.cache:
             least = LeastChange.of(epsilon, largest_of_rows(rows))
             incoming = self._changed_rows(outgoing, key, least, swap)
         else:
@@ -110,8 +109,8 @@ class CompressedRows:
     def _rounded_rows(self, outgoing: Float32s, key: _TensorKey, swap: Swap) -> Float32s:
         if key in self._residuals:
             outgoing = outgoing + self._residuals[key]
-        side, words = self._sides[key.direction], self._pack(outgoing)
-        if self._compression.feedback:
+        side, words = self.sides[key.direction], self._pack(outgoing)
+        if self.compression.feedback:
             self._residuals[key] = outgoing - self._unpack(words, key.width)
         arrived = swap(
             key.round_name("rows"), words, side.send.sizes, side.out_indptr, side.in_indptr
@@ -121,7 +120,7 @@ class CompressedRows:
     def _changed_rows(
         self, outgoing: Float32s, key: _TensorKey, least: LeastChange, swap: Swap
     ) -> Float32s:
-        side = self._sides[key.direction]
+        side = self.sides[key.direction]
         if key in self._tables:
             with np.errstate(over="ignore", invalid="ignore"):
                 changes = largest_of_rows(outgoing - self._tables[key].sent)
@@ -135,9 +134,9 @@ class CompressedRows:
             held = np.zeros((side.add.width, key.width), dtype=np.float32)
             self._tables[key] = _HeldRows(np.zeros_like(outgoing), held)
             changed, awaited = (np.ones(len(each), np.bool_) for each in self._tables[key])
-            self._savings.full += 1
+            self.savings.full += 1
         sent, held = self._tables[key]
-        self._savings.skipped += len(changed) - int(changed.sum())
+        self.savings.skipped += len(changed) - int(changed.sum())
         news = outgoing[changed]
         words = self._pack(news if self._quantiser is None else news - sent[changed])
         self._update(sent, changed, words)

@@ -96,26 +96,14 @@ class DirectExchange:
         self._finished = self._newest = 0
         self._envelopes = Envelopes(worker, stations)
         self._round_trip = RoundTrip(pace.shortest_timeout)
-        self._congestion = CongestionWindow(pace, self._round_trip, framing.segment)
+        congestion = CongestionWindow(pace, self._round_trip, framing.segment)
         self._deadline = 0.0
         self._gone: dict[int, int] = {}
         self._closing = False
         self._more = False
         self._heard: dict[int, float] = {}
-        self._arrivals = Arrivals(
-            worker,
-            link,
-            self._envelopes,
-            one_way=one_way,
-            counters=self.counters,
-        )
-        self._outbox = Outbox(
-            link,
-            self._envelopes,
-            congestion=self._congestion,
-            round_trip=self._round_trip,
-            counters=self.counters,
-        )
+        self._arrivals = Arrivals(worker, link, self._envelopes, one_way, self.counters)
+        self._outbox = Outbox(link, self._envelopes, congestion, self._round_trip, self.counters)
 
     @property
     def under_way(self) -> bool:

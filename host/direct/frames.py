@@ -13,23 +13,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from switchgnn.base.array_types import Bools, Float32s, Float64s, Int64s, UInt8s
 from switchgnn.base.network import Station
 from switchgnn.host.direct.framing import Runs
-from switchgnn.host.wire.addresses import ECN_CAPABLE, TOS_AT, ipv4_envelope
+from switchgnn.host.wire import header as wire
+from switchgnn.host.wire.addresses import TOS_AT, ipv4_envelope
 from switchgnn.host.wire.batches import FrameRows
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    ETHERNET_BYTES,
-    HEADER_AT,
-    HEADER_BYTES,
-    LAST_ROUND,
-    VERSION,
-    Header,
-    Kind,
-    frame_checksum,
-    is_plain,
-    parse_header,
-    session_and_round,
-    write_fields,
-)
 from switchgnn.host.wire.native import write_checksums
 from switchgnn.planner.base.arrays import ranges
 from switchgnn.planner.sending.phases import WorkerPhases
@@ -41,20 +27,20 @@ GROUP = 8
 ALL_OF_A_GROUP = (1 << GROUP) - 1
 # The question of an ACK that no question asked for.
 UNASKED = 0xFFFF
-CONTROL_FRAME_BYTES = BODY_AT
+CONTROL_FRAME_BYTES = wire.BODY_AT
 # `Level` of a FEATURE that has parts of any rows, and not a fragment of one.
 PACKED = 1
 
 _MARKED = 3
-_LENGTH_AT = ETHERNET_BYTES + 2
-_BEFORE_BODY = BODY_AT - ETHERNET_BYTES
-_CONTROL_KINDS = (Kind.ACK, Kind.RECALL, Kind.DONE)
+_LENGTH_AT = wire.ETHERNET_BYTES + 2
+_BEFORE_BODY = wire.BODY_AT - wire.ETHERNET_BYTES
+_CONTROL_KINDS = (wire.Kind.ACK, wire.Kind.RECALL, wire.Kind.DONE)
 
 
 class Packet(NamedTuple):
     """A sound frame."""
 
-    kind: Kind
+    kind: wire.Kind
     sender: int
     # FEATURE: of the frame, from 0 for each receiver and round. ACK, RECALL: of the first frame of
     # the group.
@@ -69,15 +55,15 @@ class Packet(NamedTuple):
 
 def unpack(frame: memoryview, receiver: int) -> Packet | None:
     """Parse a frame; None when it is no sound frame for this receiver (see ``unpack_header``)."""
-    if not is_plain(frame, PROTOCOL):
+    if not wire.is_plain(frame, PROTOCOL):
         return None
-    header, checksum = parse_header(frame)
+    header, checksum = wire.parse_header(frame)
     size = direct_body_bytes(header.kind, frame)
-    if header.version != VERSION or size is None or len(frame) < BODY_AT + size:
+    if header.version != wire.VERSION or size is None or len(frame) < wire.BODY_AT + size:
         return None
-    if frame_checksum(frame, size) != checksum or header.block_id & 0xFF != receiver:
+    if wire.frame_checksum(frame, size) != checksum or header.block_id & 0xFF != receiver:
         return None
-    ce_marked = header.kind is Kind.FEATURE and frame[TOS_AT] & _MARKED == _MARKED
+    ce_marked = header.kind is wire.Kind.FEATURE and frame[TOS_AT] & _MARKED == _MARKED
     return Packet(
         kind=header.kind,
         sender=header.block_id >> 8,
@@ -86,22 +72,17 @@ def unpack(frame: memoryview, receiver: int) -> Packet | None:
         question=header.fragment,
         echo=header.echo,
         marked=header.ecn or ce_marked,
-        round=session_and_round(header.session, header.round),
-        body=frame[BODY_AT : BODY_AT + size],
+        round=wire.session_and_round(header.session, header.round),
+        body=frame[wire.BODY_AT : wire.BODY_AT + size],
     )
 
 
 def direct_body_bytes(kind: int, frame: bytes | memoryview) -> int | None:
     """Return how long the body of a frame is, a FEATURE's by IPv4; None: there is no such frame."""
-    if kind != Kind.FEATURE:
+    if kind != wire.Kind.FEATURE:
         return 0 if kind in _CONTROL_KINDS else None
     size = (frame[_LENGTH_AT] << 8 | frame[_LENGTH_AT + 1]) - _BEFORE_BODY
     return size if size > 0 and size % 4 == 0 else None
-
-
-def pair_number(sender: int, receiver: int) -> int:
-    """Return both workers in 16 bits."""
-    return sender << 8 | receiver
 
 
 class Envelopes:
@@ -113,22 +94,18 @@ class Envelopes:
         own = stations[worker]
         # Like pure acknowledgements of TCP, control frames are not ECN-capable.
         self._control = [
-            ipv4_envelope(own, peer, HEADER_BYTES, protocol=PROTOCOL, ecn=0) for peer in stations
+            ipv4_envelope(own, peer, wire.HEADER_BYTES, protocol=PROTOCOL, ecn=0)
+            for peer in stations
         ]
 
     def data(self, peer: int, body_bytes: int) -> bytes:
         """Return the 34 bytes before a FEATURE with a body of that length."""
-        return ipv4_envelope(
-            self._stations[self._worker],
-            self._stations[peer],
-            HEADER_BYTES + body_bytes,
-            protocol=PROTOCOL,
-            ecn=ECN_CAPABLE,
-        )
+        ends = self._stations[self._worker], self._stations[peer]
+        return ipv4_envelope(*ends, wire.HEADER_BYTES + body_bytes, protocol=PROTOCOL)
 
-    def control(self, peer: int, header: Header) -> bytes:
+    def control(self, peer: int, header: wire.Header) -> bytes:
         """Return a whole frame of 60 bytes."""
-        to = pair_number(self._worker, peer)
+        to = self._worker << 8 | peer
         return self._control[peer] + header._replace(block_id=to).pack(b"")
 
 
@@ -245,39 +222,39 @@ def data_frames(
 ) -> FrameRows:
     """Pack the frames; `asking`: bool[S], which of them ask for an acknowledgement."""
     runs, size = outgoing.runs, len(order.peer)
-    frames = np.zeros((size, BODY_AT + runs.payload_bytes), dtype=np.uint8)
+    frames = np.zeros((size, wire.BODY_AT + runs.payload_bytes), dtype=np.uint8)
     if not size:
         return FrameRows(frames)
     begin, end = runs.span(order.peer, order.number)
     body = end - begin
     _write_envelopes(frames, order.peer, body, runs.payload_bytes, envelopes)
-    header = np.zeros((size, HEADER_BYTES), dtype=np.uint8)
+    header = np.zeros((size, wire.HEADER_BYTES), dtype=np.uint8)
     count, fragment = body // _LANE_BYTES, np.zeros_like(body)
     if not runs.framing.packed:
         fragments = runs.row_bytes // runs.payload_bytes
         row = runs.indptr[order.peer] + order.number // fragments
         count = np.minimum(outgoing.counts, _MOST_COUNT)[row]
         fragment = order.number % fragments
-    write_fields(
+    wire.write_fields(
         header,
         src_id=order.number,
         dst_id=mark,
-        block_id=pair_number(worker, 0) + order.peer,
+        block_id=(worker << 8) + order.peer,
         count=count,
-        kind=Kind.FEATURE,
-        version=VERSION,
+        kind=wire.Kind.FEATURE,
+        version=wire.VERSION,
         level=runs.framing.packed * PACKED,
         echo=asking.view(np.uint8),
         fragment=fragment,
         feature_group=(order.number // GROUP) & 0xFFFF,
         session=round_number >> 24,
-        round=round_number & LAST_ROUND,
+        round=round_number & wire.LAST_ROUND,
     )
     # A shorter frame is followed by bytes of another one, which are not sent.
     windows = sliding_window_view(outgoing.lanes.view("u4"), runs.payload_bytes // _LANE_BYTES)
-    frames[:, BODY_AT:].view("u4")[...] = windows[begin // _LANE_BYTES]
-    frames[:, HEADER_AT:BODY_AT] = header
-    sizes = (BODY_AT + body).astype(np.uint32)
+    frames[:, wire.BODY_AT :].view("u4")[...] = windows[begin // _LANE_BYTES]
+    frames[:, wire.HEADER_AT : wire.BODY_AT] = header
+    sizes = (wire.BODY_AT + body).astype(np.uint32)
     write_checksums(frames, sizes)
     return FrameRows(frames, sizes)
 
@@ -289,14 +266,8 @@ def _write_envelopes(
     heads = np.frombuffer(
         b"".join(envelopes.data(each, payload_bytes) for each in peers), dtype=np.uint8
     )
-    frames[:, :HEADER_AT] = heads.reshape(len(peers), HEADER_AT)[peer]
+    frames[:, : wire.HEADER_AT] = heads.reshape(len(peers), wire.HEADER_AT)[peer]
     # The last frame for each worker is shorter.
     for index in np.flatnonzero(body != payload_bytes).tolist():
         head = envelopes.data(int(peer[index]), int(body[index]))
-        frames[index, :HEADER_AT] = np.frombuffer(head, dtype=np.uint8)
-
-
-def join_rows(payloads: UInt8s, rows: Int64s, runs: Runs) -> Float32s:
-    """Return float32[R, F], some rows of the payloads (uint8, the runs one after the other)."""
-    lanes = payloads.view(">f4").reshape(-1, runs.lanes)
-    return lanes[rows, : runs.width].astype(np.float32)
+        frames[index, : wire.HEADER_AT] = np.frombuffer(head, dtype=np.uint8)

@@ -7,6 +7,7 @@ forward and backward, so that a bin's rows fill whole groups of frames.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +15,8 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Int32s, Int64s
 from switchgnn.host.base.compression import Compression
 from switchgnn.host.base.errors import ScheduleError
+from switchgnn.host.direct import schedule as schedules
 from switchgnn.host.direct.outbox import visit_order
-from switchgnn.host.direct.schedule import (
-    DirectSchedule,
-    check_workers,
-    cut_schedules,
-    direct_schedules,
-    read_schedule,
-    write_schedule,
-)
 from switchgnn.host.direct.transport import DirectTransport, open_schedule
 from switchgnn.host.links.transport import WorkerEnd
 from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
@@ -36,14 +30,10 @@ def copies(boundary: BoundaryEdges) -> Bools:
     return np.ones(len(boundary), dtype=np.bool_)
 
 
-def copy_schedules(graph: Graph, assignment: Int32s, workers: int) -> tuple[DirectSchedule, ...]:
-    """Make those of `host`: a copy for each worker that needs it; see ``direct_schedules``."""
-    return direct_schedules(graph, assignment, workers, choose=copies)
-
-
-def partial_schedules(graph: Graph, assignment: Int32s, workers: int) -> tuple[DirectSchedule, ...]:
-    """Make those of `host-partial`: whichever rows are fewer; see ``direct_schedules``."""
-    return direct_schedules(graph, assignment, workers, choose=fewest_rows)
+# Those of `host`: a copy for each worker that needs it.
+copy_schedules = partial(schedules.direct_schedules, choose=copies)
+# Those of `host-partial`: whichever rows are fewer.
+partial_schedules = partial(schedules.direct_schedules, choose=fewest_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +43,21 @@ class BinnedSchedule:
     `backward` is the transpose of `forward`, with the rows of each pair in another order.
     """
 
-    forward: DirectSchedule
-    backward: DirectSchedule
+    forward: schedules.DirectSchedule
+    backward: schedules.DirectSchedule
 
 
 def binned_schedules(graph: Graph, assignment: Int32s, workers: int) -> tuple[BinnedSchedule, ...]:
     """Make the schedules of `g3`, of both directions, one per worker; see ``direct_schedules``."""
-    check_workers(graph, assignment, workers)
+    schedules.check_workers(graph, assignment, workers)
     boundary = boundary_edges(graph, assignment)
     turn = _turns(graph, assignment, workers, boundary)
-    forward = cut_schedules(boundary, assignment, workers, by_copy=copies(boundary), turn=turn)
+    forward = schedules.cut_schedules(
+        boundary, assignment, workers, by_copy=copies(boundary), turn=turn
+    )
     # Backward computes the same vertices in reverse.
     transposed = boundary.transposed()
-    backward = cut_schedules(
+    backward = schedules.cut_schedules(
         transposed, assignment, workers, by_copy=~copies(transposed), turn=-turn
     )
     return tuple(map(BinnedSchedule, forward, backward))
@@ -87,7 +79,7 @@ def _turns(graph: Graph, assignment: Int32s, workers: int, boundary: BoundaryEdg
 
 
 # One of the functions above, such as ``copy_schedules``.
-ScheduleChoice = Callable[[Graph, Int32s, int], Sequence[DirectSchedule | BinnedSchedule]]
+ScheduleChoice = Callable[[Graph, Int32s, int], Sequence[schedules.DirectSchedule | BinnedSchedule]]
 
 
 def write_schedules(
@@ -100,10 +92,10 @@ def write_schedules(
         if isinstance(schedule, BinnedSchedule) and scatters:
             raise ScheduleError("Bins are of vertices with all edges: g3 has no vertex cut.")
         if isinstance(schedule, BinnedSchedule):
-            write_schedule(schedule.forward, path)
-            write_schedule(schedule.backward, backward_file(path))
+            schedules.write_schedule(schedule.forward, path)
+            schedules.write_schedule(schedule.backward, backward_file(path))
         else:
-            write_schedule(replace(schedule, scatters=scatters), path)
+            schedules.write_schedule(replace(schedule, scatters=scatters), path)
 
 
 def backward_file(path: Path) -> Path:
@@ -123,6 +115,6 @@ class BinnedTransport(DirectTransport):
 def open_binned(end: WorkerEnd) -> Iterator[DirectTransport]:
     """Open the transport `g3`."""
     file = end.schedule_file()
-    forward, backward = read_schedule(file), read_schedule(backward_file(file))
+    forward, backward = schedules.read_schedule(file), schedules.read_schedule(backward_file(file))
     with open_schedule(end, forward, backward=backward, kind=BinnedTransport) as made:
         yield made

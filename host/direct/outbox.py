@@ -132,23 +132,17 @@ class _Run:
     end: int
 
 
+@dataclass(eq=False)
 class Outbox:
     """One worker's unacknowledged data frames, in all open rounds."""
 
-    def __init__(
-        self,
-        link: Link,
-        envelopes: Envelopes,
-        *,
-        congestion: CongestionWindow,
-        round_trip: RoundTrip,
-        counters: DirectCounters,
-    ) -> None:
-        self._link = link
-        self._envelopes = envelopes
-        self._congestion = congestion
-        self._round_trip = round_trip
-        self._counters = counters
+    link: Link
+    envelopes: Envelopes
+    congestion: CongestionWindow
+    round_trip: RoundTrip
+    counters: DirectCounters
+
+    def __post_init__(self) -> None:
         self._rounds: dict[int, _Sending] = {}
         self._to_send: dict[tuple[int, int], deque[_Run]] = {}
         self._open: dict[tuple[int, int, int], _Group] = {}
@@ -198,7 +192,7 @@ class Outbox:
     def send_some(self, now: float) -> bool:
         """Send what window and rate allow, at most a burst; return whether more may go."""
         more = self._prepare_some(now)
-        self._departures.leave(self._link)
+        self._departures.leave(self.link)
         return more
 
     def _prepare_some(self, now: float) -> bool:
@@ -207,15 +201,15 @@ class Outbox:
             # Repeated frames are in flight already, so they are outside the window.
             group, bit = self._again.popleft()
             self._send(group, bit)
-            self._counters.data_resent += 1
+            self.counters.data_resent += 1
             budget -= 1
         if not self._left:
             return bool(self._again)
         busy = {(group.peer, group.round) for group in self._open.values() if group.busy}
         in_flight = sum(group.in_flight for group in self._open.values() if not group.busy)
-        allowed = self._congestion.allowance(in_flight, now)
+        allowed = self.congestion.allowance(in_flight, now)
         fresh = self._send_fresh(min(allowed, budget), busy, now)
-        self._congestion.sent(fresh)
+        self.congestion.sent(fresh)
         return bool(self._again) or (0 < fresh < allowed and fresh == budget)
 
     def take_ack(self, packet: Packet, now: float) -> bool:
@@ -225,14 +219,14 @@ class Outbox:
             return False
         group = sending.groups.get((packet.sender, packet.number))
         if group is None:
-            self._counters.wrong += 1
+            self.counters.wrong += 1
             return False
         if packet.marked:
-            self._counters.slowed += 1
+            self.counters.slowed += 1
         group.attempts = 0
         answered = packet.question == group.question
         if answered and group.in_flight:
-            self._round_trip.measured(now - group.asked_at)
+            self.round_trip.measured(now - group.asked_at)
         news = self._confirm(group, packet.tag, now if packet.marked else None)
         if answered:
             self._send_again(group, packet, now)
@@ -251,9 +245,9 @@ class Outbox:
         """Ask about groups whose acknowledgement is overdue."""
         if now < self._nothing_late_before:
             return
-        self._nothing_late_before = now + self._round_trip.timeout
+        self._nothing_late_before = now + self.round_trip.timeout
         for group in self._open.values():
-            due = group.asked_at + self._round_trip.backed_off(group.attempts)
+            due = group.asked_at + self.round_trip.backed_off(group.attempts)
             if now >= due:
                 self._ask(group, now)
             else:
@@ -262,7 +256,7 @@ class Outbox:
     def next_timer(self, now: float) -> float:
         """Return the seconds until a question is due or a frame may leave."""
         timer = max(0.0, self._nothing_late_before - now)
-        return min(timer, self._congestion.wait() or timer) if self._left else timer
+        return min(timer, self.congestion.wait() or timer) if self._left else timer
 
     def _group(self, round_number: int, sending: _Sending, peer: int, number: int) -> _Group:
         first = number - number % GROUP
@@ -303,7 +297,7 @@ class Outbox:
                 if not queue:
                     del self._to_send[number, peer]
         self._left -= sent
-        self._counters.data_sent += sent
+        self.counters.data_sent += sent
         return sent
 
     def _send_run(self, run: _Run, most: int, now: float) -> int:
@@ -336,8 +330,8 @@ class Outbox:
             # It opens again when more of it leaves.
             del self._open[group.key]
         if marked_at is not None:
-            self._congestion.marked(count, marked_at)
-        self._congestion.acknowledged(count)
+            self.congestion.marked(count, marked_at)
+        self.congestion.acknowledged(count)
         return True
 
     def _send_again(self, group: _Group, packet: Packet, now: float) -> None:
@@ -345,7 +339,7 @@ class Outbox:
         until = group.sent_before if packet.question else packet.tag.bit_length()
         lost = [(group, bit) for bit in range(until) if group.missing >> bit & 1]
         if lost:
-            self._congestion.lost(now)
+            self.congestion.lost(now)
             self._again.extend(lost)
             group.ask_again(now)
 
@@ -360,8 +354,8 @@ class Outbox:
             fragment=group.question,
             round=group.round,
         )
-        self._link.send(self._envelopes.control(group.peer, header))
-        self._counters.questions += 1
+        self.link.send(self.envelopes.control(group.peer, header))
+        self.counters.questions += 1
 
 
 def visit_order(edges: Integers, remote: Bools) -> Int64s:
@@ -377,20 +371,17 @@ def visit_order(edges: Integers, remote: Bools) -> Int64s:
 
 def _breadth_first(edges: Integers, rows: int) -> Int64s:
     """One component after another, each from its first row on."""
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to import
-    from scipy.sparse.csgraph import (  # noqa: PLC0415
-        breadth_first_order,
-        connected_components,
-    )
+    from scipy.sparse import csgraph, csr_matrix  # noqa: PLC0415 - slow to import
 
     matrix = csr_matrix((np.ones(edges.shape[1], dtype=np.int8), edges), shape=(rows, rows))
-    _, component = connected_components(matrix, directed=False)
+    _, component = csgraph.connected_components(matrix, directed=False)
     _, roots = np.unique(component, return_index=True)
     # A vertex before all roots: one search visits all components, each breadth first.
     ends = np.concatenate([edges, np.stack([np.full(len(roots), rows), roots])], axis=1)
     ones = np.ones(ends.shape[1], dtype=np.int8)
     rooted = csr_matrix((ones, ends), shape=(rows + 1, rows + 1))
-    visits = breadth_first_order(rooted, rows, directed=False, return_predecessors=False)[1:]
+    found = csgraph.breadth_first_order(rooted, rows, directed=False, return_predecessors=False)
+    visits = found[1:]
     first_row = roots[component[visits]]
     in_order: Int64s = visits[np.argsort(first_row, kind="stable")].astype(np.int64)
     return in_order

@@ -72,12 +72,11 @@ def sample_rows(
     sampling: Sampling, epoch: int, worker: int, indptr: Int64s, *, outgoing: bool
 ) -> Sample:
     """Draw the rows of one side; `indptr`: int64[W + 1], the rows of each other worker."""
-    indices, scales, sizes = [], [], []
-    for peer, rows in enumerate(np.diff(indptr).tolist()):
+    rows, drawn = np.diff(indptr), []
+    for peer, size in enumerate(rows.tolist()):
         pair = (worker, peer) if outgoing else (peer, worker)
-        drawn = sampling.draw(epoch, *pair, rows)
-        indices.append(indptr[peer] + drawn)
-        scales.append(np.full(len(drawn), rows / max(1, len(drawn)), dtype=np.float32))
-        sizes.append(len(drawn))
-    index = np.concatenate(indices).astype(np.int64)
-    return Sample(index, indptr_of(np.array(sizes)), np.concatenate(scales))
+        drawn.append(sampling.draw(epoch, *pair, size))
+    sizes = np.array([len(each) for each in drawn])
+    factors = (rows / np.maximum(1, sizes)).astype(np.float32)
+    index = np.concatenate(drawn) + np.repeat(indptr[:-1], sizes)
+    return Sample(index, indptr_of(sizes), np.repeat(factors, sizes))

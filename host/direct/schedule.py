@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -301,20 +302,10 @@ def schedule_file(worker: int) -> str:
 
 def write_schedule(schedule: DirectSchedule, path: str | Path) -> None:
     """Write one worker's schedule; ScheduleError: the file cannot be written."""
-    arrays = {
-        "worker": np.array(schedule.worker),
-        "vertices": schedule.vertices,
-        "out_indptr": schedule.out_indptr,
-        "send_indptr": schedule.send.indptr,
-        "send_column": schedule.send.column,
-        "in_indptr": schedule.in_indptr,
-        "add_indptr": schedule.add.indptr,
-        "add_column": schedule.add.column,
-        "pairs": schedule.pairs,
-        "digest": schedule.digest,
-        "scatters": np.array(schedule.scatters),
-    }
-    typed = {name: array.astype(_ARRAYS[name].types[0]) for name, array in arrays.items()}
+    values = dict(vars(schedule))
+    for name, sums in (("send", schedule.send), ("add", schedule.add)):
+        values |= {f"{name}_indptr": sums.indptr, f"{name}_column": sums.column}
+    typed = {name: np.asarray(values[name], kind.types[0]) for name, kind in _ARRAYS.items()}
     with writing(Path(path), refuse=ScheduleError):
         Path(path).write_bytes(pack_arrays(typed))
 
@@ -331,14 +322,7 @@ def read_schedule(path: str | Path) -> DirectSchedule:
     agree = all(np.array_equal(rows, np.diff(arrays[name])) for rows, name in own)
     if received > len(arrays["add_column"]) or not agree or np.any(pairs >> _ROW_BITS):
         raise ScheduleError(f"The arrays of {path} do not fit each other: {_REMEDY}.")
-    return DirectSchedule(
-        worker=worker,
-        vertices=arrays["vertices"],
-        out_indptr=arrays["out_indptr"],
-        send=RowSums(arrays["send_indptr"], arrays["send_column"], len(arrays["vertices"])),
-        in_indptr=arrays["in_indptr"],
-        add=RowSums(arrays["add_indptr"], arrays["add_column"], received),
-        pairs=pairs,
-        digest=arrays["digest"],
-        scatters=bool(arrays["scatters"]),
-    )
+    values: dict[str, Any] = {**arrays, "worker": worker, "scatters": bool(arrays["scatters"])}
+    for name, width in (("send", len(arrays["vertices"])), ("add", received)):
+        values[name] = RowSums(values.pop(f"{name}_indptr"), values.pop(f"{name}_column"), width)
+    return DirectSchedule(**values)

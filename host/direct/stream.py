@@ -12,7 +12,7 @@ from switchgnn.base.array_types import Float32s, Int64s
 from switchgnn.host.base.errors import FeatureError
 from switchgnn.host.direct.exchange import DirectExchange, Round
 from switchgnn.host.direct.sampling import Sample
-from switchgnn.host.direct.schedule import RowSums
+from switchgnn.host.direct.schedule import DirectSchedule, RowSums
 
 Waiter = Callable[[Callable[[], bool]], None]
 
@@ -33,76 +33,67 @@ class Side:
     scale: Float32s  # Float32[R], the factors of those rows.
 
 
-def make_side(worker: int, send: RowSums, sent: Sample, add: RowSums, awaited: Sample) -> Side:
+def make_side(schedule: DirectSchedule, sent: Sample, awaited: Sample) -> Side:
     """Put a schedule and its samples together."""
-    drawn = send.rows(sent.index)
-    arrival = np.full(add.width, -1, dtype=np.int64)
+    drawn = schedule.send.rows(sent.index)
+    arrival = np.full(schedule.add.width, -1, dtype=np.int64)
     arrival[awaited.index] = np.arange(len(awaited.index))
     return Side(
-        worker=worker,
+        worker=schedule.worker,
         send=drawn,
         needed_by=drawn.transposed(),
         out_indptr=sent.indptr,
-        add=add,
+        add=schedule.add,
         in_indptr=awaited.indptr,
         arrival=arrival,
         scale=awaited.scale,
     )
 
 
+@dataclass(eq=False)
 class Stream:
     """One round of one worker, which must feed all its rows eventually, in any order.
 
     `side`: the schedule and sample of its direction. `wait_until`: see ``DirectExchange``.
     """
 
-    def __init__(
-        self, exchange: DirectExchange, begun: Round, side: Side, wait_until: Waiter
-    ) -> None:
-        self._exchange = exchange
-        self._round = begun
-        self._side = side
-        self._wait_until = wait_until
-        self._rows = np.zeros((side.send.width, begun.width), dtype=np.float32)
+    exchange: DirectExchange
+    round: Round
+    side: Side
+    wait_until: Waiter
+
+    def __post_init__(self) -> None:
+        side, width = self.side, self.round.width
+        self._rows = np.zeros((side.send.width, width), dtype=np.float32)
         self._fed = np.zeros(side.send.width, dtype=np.bool_)
         self._lacks = side.send.sizes
-        self._incoming = np.zeros((side.add.width, begun.width), dtype=np.float32)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all rows have arrived, here and at the other workers."""
-        return self._round.complete
-
-    @property
-    def seconds(self) -> float:
-        """See ``Round``."""
-        return self._round.seconds
+        self._incoming = np.zeros((side.add.width, width), dtype=np.float32)
 
     def feed(self, indices: Int64s, rows: Float32s) -> None:
         """Feed rows, float32[K, F], for distinct indices, int64[K], and send what is complete.
 
         FeatureError: wrong shape or type, or rows that were fed before.
         """
-        if rows.shape != (len(indices), self._round.width) or rows.dtype != np.float32:
+        if rows.shape != (len(indices), self.round.width) or rows.dtype != np.float32:
             raise FeatureError(
-                f"Worker {self._side.worker} feeds {len(indices)} rows of "
-                f"{self._round.width} float32, not {rows.dtype}{list(rows.shape)}."
+                f"Worker {self.side.worker} feeds {len(indices)} rows of "
+                f"{self.round.width} float32, not {rows.dtype}{list(rows.shape)}."
             )
         if self._fed[indices].any():
             twice = indices[np.argmax(self._fed[indices])]
-            raise FeatureError(f"Worker {self._side.worker} feeds row {twice} twice in a round.")
+            raise FeatureError(f"Worker {self.side.worker} feeds row {twice} twice in a round.")
         self._fed[indices] = True
         self._rows[indices] = rows
-        touched, times = np.unique(self._side.needed_by.rows(indices).column, return_counts=True)
+        touched, times = np.unique(self.side.needed_by.rows(indices).column, return_counts=True)
         self._lacks[touched] -= times
         ready = touched[self._lacks[touched] == 0]
         if len(ready):
-            send = self._side.send.rows(ready)
-            self._exchange.give(self._round, ready, send.apply(self._rows), send.sizes)
+            send = self.side.send.rows(ready)
+            self.exchange.give(self.round, ready, send.apply(self._rows), send.sizes)
 
     def needs(self, indices: Int64s) -> Int64s:
         """Return the incoming rows that the sums at some indices need, for `wait_any`."""
-        needed = self._side.arrival[self._side.add.rows(indices).column]
+        needed = self.side.arrival[self.side.add.rows(indices).column]
         return np.unique(needed[needed >= 0])
 
     def wait_any(self, needs: Sequence[Int64s]) -> int:
@@ -111,21 +102,21 @@ class Stream:
 
         def one_is_here() -> bool:
             nonlocal found
-            arrived = map(self._round.incoming.arrived, needs)
+            arrived = map(self.round.incoming.arrived, needs)
             found = next((index for index, here in enumerate(arrived) if here), -1)
             return found >= 0
 
-        self._wait_until(one_is_here)
+        self.wait_until(one_is_here)
         return found
 
     def sums(self, indices: Int64s) -> Float32s:
         """Wait for the sums over the remote neighbours of K rows; return float32[K, F]."""
         needs = self.needs(indices)
         self.wait_any([needs])
-        add = self._side.add.rows(indices)
-        received = self._round.incoming.rows(needs)
-        scheduled = np.flatnonzero(self._side.arrival >= 0)[needs]
-        self._incoming[scheduled] = received * self._side.scale[needs, np.newaxis]
+        add = self.side.add.rows(indices)
+        received = self.round.incoming.rows(needs)
+        scheduled = np.flatnonzero(self.side.arrival >= 0)[needs]
+        self._incoming[scheduled] = received * self.side.scale[needs, np.newaxis]
         return add.apply(self._incoming)
 
 

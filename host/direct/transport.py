@@ -22,14 +22,7 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.host.direct.sampling import Sampling, sample_rows
 from switchgnn.host.direct.schedule import DirectSchedule, read_schedule
 from switchgnn.host.direct.stream import Driver, Side, Stream, Waiter, make_side
-from switchgnn.host.links.transport import (
-    Transport,
-    WorkerEnd,
-    add_traffic,
-    check_packets_fit,
-    check_rows,
-    traffic_since,
-)
+from switchgnn.host.links import transport
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.sending.phases import Phases, shortest_phases
@@ -40,7 +33,7 @@ _USUAL = Framing()
 _GLANCE = 0.005
 
 
-class DirectTransport(Transport):
+class DirectTransport(transport.Transport):
     """One worker of `host` or `host-partial`, as its schedule says.
 
     BACKWARD is the transpose of FORWARD, also of a sampled one: it is the gradient of the sums of
@@ -142,7 +135,7 @@ class DirectTransport(Transport):
     @property
     def traffic(self) -> Traffic:
         """Frames and bytes so far, acknowledgements included."""
-        return traffic_since(self._start, self._link.traffic)
+        return transport.traffic_since(self._start, self._link.traffic)
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
         """Return the prediction of schedule and sample for one exchange; see ``Transport``."""
@@ -165,7 +158,7 @@ class DirectTransport(Transport):
     ) -> Float32s:
         """Sum over remote neighbours, float32[n, F]; see ``Transport.aggregate``."""
         operation.refuse("An exchange between hosts")
-        check_rows(rows, self.vertices, self.worker)
+        transport.check_rows(rows, self.vertices, self.worker)
         if self._compressed is not None:
             return self._compressed.aggregate(
                 rows,
@@ -227,7 +220,7 @@ class DirectTransport(Transport):
 
         `until` ends the wait earlier; it is called at least once a second.
         """
-        self._wait_until(lambda: stream.complete or until())
+        self._wait_until(lambda: stream.round.complete or until())
 
     def tend(self, *, arrived: bool) -> float:
         """Send and receive a little without waiting; ``arrived``: whether a frame is here.
@@ -309,11 +302,8 @@ class DirectTransport(Transport):
             # The same rows as forward.
             out, back = samples[Direction.FORWARD]
             samples[Direction.BACKWARD] = back, out
-        return {
-            direction: make_side(schedule.worker, schedule.send, sent, schedule.add, awaited)
-            for direction, schedule in self._schedules.items()
-            for sent, awaited in [samples[direction]]
-        }
+        schedules = self._schedules.items()
+        return {direction: make_side(own, *samples[direction]) for direction, own in schedules}
 
 
 class ReplicaTransport(DirectTransport):
@@ -342,7 +332,7 @@ class ReplicaTransport(DirectTransport):
     def expected_traffic(self, width: int, _direction: Direction) -> Traffic:
         """Return that of both rounds; see ``Transport``."""
         expected = super().expected_traffic
-        return add_traffic(*(expected(width, direction) for direction in Direction))
+        return transport.add_traffic(*(expected(width, direction) for direction in Direction))
 
     @property
     def copied_edges(self) -> None:
@@ -360,7 +350,7 @@ class ReplicaTransport(DirectTransport):
 
 
 @contextmanager
-def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
+def open_direct(end: transport.WorkerEnd) -> Iterator[DirectTransport]:
     """Open a transport between hosts, as the worker's schedule says."""
     schedule = read_schedule(end.schedule_file())
     kind = ReplicaTransport if schedule.scatters else DirectTransport
@@ -370,7 +360,7 @@ def open_direct(end: WorkerEnd) -> Iterator[DirectTransport]:
 
 @contextmanager
 def open_schedule(
-    end: WorkerEnd,
+    end: transport.WorkerEnd,
     schedule: DirectSchedule,
     *,
     backward: DirectSchedule | None = None,
@@ -378,7 +368,7 @@ def open_schedule(
 ) -> Iterator[DirectTransport]:
     """Open a worker's link for frames between hosts, and a transport on it."""
     sampling, framing = Sampling(end.sampling, end.seed), Framing.parse(end.mtu)
-    check_packets_fit(end.link, framing.packet_bytes)
+    transport.check_packets_fit(end.link, framing.packet_bytes)
     with end.open_link(PROTOCOL) as link:
         yield kind(
             schedule,

@@ -8,18 +8,7 @@ from switchgnn.host.base.silence import HeartbeatBit, SignsOfLife
 from switchgnn.host.innetwork import errors
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.fixed_point import Largest, magnitude_from_bits
-from switchgnn.host.wire.header import (
-    OPENING_BLOCK,
-    SESSION_MASK,
-    BarrierBody,
-    Header,
-    Kind,
-    Refusal,
-    Unit,
-    fragment_number,
-    in_pool,
-    pool_of,
-)
+from switchgnn.host.wire import header as wire
 
 
 class Following(NamedTuple):
@@ -35,7 +24,7 @@ class Following(NamedTuple):
 
 def opening(pool: int) -> Following:
     """Return what follows the last unit of a pool in a round."""
-    return Following(OPENING_BLOCK, in_pool(0, pool))
+    return Following(wire.OPENING_BLOCK, wire.in_pool(0, pool))
 
 
 class Meeting:
@@ -45,7 +34,12 @@ class Meeting:
     """
 
     def __init__(
-        self, endpoint: Endpoint, workers: int, unit: Unit, following: Following, magnitude: int
+        self,
+        endpoint: Endpoint,
+        workers: int,
+        unit: wire.Unit,
+        following: Following,
+        magnitude: int,
     ) -> None:
         self._pace = endpoint.pace
         self._round_trip = endpoint.round_trip
@@ -53,8 +47,8 @@ class Meeting:
         self.unit, self.following = unit, following
         self.magnitude = magnitude
         # Before they open a round, workers may be computing.
-        self.timeout = self._pace.timeout + self._pace.skew * (unit.block == OPENING_BLOCK)
-        self.answer: tuple[Header, BarrierBody] | None = None
+        self.timeout = self._pace.timeout + self._pace.skew * (unit.block == wire.OPENING_BLOCK)
+        self.answer: tuple[wire.Header, wire.BarrierBody] | None = None
         self.asked_at, self._workers = float("-inf"), workers
         self.begin(endpoint.clock.now())
 
@@ -81,19 +75,19 @@ class Meeting:
         self._attempts += 1
         self._unanswered += 1
 
-    def heard(self, header: Header, barrier: BarrierBody, now: float) -> None:
+    def heard(self, header: wire.Header, barrier: wire.BarrierBody, now: float) -> None:
         """Take an answer without a refusal."""
         if self._unanswered > 0:
             self._round_trip.took(self._unanswered)
         if self._unanswered == 1 and not self._round_trip.known:
             self._round_trip.measured(now - self.asked_at)
         self._unanswered = 0
-        if header.kind is Kind.WAITING:
+        if header.kind is wire.Kind.WAITING:
             self._attempts = 0
             self.signs.take(barrier.workers, barrier.heartbeats or 0, now)
             if self.signs.awaited:
                 self.deadline = now + self._pace.timeout
-        elif self.unit.block != OPENING_BLOCK or barrier.round == self.unit.round:
+        elif self.unit.block != wire.OPENING_BLOCK or barrier.round == self.unit.round:
             self.answer = header, barrier
 
 
@@ -102,7 +96,7 @@ _SHARE = 0.125
 _LARGEST_FLOAT = 0x7F7FFFFF
 _NO_PLAN = 0
 # Session numbers are compared like TCP's sequence numbers: half of them are newer.
-_NEWER = SESSION_MASK >> 1
+_NEWER = wire.SESSION_MASK >> 1
 _NEW_SESSION = (
     "Workers that restart need a new session: `switchgnn controller install --new-session`."
 )
@@ -141,13 +135,15 @@ class Barrier:
         """
         self._magnitude = magnitude
         for pool, following in enumerate(first):
-            self.report(Unit(round_number, OPENING_BLOCK, in_pool(0, pool)), following)
+            self.report(
+                wire.Unit(round_number, wire.OPENING_BLOCK, wire.in_pool(0, pool)), following
+            )
 
-    def report(self, unit: Unit, following: Following) -> Meeting:
+    def report(self, unit: wire.Unit, following: Following) -> Meeting:
         """Report a unit as done; `following`: the next one of its pool."""
         self.left_behind = []
         meeting = Meeting(self._endpoint, self._workers, unit, following, self._magnitude)
-        self._meetings[pool_of(unit.fragment)] = meeting
+        self._meetings[wire.pool_of(unit.fragment)] = meeting
         return meeting
 
     def tend(self) -> float:
@@ -190,25 +186,25 @@ class Barrier:
             meeting.begin(self._endpoint.clock.now())
         self.repeat_last()
 
-    def overtaken(self, unit: Unit) -> None:
+    def overtaken(self, unit: wire.Unit) -> None:
         """Ask again, once per round trip: a packet of a later unit shows a barrier to be passed."""
         for meeting in self.pending:
-            if pool_of(meeting.unit.fragment) == pool_of(unit.fragment):
+            if wire.pool_of(meeting.unit.fragment) == wire.pool_of(unit.fragment):
                 again = meeting.asked_at + self._endpoint.round_trip.smoothed
                 meeting.repeat_at = min(meeting.repeat_at, again)
 
-    def heed(self, header: Header, frame: memoryview) -> bool:
+    def heed(self, header: wire.Header, frame: memoryview) -> bool:
         """Take an answer; return whether it was awaited."""
-        pool = pool_of(header.fragment)
+        pool = wire.pool_of(header.fragment)
         meeting = self._meetings[pool] if pool < len(self._meetings) else None
         if meeting is None or header.unit != meeting.unit:
             return False
-        barrier = BarrierBody.unpack(frame, header.kind)
+        barrier = wire.BarrierBody.unpack(frame, header.kind)
         if meeting.answer is None:
             self._take_answer(meeting, header, barrier)
             return True
         if self._counts(header, barrier):
-            if header.kind is Kind.ADVANCE:
+            if header.kind is wire.Kind.ADVANCE:
                 self.left_behind = []
             else:
                 self._check(header, barrier)
@@ -224,7 +220,7 @@ class Barrier:
             raise errors.ExchangeTimeoutError(
                 f"{where(meeting.unit)}: worker {self._worker} waited {meeting.timeout:g} s, "
                 f"without a sign of life, for {named_workers(silent)}."
-                f"{computing if meeting.unit.block == OPENING_BLOCK else ''}",
+                f"{computing if meeting.unit.block == wire.OPENING_BLOCK else ''}",
                 silent,
             )
         if now > meeting.deadline:
@@ -232,22 +228,24 @@ class Barrier:
         self._link.send(self._done(meeting))
         meeting.asked(now)
 
-    def _take_answer(self, meeting: Meeting, header: Header, barrier: BarrierBody) -> None:
+    def _take_answer(
+        self, meeting: Meeting, header: wire.Header, barrier: wire.BarrierBody
+    ) -> None:
         self._endpoint.counters.heard += 1
         if self._counts(header, barrier):
             self._check(header, barrier)
             unit = meeting.unit
             # Later barriers of a round may be answered when others have opened the next one.
-            if unit.block == OPENING_BLOCK and barrier.round > unit.round:
+            if unit.block == wire.OPENING_BLOCK and barrier.round > unit.round:
                 raise errors.RoundMismatchError(
                     f"Worker {self._worker} is in round {unit.round}, but the switch is in round "
                     f"{barrier.round}. {_NEW_SESSION}"
                 )
             meeting.heard(header, barrier, self._endpoint.clock.now())
-            if meeting.answer is not None and unit.block != OPENING_BLOCK:
+            if meeting.answer is not None and unit.block != wire.OPENING_BLOCK:
                 self._check_unchanged(unit, barrier)
 
-    def _check_unchanged(self, unit: Unit, answer: BarrierBody) -> None:
+    def _check_unchanged(self, unit: wire.Unit, answer: wire.BarrierBody) -> None:
         if answer.round == unit.round and answer.magnitude != self._magnitude:
             raise errors.BarrierError(
                 f"Round {unit.round}: the largest magnitude has changed from "
@@ -271,11 +269,11 @@ class Barrier:
 
     def _done(self, meeting: Meeting) -> bytes:
         heartbeat = self._heartbeat.bit(self._endpoint.clock.now()) << self._worker
-        body = BarrierBody(
+        body = wire.BarrierBody(
             magnitude=meeting.magnitude, plan=self._plan_id, workers=heartbeat
         ).pack()
-        header = Header(
-            kind=Kind.DONE,
+        header = wire.Header(
+            kind=wire.Kind.DONE,
             src_id=self._worker,
             dst_id=self._endpoint.incarnation,
             count=meeting.following.block,
@@ -288,28 +286,28 @@ class Barrier:
         )
         return self._endpoint.frame(header, body)
 
-    def _counts(self, header: Header, barrier: BarrierBody) -> bool:
+    def _counts(self, header: wire.Header, barrier: wire.BarrierBody) -> bool:
         """Return whether an answer is recent, and from a switch with a plan."""
         self.served = barrier.plan != _NO_PLAN or self._plan_id == _NO_PLAN
         if not self.served:
             return False  # a controller is installing it after a restart
-        return (header.session - self._endpoint.session) & SESSION_MASK <= _NEWER
+        return (header.session - self._endpoint.session) & wire.SESSION_MASK <= _NEWER
 
-    def _check(self, header: Header, barrier: BarrierBody) -> None:
+    def _check(self, header: wire.Header, barrier: wire.BarrierBody) -> None:
         errors.check_plan(self._worker, self._plan_id, barrier.plan)
         session, culprit = self._endpoint.session, header.dst_id
-        if (header.session - session) & SESSION_MASK:
+        if (header.session - session) & wire.SESSION_MASK:
             raise errors.SessionMismatchError(
                 f"Worker {self._worker} takes part in session {session}, but the switch was "
                 "installed again since. Restart all workers in its session "
                 "(`switchgnn controller show`)."
             )
-        if header.count == Refusal.INCARNATION:
+        if header.count == wire.Refusal.INCARNATION:
             raise errors.RoundMismatchError(
                 f"Another process was already worker {self._worker} in this round of this session. "
                 f"{_NEW_SESSION}"
             )
-        if header.count == Refusal.TAG:
+        if header.count == wire.Refusal.TAG:
             known = culprit < self._workers
             first = f", where worker {culprit} was the first" if known else ""
             raise errors.RoundMismatchError(
@@ -317,14 +315,14 @@ class Barrier:
                 f"round {barrier.round}{first}. {_NEW_SESSION}",
                 [culprit] * known,
             )
-        if header.count == Refusal.NEXT:
+        if header.count == wire.Refusal.NEXT:
             raise errors.DisagreementError(
                 f"{where(header.unit)}, worker {culprit} goes on with another block or fragment "
                 f"than worker {self._worker}. All workers must exchange features of the same "
                 "width, in the same direction, with the same operation.",
                 [culprit],
             )
-        if header.count == Refusal.MAGNITUDE:
+        if header.count == wire.Refusal.MAGNITUDE:
             raise errors.MagnitudeError(
                 f"The switch has refused the largest magnitude that worker {culprit} "
                 f"reported; that of the round is {magnitude_from_bits(barrier.magnitude):g}. "
@@ -332,9 +330,9 @@ class Barrier:
                 [culprit],
             )
 
-    def _no_answer(self, unit: Unit) -> errors.InNetworkError:
+    def _no_answer(self, unit: wire.Unit) -> errors.InNetworkError:
         where_to, seconds = self._link.name, self._endpoint.pace.timeout
-        if unit.block != OPENING_BLOCK:
+        if unit.block != wire.OPENING_BLOCK:
             return errors.ExchangeTimeoutError(
                 f"{where(unit)}: the switch on {where_to} has not reported within {seconds:g} s "
                 "whether the block is complete."
@@ -346,6 +344,6 @@ class Barrier:
         )
 
 
-def where(unit: Unit) -> str:
+def where(unit: wire.Unit) -> str:
     """Return the unit as text."""
-    return f"Round {unit.round}, block {unit.block}, fragment {fragment_number(unit.fragment)}"
+    return f"Round {unit.round}, block {unit.block}, fragment {wire.fragment_number(unit.fragment)}"

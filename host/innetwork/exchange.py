@@ -9,17 +9,10 @@ from switchgnn.host.base.errors import FeatureError
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.status import ExchangeStatus
+from switchgnn.host.innetwork import fixed_point as fixed
 from switchgnn.host.innetwork.barrier import Barrier, Following
 from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.errors import PlanMismatchError, RoundMismatchError
-from switchgnn.host.innetwork.fixed_point import (
-    ExchangeKind,
-    FixedPoint,
-    FixedSums,
-    Foresight,
-    Scales,
-    largest_magnitude,
-)
 from switchgnn.host.innetwork.outgoing import Rounding, RowCache, Tensor, forget
 from switchgnn.host.innetwork.receiver import SumReceiver
 from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
@@ -105,12 +98,7 @@ class InNetworkExchange(transport.Transport):
             endpoint, workers=manifest.workers, pools=manifest.pools, plan_id=manifest.number
         )
         self._units = UnitExchange(
-            endpoint,
-            inbox,
-            barrier=barrier,
-            pools=manifest.pools,
-            receiver=self._receiver,
-            on_share=on_share,
+            endpoint, inbox, barrier, manifest.pools, self._receiver, on_share
         )
         self.watch = self._units.watch
         self.epsilon = 0.0
@@ -134,8 +122,8 @@ class InNetworkExchange(transport.Transport):
             layout=layout,
             schedules=self._schedules,
             nothing=self._nothing,
-            upcoming=Upcoming(Foresight(fan_in, bits, step_error), layout),
-            scales=Scales(self._part.worker, fan_in, bits, step_error),
+            upcoming=Upcoming(fixed.Foresight(fan_in, bits, step_error), layout),
+            scales=fixed.Scales(self._part.worker, fan_in, bits, step_error),
             rounding=rounding,
             savings=self.savings,
             passed=self._passed,
@@ -194,7 +182,7 @@ class InNetworkExchange(transport.Transport):
         direction: Direction = Direction.FORWARD,
         tensor_id: int = 0,
         operation: Operation = Operation.SUM,
-    ) -> FixedSums:
+    ) -> fixed.FixedSums:
         """Sum in the integers of the switch; see ``InNetworkExchange.aggregate``.
 
         With a cache, they are the sums of the changes of all rounds.
@@ -213,11 +201,11 @@ class InNetworkExchange(transport.Transport):
                 f"All {header.LAST_ROUND:,} rounds of the session are used: restart all workers "
                 "after `switchgnn controller install --new-session`."
             )
-        own = largest_magnitude(features)
+        own = fixed.largest_magnitude(features)
         own = 0 if operation.rule.words else own
         # Check locally first, so that the offending worker reports the error.
         self._parts.scales.check_own(direction, own)
-        kind = ExchangeKind(direction, features.shape[1], operation)
+        kind = fixed.ExchangeKind(direction, features.shape[1], operation)
         foreseen, early = self._parts.upcoming.take()
         lasting = self._cached and operation is Operation.SUM
         cache = self._caches.setdefault((tensor_id, kind), RowCache()) if lasting else None
@@ -237,8 +225,11 @@ class InNetworkExchange(transport.Transport):
             self._exchanging = False
 
     def _exchange(
-        self, rows: OwnRows, scale: FixedPoint | None = None, early: frozenset[int] = frozenset()
-    ) -> FixedSums | None:
+        self,
+        rows: OwnRows,
+        scale: fixed.FixedPoint | None = None,
+        early: frozenset[int] = frozenset(),
+    ) -> fixed.FixedSums | None:
         current = SumRound(self._round, rows, self._parts, scale, early)
         self._begun = rows, current
         return self._ended(current, complete=self._units.run(current, rows.own))
@@ -251,7 +242,7 @@ class InNetworkExchange(transport.Transport):
             while sums is None:
                 sums = self._exchange(rows)
 
-    def _ended(self, current: SumRound, *, complete: bool) -> FixedSums | None:
+    def _ended(self, current: SumRound, *, complete: bool) -> fixed.FixedSums | None:
         self._round, self._begun = self._round + 1, None
         if not complete:
             self.counters.void += 1
@@ -303,6 +294,6 @@ class InNetworkExchange(transport.Transport):
 
     def expected_traffic(self, width: int, direction: Direction = Direction.FORWARD) -> Traffic:
         """Return what one exchange of that width puts on the link when nothing is lost."""
-        blocks = self._layout.blocks(ExchangeKind(direction, width))
+        blocks = self._layout.blocks(fixed.ExchangeKind(direction, width))
         group_size = self._endpoint.pace.group_size
         return transport.expected_traffic(self._manifest, self._part, blocks, width, group_size)

@@ -8,19 +8,9 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.host.base.compression import Savings
 from switchgnn.host.base.operations import Operation
+from switchgnn.host.innetwork import fixed_point as fixed
 from switchgnn.host.innetwork.barrier import Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.fixed_point import (
-    ExchangeKind,
-    FixedPoint,
-    FixedSums,
-    Foreseen,
-    Foresight,
-    Largest,
-    Scales,
-    magnitude_from_bits,
-    own_words,
-)
 from switchgnn.host.innetwork.outgoing import (
     ChangedRows,
     Rounding,
@@ -43,13 +33,13 @@ class RoundLayout:
         self.left_out: Mapping[Direction, frozenset[int]] = {}
         self._manifest = manifest
 
-    def words(self, kind: ExchangeKind) -> tuple[int, ...]:
+    def words(self, kind: fixed.ExchangeKind) -> tuple[int, ...]:
         """Return the words of the fragments of a row, in pool 0."""
         return header.fragment_words(
             kind.width, self._manifest.lanes, self.rows, operation=kind.operation
         )
 
-    def blocks(self, kind: ExchangeKind) -> Sequence[int]:
+    def blocks(self, kind: fixed.ExchangeKind) -> Sequence[int]:
         """Return the numbers of the blocks of an exchange; others than sums have all blocks."""
         numbers = self._manifest.direction(kind.direction).block_numbers
         out = self.left_out.get(kind.direction)
@@ -57,7 +47,7 @@ class RoundLayout:
             return numbers
         return [block for block in numbers if block not in out]
 
-    def units(self, kind: ExchangeKind) -> list[Following]:
+    def units(self, kind: fixed.ExchangeKind) -> list[Following]:
         """Return the units of an exchange, in order.
 
         Each pool has a unit, if only an empty one of a block after all others: no worker may open
@@ -76,13 +66,13 @@ class RoundLayout:
 class Upcoming:
     """The round that is predicted to come next, and the pools whose first features may be early."""
 
-    def __init__(self, foresight: Foresight, layout: RoundLayout) -> None:
+    def __init__(self, foresight: fixed.Foresight, layout: RoundLayout) -> None:
         self.foresight = foresight
         self._layout = layout
-        self._foreseen: Foreseen | None = None
+        self._foreseen: fixed.Foreseen | None = None
         self._early: frozenset[int] = frozenset()
 
-    def take(self) -> tuple[Foreseen | None, frozenset[int]]:
+    def take(self) -> tuple[fixed.Foreseen | None, frozenset[int]]:
         """Return the prediction for the round that begins, and the pools that may be early."""
         taken, self._foreseen = (self._foreseen, self._early), None
         return taken
@@ -111,7 +101,7 @@ class RoundParts:
     schedules: Sequence[BlockSchedule]
     nothing: BlockSchedule
     upcoming: Upcoming
-    scales: Scales
+    scales: fixed.Scales
     rounding: Rounding
     savings: Savings
     # Called with the round and a unit when all workers are done with it.
@@ -128,7 +118,7 @@ class OwnRows:
 
     values: Float32s
     own: int
-    kind: ExchangeKind
+    kind: fixed.ExchangeKind
     tensor_id: int
     cache: RowCache | None
     epsilon: float
@@ -147,7 +137,7 @@ class SumRound:
         number: int,
         rows: OwnRows,
         parts: RoundParts,
-        fixed_point: FixedPoint | None = None,
+        fixed_point: fixed.FixedPoint | None = None,
         early: frozenset[int] = frozenset(),
     ) -> None:
         self.number, self.early = number, early
@@ -163,15 +153,15 @@ class SumRound:
         self._largest = 0.0
         if fixed_point is not None:
             # The round is void for all where the features of one do not fit.
-            if magnitude_from_bits(rows.own) > fixed_point.limit:
+            if fixed.magnitude_from_bits(rows.own) > fixed_point.limit:
                 self.early = frozenset()
             else:
                 self._outgoing = self._make_outgoing(fixed_point)
 
-    def opened(self, largest: Largest) -> bool:
+    def opened(self, largest: fixed.Largest) -> bool:
         """Choose the scale by the round's largest feature; return whether early ones fit."""
         parts, kind, cache = self._parts, self._rows.kind, self._rows.cache
-        self._largest = magnitude_from_bits(largest.bits)
+        self._largest = fixed.magnitude_from_bits(largest.bits)
         fixed_point = self._fixed_point
         if fixed_point is not None:
             if self._largest > fixed_point.limit:
@@ -180,7 +170,7 @@ class SumRound:
         else:
             if cache is not None and not cache.fits(self._largest):
                 cache.begin_again()
-            kept = own_words(kind.operation) if cache is None else cache.fixed_point
+            kept = fixed.own_words(kind.operation) if cache is None else cache.fixed_point
             lasting = cache is not None
             fixed_point = kept or parts.scales.choose(self.number, largest, lasting=lasting)
         parts.scales.check(self.number, kind.direction, largest, fixed_point)
@@ -220,7 +210,7 @@ class SumRound:
         if unit.block in self._blocks or unit == self.units[0]:
             self._parts.passed(self.number, unit)
 
-    def result(self) -> FixedSums:
+    def result(self) -> fixed.FixedSums:
         """Return the sums of a completed round; with a cache it brought their changes."""
         cache, scale = self._rows.cache, self._fixed_point
         values = np.hstack(list(self._sums.values()))[:, : self._rows.kind.width]
@@ -231,9 +221,11 @@ class SumRound:
             values = cache.keep(values, self._outgoing, scale, self._parts.savings)
             if not cache.fits(self._largest):
                 cache.begin_again()
-        return FixedSums(values, replace(scale, magnitude=max(scale.magnitude, self._largest)))
+        return fixed.FixedSums(
+            values, replace(scale, magnitude=max(scale.magnitude, self._largest))
+        )
 
-    def _make_outgoing(self, fixed_point: FixedPoint) -> WholeRows | ChangedRows:
+    def _make_outgoing(self, fixed_point: fixed.FixedPoint) -> WholeRows | ChangedRows:
         rows, parts = self._rows, self._parts
         values = parts.rounding.encode(rows.values, fixed_point, (rows.tensor_id, rows.kind))
         outgoing: WholeRows | ChangedRows

@@ -62,29 +62,22 @@ class _InFlight:
         return self.receiver.take_missing(header, now)
 
 
+@dataclass(eq=False)
 class UnitExchange:
     """Exchanges the units of rounds; `pools`: how many may be in flight."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        inbox: Inbox,
-        *,
-        barrier: Barrier,
-        pools: int,
-        receiver: type[SumReceiver] = SumReceiver,
-        on_share: ShareListener | None = None,
-    ) -> None:
-        self._endpoint = endpoint
-        self._inbox = inbox
-        self._pace = endpoint.pace
-        self._clock = endpoint.clock
-        self._counters = endpoint.counters
-        self._barrier = barrier
-        self._pools = pools
-        self._receiver = receiver
+    endpoint: Endpoint
+    inbox: Inbox
+    barrier: Barrier
+    pools: int
+    receiver: type[SumReceiver] = SumReceiver
+    on_share: ShareListener | None = None
+
+    def __post_init__(self) -> None:
+        self._pace = self.endpoint.pace
+        self._clock = self.endpoint.clock
+        self._counters = self.endpoint.counters
         self._fetched = FetchedFeatures()
-        self._on_share = on_share
         frames = native_frames()
         self._native = None if frames is None else FastPaths(frames.take_sums)
         self._fast_paths: dict[tuple[int, int], SumFastPath] = {}
@@ -92,7 +85,7 @@ class UnitExchange:
         self._begun = 0
         self._newest = Unit(0, 0, 0)
         self._open = self._void = False
-        self.watch = SilenceWatch(endpoint.pace, endpoint.round_trip)
+        self.watch = SilenceWatch(self._pace, self.endpoint.round_trip)
         # Seconds so far in which all workers were in a round, and this one was not done with it.
         self.seconds = self._opened_at = 0.0
 
@@ -102,7 +95,7 @@ class UnitExchange:
         `magnitude`: float32 bits of the largest feature of this worker. ExchangeTimeoutError: the
         switch or a worker does not answer. SwitchSilentError: see :meth:`resume`.
         """
-        self._barrier.open_round(current.number, magnitude, current.units[: self._pools])
+        self.barrier.open_round(current.number, magnitude, current.units[: self.pools])
         self._counters.barriers += not current.early
         self._in_flight, self._begun, self._open, self._void = [], 0, False, False
         self._newest = Unit(current.number, OPENING_BLOCK, 0)
@@ -111,11 +104,11 @@ class UnitExchange:
     def resume(self, current: SumRound) -> bool:
         """Go on with a round, also after a SwitchSilentError; as `run`."""
         self.watch.begin(self._clock.now())
-        self._barrier.begin_again()
+        self.barrier.begin_again()
         try:
             self._drive(current)
         finally:
-            self._endpoint.stall.stop()
+            self.endpoint.stall.stop()
         self.seconds += self._clock.now() - self._opened_at
         return not self._void
 
@@ -123,23 +116,23 @@ class UnitExchange:
         now = self._clock.now()
         deadline, heartbeat_at = now + self._pace.timeout, now + self._heartbeat_interval
         while self._goes_on(current):
-            if self._endpoint.stopped:
+            if self.endpoint.stopped:
                 raise TransportError("The exchange was stopped.")
             unfinished = self._unfinished()
-            pending = self._barrier.tend()
+            pending = self.barrier.tend()
             more = self._send_some(now)
             # The time counts in which only other workers can go on.
             if unfinished is None or (
                 not self._open and all(x.sender.done for x in self._in_flight)
             ):
-                self._endpoint.stall.start()
+                self.endpoint.stall.start()
             else:
-                self._endpoint.stall.stop()
-            batch = self._endpoint.link.receive_batch(0.0 if more else self._wait(now, pending))
+                self.endpoint.stall.stop()
+            batch = self.endpoint.link.receive_batch(0.0 if more else self._wait(now, pending))
             now = self._clock.now()
             news = batch is not None and self._take_batch(batch, now)
-            heard = batch is not None and self._barrier.served
-            self.watch.look(now, heard=heard, progress=news, ask=self._barrier.begin_again)
+            heard = batch is not None and self.barrier.served
+            self.watch.look(now, heard=heard, progress=news, ask=self.barrier.begin_again)
             if news or unfinished is None or not self._open:
                 deadline = now + self._pace.timeout
             if unfinished is not None and now > deadline:
@@ -151,13 +144,13 @@ class UnitExchange:
                 late = unfinished.receiver.ask_for_what_is_late(now)
             # Others may wait for it at any barrier, also while this worker only waits.
             if late or now > heartbeat_at:
-                self._barrier.repeat_last()
+                self.barrier.repeat_last()
                 heartbeat_at = now + self._heartbeat_interval
-                if unfinished is not None and self._on_share is not None:
-                    self._on_share((unfinished.sender.share + unfinished.receiver.share) / 2)
+                if unfinished is not None and self.on_share is not None:
+                    self.on_share((unfinished.sender.share + unfinished.receiver.share) / 2)
 
     def _goes_on(self, current: SumRound) -> bool:
-        if not self._open and not self._barrier.pending:
+        if not self._open and not self.barrier.pending:
             self._opened(current)
         for unit in [unit for unit in self._in_flight if unit.passed]:
             self._in_flight.remove(unit)
@@ -166,39 +159,39 @@ class UnitExchange:
             self._begin(current)
         while self._open and (oldest := self._unfinished()) is not None and oldest.done:
             self._report(current, oldest)
-        return bool(self._begun < len(current.units) or self._in_flight or self._barrier.pending)
+        return bool(self._begun < len(current.units) or self._in_flight or self.barrier.pending)
 
     def _opened(self, current: SumRound) -> None:
         self._open, self._opened_at = True, self._clock.now()
-        if current.opened(self._barrier.agreed()):
+        if current.opened(self.barrier.agreed()):
             # The time until all workers were in the round is no part of the units'.
             for unit in self._in_flight:
                 unit.receiver.begin_again(self._clock.now())
             return
         self._void, self._in_flight, self._begun = True, [], len(current.units)
         self._counters.barriers += 1
-        for pool, step in enumerate(current.units[: self._pools]):
-            self._barrier.report(Unit(current.number, step.block, step.fragment), opening(pool))
+        for pool, step in enumerate(current.units[: self.pools]):
+            self.barrier.report(Unit(current.number, step.block, step.fragment), opening(pool))
 
     def _may_begin(self, current: SumRound) -> bool:
         if self._begun == len(current.units):
             return False
         oldest = self._in_flight[0].index if self._in_flight else self._begun
-        free = self._begun - oldest < self._pools
+        free = self._begun - oldest < self.pools
         return free and (self._open or self._begun in current.early)
 
     def _begin(self, current: SumRound) -> None:
         step = current.units[self._begun]
         unit, schedule = Unit(current.number, step.block, step.fragment), current.schedule(step)
         sender = FeatureSender(
-            self._endpoint,
+            self.endpoint,
             schedule.frames.fill(
-                current.number, step.fragment, current.payloads(step), narrow=self._endpoint.narrow
+                current.number, step.fragment, current.payloads(step), narrow=self.endpoint.narrow
             ),
         )
-        per_sum = self._endpoint.per_sum
-        receiver = self._receiver(
-            self._endpoint,
+        per_sum = self.endpoint.per_sum
+        receiver = self.receiver(
+            self.endpoint,
             schedule,
             unit=unit,
             began=self._clock.now(),
@@ -206,10 +199,10 @@ class UnitExchange:
         )
         fast_path = self._fast_path(schedule, unit)
         if fast_path is not None:
-            fast_path.open(self._endpoint.session, unit, receiver.awaited, receiver.payloads)
+            fast_path.open(self.endpoint.session, unit, receiver.awaited, receiver.payloads)
         self._in_flight.append(_InFlight(self._begun, unit, sender, receiver, fast_path))
         self._begun, self._newest = self._begun + 1, unit
-        for kept in self._inbox.take_kept():
+        for kept in self.inbox.take_kept():
             self._take(kept, self._clock.now())
 
     def _fast_path(self, schedule: BlockSchedule, unit: Unit) -> SumFastPath | None:
@@ -225,7 +218,7 @@ class UnitExchange:
     def _report(self, current: SumRound, unit: _InFlight) -> None:
         current.take(current.units[unit.index], unit.receiver.sums())
         self._counters.barriers += 1
-        unit.meeting = self._barrier.report(unit.unit, current.following(unit.index))
+        unit.meeting = self.barrier.report(unit.unit, current.following(unit.index))
         if (following := self._unfinished()) is not None:
             # What other workers have sent of it so far is not late.
             following.receiver.begin_again(self._clock.now())
@@ -250,7 +243,7 @@ class UnitExchange:
     @property
     def _heartbeat_interval(self) -> float:
         """Seconds between two `done`s, short enough that others get some on bad links."""
-        return min(self._pace.heartbeat_interval, self._endpoint.round_trip.longest())
+        return min(self._pace.heartbeat_interval, self.endpoint.round_trip.longest())
 
     def _wait(self, now: float, pending: float) -> float:
         timer = min(self._heartbeat_interval, pending, self.watch.longest_wait)
@@ -260,7 +253,7 @@ class UnitExchange:
         unfinished = self._unfinished()
         if unfinished is not None and self._open and unfinished.sender.all_sent:
             timer = min(timer, unfinished.receiver.next_timer(now))
-        return max(_SHORTEST_WAIT, min(timer, self._endpoint.congestion.wait() or timer))
+        return max(_SHORTEST_WAIT, min(timer, self.endpoint.congestion.wait() or timer))
 
     def _take_batch(self, batch: FrameBatch, now: float) -> bool:
         news, left = False, range(batch.first, batch.count)
@@ -275,7 +268,7 @@ class UnitExchange:
                 self._counters.heard += 1
                 news |= unit.sender.take_ack(group, count, now)
         for index in rest:
-            packet = self._inbox.open(batch.frame(index))
+            packet = self.inbox.open(batch.frame(index))
             if packet is not None:
                 news |= self._take(packet, now)
         return news
@@ -283,7 +276,7 @@ class UnitExchange:
     def _take(self, packet: Packet, now: float) -> bool:
         header, frame = packet
         if header.kind in (Kind.WAITING, Kind.ADVANCE):
-            self._counters.late += not self._barrier.heed(header, frame)
+            self._counters.late += not self.barrier.heed(header, frame)
             return False
         if header.kind not in _OF_UNITS:
             self._counters.ignored += 1
@@ -291,8 +284,8 @@ class UnitExchange:
         unit = next((unit for unit in self._in_flight if unit.unit == header.unit), None)
         if unit is None:
             if header.kind in (Kind.SUM, Kind.FEATURE) and header.unit.order > self._newest.order:
-                self._inbox.keep(packet)
-                self._barrier.overtaken(header.unit)
+                self.inbox.keep(packet)
+                self.barrier.overtaken(header.unit)
             else:
                 self._counters.late += 1
             return False
@@ -305,7 +298,7 @@ class UnitExchange:
         after = f"after {self._pace.timeout:g} s without progress"
         if not sender.done:
             return ExchangeTimeoutError(
-                f"{here}: the switch on {self._endpoint.link.name} has not acknowledged "
+                f"{here}: the switch on {self.endpoint.link.name} has not acknowledged "
                 f"{sender.unconfirmed} features {after}. Is it running, with the plan installed "
                 "(`switchgnn controller show`)?"
             )
@@ -314,7 +307,7 @@ class UnitExchange:
         more = ", …" if len(vertices) > _NAMED_AT_MOST else ""
         # Workers that wait at the barrier of a restarted switch cannot answer earlier.
         blamed, blame = receiver.silent_workers, "The switch did not answer."
-        if behind := self._barrier.left_behind:
+        if behind := self.barrier.left_behind:
             named_behind = named_workers(behind)
             blame = f"The restarted switch waits at the previous barrier for {named_behind}."
             blamed = behind

@@ -57,10 +57,7 @@ def kinds_from(first_kind: int, protocol: int = PROTOCOL) -> OfSecond:
 
 
 def split_link(
-    link: Link,
-    of_second: OfSecond,
-    kept_at_most: int = KEPT_AT_MOST,
-    clock: Clock = SYSTEM_CLOCK,
+    link: Link, of_second: OfSecond, kept_at_most: int = KEPT_AT_MOST, clock: Clock = SYSTEM_CLOCK
 ) -> tuple["LinkHalf", "LinkHalf"]:
     """Split a link without pending frames, which belongs to the halves from now on.
 

@@ -48,15 +48,16 @@ class LinkConfig:
 
     def plan_folder(self) -> Path:
         """Return the plan folder."""
-        if self.plan is None:
-            raise TransportError(f"Worker {self.worker} needs a plan for this transport.")
-        return self.plan
+        return self._given("plan", self.plan)
 
     def schedule_file(self) -> Path:
         """Return the file of the worker's schedule."""
-        if self.schedule is None:
-            raise TransportError(f"Worker {self.worker} needs a schedule for this transport.")
-        return self.schedule
+        return self._given("schedule", self.schedule)
+
+    def _given(self, name: str, path: Path | None) -> Path:
+        if path is None:
+            raise TransportError(f"Worker {self.worker} needs a {name} for this transport.")
+        return path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,9 +173,11 @@ class Transport(Protocol):
     @property
     def traffic(self) -> Traffic:
         """Frames and bytes of this transport so far."""
+        return NO_TRAFFIC
 
     def expected_traffic(self, width: int, direction: Direction) -> Traffic:
         """Return the traffic of one such exchange of this epoch without losses."""
+        return NO_TRAFFIC
 
     def close(self) -> None:
         """Take leave of the other workers; the link stays open."""

@@ -91,12 +91,7 @@ class HostEdges:
         rest = np.flatnonzero(~by_copy)
         by_copy[rest] = fewest_rows(edges.take(rest))
         made = cut_schedule(
-            self.worker,
-            self.vertices,
-            edges,
-            workers=self.workers,
-            by_copy=by_copy,
-            digest=digest,
+            self.worker, self.vertices, edges, workers=self.workers, by_copy=by_copy, digest=digest
         )
         return made, len(copies) / max(1, len(made.send) + made.add.width)
 

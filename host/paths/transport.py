@@ -27,12 +27,7 @@ from switchgnn.host.direct.transport import DirectTransport
 from switchgnn.host.innetwork.exchange import InNetworkExchange
 from switchgnn.host.innetwork.fixed_point import FixedPoint, FixedSums
 from switchgnn.host.links.split import kinds_from, split_link
-from switchgnn.host.links.transport import (
-    WorkerEnd,
-    add_traffic,
-    check_packets_fit,
-    check_rows,
-)
+from switchgnn.host.links.transport import WorkerEnd, add_traffic, check_packets_fit, check_rows
 from switchgnn.host.paths.base import BlockPaths, Path, PathTime, one_path
 from switchgnn.host.paths.edges import HostEdges, PathSchedule, read_edges
 from switchgnn.host.wire.header import ETHERNET_BYTES, PROTOCOL
@@ -231,7 +226,7 @@ class PathsTransport(SampledExchange):
         # What has come since the last try counts as heard: others answer only while they try.
         before = self.traffic.frames_down
         if self._stream is not None:
-            self._begin_timeout(self._stream)
+            self._hosts.wait_for(self._stream, until=lambda: True)
         super().resume()
         if self._stream is not None:
             self._barrier.repeat_last()
@@ -279,7 +274,7 @@ class PathsTransport(SampledExchange):
         self._wait_for(stream, self.traffic.frames_down)
         began = self._clock.now()
         sums = stream.sums(np.arange(self._hosts.vertices))
-        seconds = stream.seconds + self._clock.now() - began
+        seconds = stream.round.seconds + self._clock.now() - began
         copies = self._schedule.copies[direction]
         partial = Path.HOST_PARTIAL in self._paths[direction] or self._part.leaves_any
         if Path.HOST in self._paths[direction]:
@@ -299,7 +294,7 @@ class PathsTransport(SampledExchange):
 
         def over() -> bool:
             nonlocal asked_at, hosts, both
-            if stream.complete:
+            if stream.round.complete:
                 return True
             if (now := self._clock.now()) - asked_at >= self._endpoint.pace.heartbeat_interval:
                 self._barrier.repeat_last()
@@ -310,11 +305,8 @@ class PathsTransport(SampledExchange):
             self.watch.look(now, heard=heard, progress=progress, ask=self._barrier.repeat_last)
             return False
 
-        self._begin_timeout(stream)
-        self._hosts.attend(over, self.watch.longest_wait)
-
-    def _begin_timeout(self, stream: Stream) -> None:
         self._hosts.wait_for(stream, until=lambda: True)
+        self._hosts.attend(over, self.watch.longest_wait)
 
     def note(self, direction: Direction, width: int, path: Path, seconds: float) -> None:
         """Add an exchange to what `take_times` returns."""

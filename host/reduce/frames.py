@@ -4,26 +4,17 @@ Both are rings: the fragment of a number is in the slot of the number modulo the
 """
 
 from collections.abc import Iterator
-from ctypes import Structure, addressof
+from ctypes import addressof
 from typing import NamedTuple
 
 import numpy as np
 
 from switchgnn.base.array_types import Int32s, Int64s, UInt8s
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch, FrameRows
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    HEADER_AT,
-    KIND_AT,
-    Header,
-    Kind,
-    feature_frame_bytes,
-    lanes_of,
-    write_fields,
-)
 from switchgnn.host.wire.link import Link
-from switchgnn.host.wire.native import Arrived, native_frames, shared_fields, write_checksums
+from switchgnn.host.wire.native import Arrived, native_frames, shared_struct, write_checksums
 from switchgnn.planner.base.lanes import LANES as WIDTHS
 
 LANES = WIDTHS[-1]
@@ -37,12 +28,12 @@ LAST_NUMBER = (1 << _BLOCK_BITS + 24) - 1
 _RESEND = 0x10
 
 
-def number_of(header: Header) -> int:
+def number_of(header: wire.Header) -> int:
     """Return the number of the fragment that a packet is about."""
     return header.round << _BLOCK_BITS | header.block_id
 
 
-def with_number(header: Header, number: int) -> Header:
+def with_number(header: wire.Header, number: int) -> wire.Header:
     """Return the header with the number of a fragment."""
     return header._replace(round=number >> _BLOCK_BITS, block_id=number & _BLOCK_MASK)
 
@@ -64,19 +55,21 @@ class FragmentFrames:
 
     def __init__(self, addresses: Addresses, worker: int, session: int, slots: int) -> None:
         self._slots = slots
-        self._bytes = np.zeros((slots, feature_frame_bytes(LANES)), dtype=np.uint8)
-        self._lanes = self._bytes[:, BODY_AT:].view(_LANE)
+        self._bytes = np.zeros((slots, wire.feature_frame_bytes(LANES)), dtype=np.uint8)
+        self._lanes = self._bytes[:, wire.BODY_AT :].view(_LANE)
         self._rows = FrameRows(self._bytes)
         self.widths = np.zeros(slots, dtype=np.uint8)
         self.codes = np.zeros(slots, dtype=np.uint8)
-        header = Header(kind=Kind.REDUCE, src_id=worker, count=1, session=session)
+        header = wire.Header(kind=wire.Kind.REDUCE, src_id=worker, count=1, session=session)
         packets = [
             header._replace(fragment=code).pack(bytes(_LANE.itemsize * lanes))
             for code, lanes in enumerate(WIDTHS)
         ]
+        frame = addresses.frame
         # By whether they are late, and by width.
         self._heads = [
-            [_head(addresses.frame(each, late=late)) for each in packets] for late in (False, True)
+            [np.frombuffer(frame(each, late=late), np.uint8)[: wire.BODY_AT] for each in packets]
+            for late in (False, True)
         ]
 
     def write(self, number: int, rows: Int32s, codes: UInt8s, *, late: bool = False) -> None:
@@ -91,14 +84,14 @@ class FragmentFrames:
             at, part = slice(slot, slot + count), slice(begin, begin + count)
             self._lanes[at, :lanes] = rows[part]
             self._lanes[at, lanes:] = 0
-            self._bytes[at, :BODY_AT] = self._heads[late][width]
+            self._bytes[at, : wire.BODY_AT] = self._heads[late][width]
             self._complete(number + begin, at, width, codes[part])
             begin += count
 
     def _complete(self, number: int, slots: slice, width: int, codes: UInt8s) -> None:
         numbers = np.arange(number, number + len(codes))
-        write_fields(
-            self._bytes[slots, HEADER_AT:BODY_AT],
+        wire.write_fields(
+            self._bytes[slots, wire.HEADER_AT : wire.BODY_AT],
             block_id=numbers & _BLOCK_MASK,
             round=numbers >> _BLOCK_BITS,
             feature_group=codes,
@@ -107,7 +100,7 @@ class FragmentFrames:
         self.codes[slots] = codes
         sizes = None
         if width < _WIDEST:
-            sizes = np.full(len(codes), feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)
+            sizes = np.full(len(codes), wire.feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)
         write_checksums(self._bytes[slots], sizes)
 
     def send(self, link: Link, number: int, count: int) -> None:
@@ -126,23 +119,15 @@ class FragmentFrames:
             link.send_rows(self._rows, begin, end - begin)
 
     def _frame(self, slot: int) -> memoryview:
-        size = feature_frame_bytes(lanes_of(int(self.widths[slot])))
+        size = wire.feature_frame_bytes(wire.lanes_of(int(self.widths[slot])))
         return self._rows.frame(slot)[:size]
 
     def question(self, number: int) -> memoryview:
         """Return the frame of a fragment that asks all workers for its sum."""
         asking = np.array(self._frame(number & self._slots - 1))
-        asking[KIND_AT] |= _RESEND
+        asking[wire.KIND_AT] |= _RESEND
         write_checksums(asking[np.newaxis])
         return asking.data
-
-
-def _head(frame: bytes) -> UInt8s:
-    return np.frombuffer(frame[:BODY_AT], dtype=np.uint8)
-
-
-class _FastPath(Structure):
-    _fields_ = shared_fields("ReducedFields")
 
 
 class ReducedBatch(NamedTuple):
@@ -175,7 +160,7 @@ class SumRing:
         self.lanes = np.zeros((slots, LANES), dtype=_LANE)
         self._bodies = self.lanes.view(np.uint8).reshape(-1).data
         self._native = native_frames()
-        self._fast_path = _FastPath(
+        self._fast_path = shared_struct("ReducedFields")(
             session=session,
             workers=workers,
             mask=slots - 1,
@@ -234,27 +219,27 @@ class SumRing:
         known = self._begin <= number < self._end
         return known and bool(self.awaited[number & self._slots - 1])
 
-    def take(self, header: Header, frame: memoryview) -> bool:
+    def take(self, header: wire.Header, frame: memoryview) -> bool:
         """Store the sum of an awaited fragment; return whether it is sound."""
         slot = number_of(header) & self._slots - 1
         if header.count != self._workers or header.fragment != self._sent.widths[slot]:
             return False
         if not self._sent.codes[slot] <= header.feature_group <= _MOST_CODE:
             return False
-        body = frame[BODY_AT : feature_frame_bytes(lanes_of(header.fragment))]
+        body = frame[wire.BODY_AT : wire.feature_frame_bytes(wire.lanes_of(header.fragment))]
         self._bodies[slot * BODY_BYTES : slot * BODY_BYTES + len(body)] = body
         self.codes[slot] = header.feature_group
         self.awaited[slot] = False
         return True
 
-    def held(self, number: int) -> tuple[Header, bytes] | None:
+    def held(self, number: int) -> tuple[wire.Header, bytes] | None:
         """Return a REDUCED with the sum of a fragment for other workers, if it is here."""
         if not self._begin <= number < self._end or self.awaits(number):
             return None
         slot = number & self._slots - 1
         width = int(self._sent.widths[slot])
-        header = Header(
-            kind=Kind.REDUCED,
+        header = wire.Header(
+            kind=wire.Kind.REDUCED,
             count=self._workers,
             resend=True,
             fragment=width,

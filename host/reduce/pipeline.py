@@ -1,6 +1,7 @@
 """The fragments that are on their way: which to send, which to send again, which sums to take."""
 
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -151,6 +152,7 @@ class Timers:
 _NONE = np.zeros(0, dtype=np.int64)
 
 
+@dataclass(eq=False)
 class FragmentPipeline:
     """The stream of one worker between its first fragment without a sum, `base`, and its `end`.
 
@@ -159,21 +161,16 @@ class FragmentPipeline:
     switch keeps the sum for those that lost it.
     """
 
-    def __init__(
-        self,
-        link: Link,
-        frames: FragmentFrames,
-        sums: SumRing,
-        *,
-        timers: Timers,
-        congestion: CongestionWindow,
-        first: int,
-    ) -> None:
-        self._link = link
-        self._frames, self._sums = frames, sums
-        self._timers, self._congestion = timers, congestion
-        self._span = max(1, len(sums.awaited) // 2)
-        self.base = self.next = self.end = first
+    link: Link
+    frames: FragmentFrames
+    sums: SumRing
+    timers: Timers
+    congestion: CongestionWindow
+    base: int
+
+    def __post_init__(self) -> None:
+        self._span = max(1, len(self.sums.awaited) // 2)
+        self.next = self.end = self.base
         self.in_flight = 0  # fragments that were sent, and whose sums have not come
         self._unsent: deque[Reduction] = deque()
         self._unfinished: deque[Reduction] = deque()
@@ -196,11 +193,11 @@ class FragmentPipeline:
         self._blocked = False
         if self.next >= limit:
             return 0
-        allowed = self._congestion.allowance(self.in_flight, now)
+        allowed = self.congestion.allowance(self.in_flight, now)
         self._blocked = allowed < limit - self.next
         first, limit = self.next, min(limit, self.next + allowed)
         while self.next < limit:
-            count = self._unsent[0].write(self._frames, self.next, limit)
+            count = self._unsent[0].write(self.frames, self.next, limit)
             if not count:
                 # The next one needs the sum of an earlier one, however long it takes.
                 self._blocked = False
@@ -210,37 +207,37 @@ class FragmentPipeline:
                 self._unsent.popleft()
         count = self.next - first
         if count:
-            self._sums.await_sums(first, count)
-            self._timers.sent(first, count, now)
+            self.sums.await_sums(first, count)
+            self.timers.sent(first, count, now)
             self.in_flight += count
-            self._congestion.sent(count)
-            self._frames.send(self._link, first, count)
+            self.congestion.sent(count)
+            self.frames.send(self.link, first, count)
         return count
 
     def wait(self) -> float | None:
         """Return the seconds until the rate lets the next fragment go; None: no need to wait."""
-        if not self._blocked or self.in_flight >= int(self._congestion.window):
+        if not self._blocked or self.in_flight >= int(self.congestion.window):
             return None
-        return self._congestion.wait()
+        return self.congestion.wait()
 
     def resend(self, now: float) -> int:
         """Send again what is overdue, or was overtaken; return how many fragments."""
-        overtaken = self._timers.overtaken(now)
+        overtaken = self.timers.overtaken(now)
         if len(overtaken):
-            self._congestion.lost(now)
+            self.congestion.lost(now)
             self.repeat(overtaken, now)
-        late = self._timers.due(now)[: int(self._congestion.window)]
+        late = self.timers.due(now)[: int(self.congestion.window)]
         if len(late):
-            if self._timers.tries(int(late[0])) > 1:
-                self._congestion.lost(now)
+            if self.timers.tries(int(late[0])) > 1:
+                self.congestion.lost(now)
             self.repeat(late, now)
         return len(overtaken) + len(late)
 
     def repeat(self, numbers: Int64s, now: float) -> None:
         """Send some fragments again, ascending ones."""
-        self._timers.resent(numbers, now)
+        self.timers.resent(numbers, now)
         for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
-            self._frames.send(self._link, int(run[0]), len(run))
+            self.frames.send(self.link, int(run[0]), len(run))
 
     def arrived(self, numbers: Int64s, now: float) -> None:
         """Take the sums that the ring has stored, as far as none before them is missing.
@@ -248,13 +245,13 @@ class FragmentPipeline:
         DifferentMarksError: the workers reduce different tensors, from `base` on.
         """
         self.in_flight -= len(numbers)
-        self._timers.arrived(numbers, now)
-        self._congestion.acknowledged(len(numbers))
-        end = self._sums.first_awaited(self.base)
+        self.timers.arrived(numbers, now)
+        self.congestion.acknowledged(len(numbers))
+        end = self.sums.first_awaited(self.base)
         while self.base < end:
             reduction = self._unfinished[0]
             limit = min(end, reduction.end)
-            reduction.take(self._sums, self.base, limit)
+            reduction.take(self.sums, self.base, limit)
             self.base = limit
             if reduction.done:
                 self._unfinished.popleft()

@@ -3,7 +3,6 @@
 import threading
 from collections import deque
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -23,12 +22,8 @@ class ReducerClosedError(HostError):
     """The reducer was closed before an all-reduce was complete."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Submitted:
-    values: NDArray[Any]
-    call: Call
-    late: bool
-    future: "Future[NDArray[Any]]"
+# A tensor, how to reduce it, whether its frames have the lowest class, and the future of its sums.
+_Submitted = tuple[NDArray[Any], Call, bool, "Future[NDArray[Any]]"]
 
 
 class Reducer:
@@ -67,7 +62,7 @@ class Reducer:
                 raise self._error
             if self._closing:
                 raise ReducerClosedError("The reducer is closed: submit tensors before.")
-            self._submitted.append(_Submitted(values, call, late, future))
+            self._submitted.append((values, call, late, future))
             self._changed.notify()
         return future
 
@@ -111,9 +106,8 @@ class Reducer:
             if self._closing and self._stream.idle and not self._submitted:
                 return False
         while self._submitted:
-            first = self._submitted[0]
-            reduction = self._stream.submit(first.values, first.call, late=first.late)
-            self._running.append((reduction, first.future))
+            values, call, late, future = self._submitted[0]
+            self._running.append((self._stream.submit(values, call, late=late), future))
             self._submitted.popleft()
         self._resolve()
         return True
@@ -127,7 +121,7 @@ class Reducer:
         with self._changed:
             self._error = error
             pending = [future for _, future in self._running]
-            pending += [each.future for each in self._submitted]
+            pending += [future for *_, future in self._submitted]
             self._running.clear()
             self._submitted.clear()
         for future in pending:

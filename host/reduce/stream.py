@@ -11,6 +11,7 @@ from switchgnn.host.base.congestion import CongestionWindow
 from switchgnn.host.base.pace import Pace, RoundTrip
 from switchgnn.host.base.silence import HeartbeatBit
 from switchgnn.host.innetwork.errors import InNetworkError, RoundMismatchError, check_plan
+from switchgnn.host.reduce import reduction
 from switchgnn.host.reduce.frames import (
     LAST_NUMBER,
     FragmentFrames,
@@ -19,29 +20,11 @@ from switchgnn.host.reduce.frames import (
     with_number,
 )
 from switchgnn.host.reduce.pipeline import FragmentPipeline, Timers
-from switchgnn.host.reduce.reduction import (
-    SUM,
-    Call,
-    DescriptionExchange,
-    DifferentMarksError,
-    Reduction,
-    StreamSettings,
-    check_tensor,
-)
 from switchgnn.host.reduce.scale import PRECISE
 from switchgnn.host.reduce.timeout import SumTimeout
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.batches import FrameBatch
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    KIND_AT,
-    KIND_MASK,
-    SESSION_MASK,
-    BarrierBody,
-    Header,
-    Kind,
-    unpack_header,
-)
 from switchgnn.host.wire.link import Link
 
 # The number of no fragment, as the first one is at least that of the slots.
@@ -57,7 +40,7 @@ _QUESTIONS = 8
 # All workers together have as many fragments on their way as there are slots, but each
 # has at least this number. With more, frames wait in queues for longer than the time-outs.
 _LEAST_WINDOW = 16
-_KINDS = (Kind.REDUCED, Kind.REDUCING)
+_KINDS = (wire.Kind.REDUCED, wire.Kind.REDUCING)
 _NO_PLAN = 0
 
 
@@ -124,7 +107,7 @@ class ReduceStream:
         self.counters = ReduceCounters()
         self._link, self._addresses, self._clock = link, addresses, clock
         self._worker, self._workers = worker, workers
-        self._session, self._plan_id = session & SESSION_MASK, plan_id
+        self._session, self._plan_id = session & wire.SESSION_MASK, plan_id
         self._pace = pace or Pace()
         self._bits = bits
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
@@ -175,10 +158,8 @@ class ReduceStream:
         share = max(_LEAST_WINDOW, slots // self._workers)
         pace = replace(self._pace, window=min(self._pace.window, share))
         congestion = CongestionWindow(pace, self._round_trip)
-        pipeline = FragmentPipeline(
-            self._link, frames, sums, timers=timers, congestion=congestion, first=number
-        )
-        setting = StreamSettings(self._worker, self._workers, slots, self._bits)
+        pipeline = FragmentPipeline(self._link, frames, sums, timers, congestion, number)
+        setting = reduction.StreamSettings(self._worker, self._workers, slots, self._bits)
         self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
 
     @property
@@ -186,7 +167,9 @@ class ReduceStream:
         """Whether all submitted tensors are reduced."""
         return self._flow is None or self._flow.pipeline.base == self._flow.pipeline.end
 
-    def submit(self, values: NDArray[Any], call: Call = SUM, *, late: bool = False) -> Reduction:
+    def submit(
+        self, values: NDArray[Any], call: reduction.Call = reduction.SUM, *, late: bool = False
+    ) -> reduction.Reduction:
         """Append a tensor to the stream, and return it; later steps reduce it.
 
         `values`: int32[N] or float32[N], contiguous; must not change until the result is done.
@@ -196,16 +179,16 @@ class ReduceStream:
             FeatureError: wrong shape or type.
             RoundMismatchError: the session has too few numbers left.
         """
-        check_tensor(values)
+        reduction.check_tensor(values)
         flow = self._started()
-        reduction = Reduction(flow.pipeline.end, values, flow.setting, call, late=late)
-        if reduction.end > LAST_NUMBER:
+        made = reduction.Reduction(flow.pipeline.end, values, flow.setting, call, late=late)
+        if made.end > LAST_NUMBER:
             raise RoundMismatchError(
                 f"All {LAST_NUMBER:,} fragments of the session are used: restart all workers after "
                 "`switchgnn controller install --new-session`."
             )
-        flow.pipeline.append(reduction)
-        return reduction
+        flow.pipeline.append(made)
+        return made
 
     def step(self, seconds: float) -> None:
         """Send and repeat what is due, then receive, waiting up to ``seconds`` for frames.
@@ -256,8 +239,8 @@ class ReduceStream:
         if waits and self._pace.silence:
             self._heartbeat_at = now + self._pace.silence / _QUESTIONS
         number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
-        header = Header(kind=Kind.REDUCING, src_id=self._worker, session=self._session)
-        body = BarrierBody(plan=self._plan_id, heartbeats=heartbeats).pack()
+        header = wire.Header(kind=wire.Kind.REDUCING, src_id=self._worker, session=self._session)
+        body = wire.BarrierBody(plan=self._plan_id, heartbeats=heartbeats).pack()
         # The answer to a repeated question may be that to the first one (Karn).
         repeated = self._asked is not None and self._asked[0] == number
         self._asked = None if repeated else (number, now)
@@ -315,7 +298,7 @@ class ReduceStream:
             self.timeout.progressed(now)
             try:
                 flow.pipeline.arrived(numbers, now)
-            except DifferentMarksError:
+            except reduction.DifferentMarksError:
                 self._exchange_descriptions(flow)
 
     def _exchange_descriptions(self, flow: "_Flow") -> None:
@@ -326,21 +309,23 @@ class ReduceStream:
         """
         own, begin = flow.pipeline.first, flow.pipeline.base + max(1, flow.slots // 2)
         self.start(begin)
-        exchange = DescriptionExchange(begin, own, flow.setting)
+        exchange = reduction.DescriptionExchange(begin, own, flow.setting)
         self._started().pipeline.append(exchange)
 
-    def _take_frame(self, flow: "_Flow | None", frame: memoryview, now: float) -> Header | None:
-        if len(frame) >= BODY_AT and frame[KIND_AT] & KIND_MASK not in _KINDS:
+    def _take_frame(
+        self, flow: "_Flow | None", frame: memoryview, now: float
+    ) -> wire.Header | None:
+        if len(frame) >= wire.BODY_AT and frame[wire.KIND_AT] & wire.KIND_MASK not in _KINDS:
             self.counters.ignored += 1
             return None
-        header = unpack_header(frame)
+        header = wire.unpack_header(frame)
         if header is None:
             self.counters.malformed += 1
         elif header.session != self._session:
             self.counters.foreign += 1
             self.timeout.foreign += 1
-        elif header.kind is Kind.REDUCING:
-            self._take_answer(flow, header, BarrierBody.unpack(frame, header.kind), now)
+        elif header.kind is wire.Kind.REDUCING:
+            self._take_answer(flow, header, wire.BarrierBody.unpack(frame, header.kind), now)
         elif flow is None or not flow.sums.awaits(number_of(header)):
             self.counters.late += 1
             if flow is not None:
@@ -353,7 +338,7 @@ class ReduceStream:
         return None
 
     def _take_answer(
-        self, flow: "_Flow | None", header: Header, body: BarrierBody, now: float
+        self, flow: "_Flow | None", header: wire.Header, body: wire.BarrierBody, now: float
     ) -> None:
         if body.plan == _NO_PLAN != self._plan_id:
             return  # a controller is installing it after a restart
@@ -394,7 +379,7 @@ class ReduceStream:
 @dataclass(frozen=True, eq=False)
 class _Flow:
     slots: int
-    setting: StreamSettings
+    setting: reduction.StreamSettings
     frames: FragmentFrames
     sums: SumRing
     timers: Timers

@@ -8,17 +8,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
+from scapy import fields
 from scapy.error import Scapy_Exception
-from scapy.fields import (
-    BitEnumField,
-    BitField,
-    Field,
-    FieldListField,
-    IEEEFloatField,
-    ShortField,
-    SignedIntField,
-    XIntField,
-)
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
@@ -50,10 +41,10 @@ _DEFAULTS = {"Kind": int(Kind.FEATURE), "Version": wire.VERSION, "Width": _BANK_
 
 def _scapy_field(name: str, bits: int) -> Any:  # noqa: ANN401
     if name == "Checksum":
-        return XIntField(name, None)
+        return fields.XIntField(name, None)
     if name in _ENUMS:
-        return BitEnumField(name, _DEFAULTS.get(name, 0), bits, _ENUMS[name])
-    return BitField(name, _DEFAULTS.get(name, 0), bits)
+        return fields.BitEnumField(name, _DEFAULTS.get(name, 0), bits, _ENUMS[name])
+    return fields.BitField(name, _DEFAULTS.get(name, 0), bits)
 
 
 class SwitchGNN(Packet):
@@ -92,7 +83,7 @@ class BetweenHosts(SwitchGNN):
 
     name = "SwitchGNN between hosts"
     fields_desc = [  # noqa: RUF012
-        ShortField("Fragment", 0) if field.name == "Fragment" else field
+        fields.ShortField("Fragment", 0) if field.name == "Fragment" else field
         for field in SwitchGNN.fields_desc
         if field.name != "Width"
     ]
@@ -107,10 +98,10 @@ class RowsLayer(Packet):
 
     name = "Rows"
     fields_desc = [  # noqa: RUF012
-        FieldListField(
+        fields.FieldListField(
             "lanes",
             [],
-            IEEEFloatField("lane", 0),
+            fields.IEEEFloatField("lane", 0),
             count_from=lambda packet: len(packet.original) // 4,
             max_count=_MOST_ROWS_BYTES // 4,
         )
@@ -122,10 +113,10 @@ class PlacesLayer(Packet):
 
     name = "Places"
     fields_desc = [  # noqa: RUF012
-        FieldListField(
+        fields.FieldListField(
             "places",
             [wire.NO_PLACE] * wire.PLACES,  # type: ignore[list-item]
-            ShortField("place", wire.NO_PLACE),
+            fields.ShortField("place", wire.NO_PLACE),
             count_from=lambda _packet: wire.PLACES,
         )
     ]
@@ -145,17 +136,17 @@ class Fragment(Packet):
 
     name = "Fragment"
     fields_desc = [  # noqa: RUF012
-        FieldListField(
+        fields.FieldListField(
             "lanes",
             [0] * wire.LANES,  # type: ignore[list-item]
-            SignedIntField("lane", 0),
+            fields.SignedIntField("lane", 0),
             count_from=lambda packet: wire.lanes_of(_header_of(packet).Width),
             max_count=wire.lanes_of(wire.LAST_WIDTH),
         )
     ]
 
 
-class _NarrowLanes(Field[list[int], bytes]):
+class _NarrowLanes(fields.Field[list[int], bytes]):
     """The numbers of a body of fewer bits."""
 
     islist = 1
@@ -197,7 +188,7 @@ class BarrierLayer(Packet):
     """Body of DONE, ADVANCE, WAITING and REDUCING."""
 
     name = "Barrier"
-    fields_desc = [BitField(name, 0, bits) for name, bits in wire.BARRIER_FIELDS]  # noqa: RUF012
+    fields_desc = [_scapy_field(*field) for field in wire.BARRIER_FIELDS]  # noqa: RUF012
 
     def guess_payload_class(self, payload: bytes) -> Any:  # noqa: ANN401
         """Return what a WAITING or REDUCING has besides."""
@@ -210,7 +201,7 @@ class WaitingLayer(Packet):
     """What follows the barrier's body in a WAITING or REDUCING."""
 
     name = "Waiting"
-    fields_desc = [BitField(name, 0, bits) for name, bits in wire.WAITING_FIELDS]  # noqa: RUF012
+    fields_desc = [_scapy_field(*field) for field in wire.WAITING_FIELDS]  # noqa: RUF012
 
 
 bind_layers(IP, SwitchGNN, proto=wire.PROTOCOL)

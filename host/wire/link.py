@@ -11,17 +11,11 @@ import select
 import socket
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from switchgnn.base.udp_socket import (
-    TAKE_NOTHING,
-    attach_filter,
-    connected_udp,
-    enlarge_receive_buffer,
-    why_not_bound,
-)
+from switchgnn.base import udp_socket
 from switchgnn.host.base.errors import LinkError
 from switchgnn.host.base.pace import BURST_BYTES, NUMBERS, TokenBucket
 from switchgnn.host.wire import batches
@@ -145,7 +139,7 @@ class SocketLink(Link):
         self._frames_up = self._bytes_up = self._frames_down = self._bytes_down = 0
         self._counting = threading.Lock()
         # Room for a burst of sums while the worker packs features.
-        enlarge_receive_buffer(sock, _RECEIVE_BUFFER)
+        udp_socket.enlarge_receive_buffer(sock, _RECEIVE_BUFFER)
         sock.setblocking(False)
 
     def limit(self, megabits: float) -> None:
@@ -314,7 +308,13 @@ class InterfaceLink(SocketLink):
                 f"Opening {interface} needs root (CAP_NET_RAW): "
                 "run as root, or use the loopback fabric."
             ) from error
-        _attach_protocol_filter(sock, protocols or (PROTOCOL,))
+        protocols = protocols or (PROTOCOL,)
+        # Classic BPF: accept if byte 23 (IPv4 protocol) is one of them. Each comparison jumps over
+        # the following ones and the rejection.
+        jumps = range(len(protocols), 0, -1)
+        checks = [(0x15, jump, 0, each) for jump, each in zip(jumps, protocols, strict=True)]
+        accepted = 0x06, 0, 0, 0xFFFFFFFF
+        udp_socket.attach_filter(sock, (0x30, 0, 0, 23), *checks, udp_socket.TAKE_NOTHING, accepted)
         try:
             sock.bind((interface, ETHERTYPE_IPV4))
             # They send with a priority, and receive nothing.
@@ -328,7 +328,7 @@ class InterfaceLink(SocketLink):
             sock.close()
             raise LinkError(f"There is no interface {interface}: {error.strerror}.") from error
         super().__init__(sock, interface)
-        self._listeners = [_silence_kernel(each) for each in protocols or (PROTOCOL,)]
+        self._listeners = [_silence_kernel(each) for each in protocols]
 
     def _sender(self, frame: bytes | memoryview) -> socket.socket:
         return self._senders.get(_dscp_of(frame), self._socket)
@@ -346,9 +346,9 @@ class UdpLink(SocketLink):
 
     def __init__(self, local: tuple[str, int], switch: tuple[str, int]) -> None:
         try:
-            sock = connected_udp(local, switch)
+            sock = udp_socket.connected_udp(local, switch)
         except OSError as error:
-            why = why_not_bound(error, local[0])
+            why = udp_socket.why_not_bound(error, local[0])
             raise LinkError(f"UDP port {local[1]} on {local[0]} cannot be used: {why}.") from error
         super().__init__(sock, f"udp:{switch[0]}:{switch[1]}")
         self._cuts = True
@@ -406,13 +406,5 @@ def _silence_kernel(protocol: int) -> socket.socket:
     # Without a listener for the protocol the kernel answers each packet with an
     # ICMP "protocol unreachable", which doubles the traffic.
     listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
-    attach_filter(listener, TAKE_NOTHING)
+    udp_socket.attach_filter(listener, udp_socket.TAKE_NOTHING)
     return listener
-
-
-def _attach_protocol_filter(sock: socket.socket, protocols: Sequence[int]) -> None:
-    # Classic BPF: accept if byte 23 (IPv4 protocol) is one of them. Each comparison jumps over
-    # the following ones and the rejection.
-    last = len(protocols)
-    comparisons = [(0x15, last - index, 0, each) for index, each in enumerate(protocols)]
-    attach_filter(sock, (0x30, 0, 0, 23), *comparisons, TAKE_NOTHING, (0x06, 0, 0, 0xFFFFFFFF))

@@ -60,15 +60,16 @@ _SHARED = {
 }
 
 
-def shared_fields(name: str) -> tuple[tuple[str, type], ...]:
-    """Return the fields of a struct of native code for a Structure."""
+@cache
+def shared_struct(name: str) -> type[Structure]:
+    """Return a struct of native code."""
     fields: list[tuple[str, type]] = []
     for declaration in _SHARED[name].replace("const ", "").strip().rstrip(";").split(";"):
         kind, names = declaration.split(maxsplit=1)
         number = c_uint64 if kind == "u64" else c_uint32
         for each in names.split(", "):
             fields.append((each.lstrip("*"), c_void_p if each.startswith("*") else number))
-    return tuple(fields)
+    return type(name, (Structure,), {"_fields_": fields})
 
 
 class Arrived(Structure):
@@ -90,23 +91,20 @@ class NativeFrames:
     """The functions of the library."""
 
     def __init__(self, path: Path) -> None:
-        library, some = CDLL(str(path)), c_uint32
-        fast_path = (POINTER(c_void_p), some, c_void_p, some, some, c_void_p)
-        self.write_checksums = library.write_checksums
-        self.write_checksums.argtypes = (c_void_p, c_uint64, c_uint64, c_void_p)
-        self.write_checksums.restype = None
-        self.take_sums, self.take_rows = library.take_sums, library.take_rows
-        for take in (self.take_sums, self.take_rows):
-            take.argtypes, take.restype = fast_path, some
-        self.take_reduced = library.take_reduced
-        self.take_reduced.argtypes = (c_void_p, c_void_p, some, some)
-        self.take_reduced.restype = None
-        self._send_frames = library.send_frames
-        self._send_frames.argtypes = (c_int, c_void_p, c_uint64, c_void_p, some, some)
-        self._send_frames.restype = c_int
-        self.receive_frames = library.receive_frames
-        self.receive_frames.argtypes = (c_void_p, c_int, c_int64)
-        self.receive_frames.restype = c_int
+        library, some, many, at = CDLL(str(path)), c_uint32, c_uint64, c_void_p
+
+        def function(name: str, result: type | None, *arguments: type) -> Callable[..., int]:
+            found = library[name]
+            found.restype, found.argtypes = result, arguments
+            return found
+
+        fast_path = (POINTER(at), some, at, some, some, at)
+        self.write_checksums = function("write_checksums", None, at, many, many, at)
+        self.take_sums = function("take_sums", some, *fast_path)
+        self.take_rows = function("take_rows", some, *fast_path)
+        self.take_reduced = function("take_reduced", None, at, at, some, some)
+        self._send_frames = function("send_frames", c_int, c_int, at, many, at, some, some)
+        self.receive_frames = function("receive_frames", c_int, at, c_int, c_int64)
 
     def send(self, descriptor: int, rows: FrameRows, first: int, count: int) -> int:
         """Send at least one of some frames, in one system call; return how many were sent."""
@@ -178,10 +176,6 @@ _A_SECOND = 1e9
 _LONGEST = 3600.0
 
 
-class _Receiving(Structure):
-    _fields_ = shared_fields("ReceivingFields")
-
-
 class NativeArriving:
     """Receives frames from a socket into `batch`, many in one system call."""
 
@@ -193,7 +187,7 @@ class NativeArriving:
         self.batch = FrameBatch(np.zeros(messages * longest, dtype=np.uint8), begins, sizes)
         self._descriptor = descriptor
         self._receive = frames.receive_frames
-        self._receiving = _Receiving(
+        self._receiving = shared_struct("ReceivingFields")(
             room=self.batch.room.ctypes.data,
             message_bytes=longest,
             messages=messages,
@@ -216,10 +210,6 @@ class NativeArriving:
         return self._receiving.bytes if count else -1
 
 
-class _SumFastPath(Structure):
-    _fields_ = shared_fields("SumFields")
-
-
 class SumFastPath:
     """Takes the sums of a unit of a block out of batches.
 
@@ -232,7 +222,7 @@ class SumFastPath:
         self._indices = order.astype(np.uint32)
         self._vertices = np.ascontiguousarray(vertices[order], dtype=np.uint32)
         self._counts = np.ascontiguousarray(counts[order], dtype=np.uint32)
-        self._fast_path = _SumFastPath(
+        self._fast_path = shared_struct("SumFields")(
             sums=len(vertices),
             rows=rows,
             vertices=self._vertices.ctypes.data,

@@ -27,10 +27,10 @@ const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
         } \
         word = value.hi; \
         other = value.lo;)
-#define WRITE(register, name, new_hi, new_lo) \
+#define WRITE(register, name) \
     ALU_0(register, name, \
-        value.hi = new_hi; \
-        value.lo = new_lo;)
+        value.hi = meta.loop.tag_hi; \
+        value.lo = meta.loop.tag_lo;)
 
 // The window of features. In it, a packet is what Arrival said.
 control TagWindow(in headers_t hdr,
@@ -47,7 +47,7 @@ control TagWindow(in headers_t hdr,
             flag = 1;
         }
         word = value.hi;)
-    WRITE(feature_tag, move, meta.loop.tag_hi, meta.loop.tag_lo)
+    WRITE(feature_tag, move)
 
     action differ() { round = round ^ meta.loop.tag_hi; }
     action mask() { round = round & SESSION_BITS; }
@@ -106,7 +106,7 @@ control BarrierWindow(in headers_t hdr, inout metadata_t meta) {
     REGISTER(POOL_CELLS, barrier_tag)
 
     COMPARE(barrier_tag, compare)
-    WRITE(barrier_tag, move, hdr.done.move_hi, hdr.done.start)
+    WRITE(barrier_tag, move)
 
     apply {
         if (meta.loop.step == step_t.CLOSE) {
@@ -129,10 +129,15 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
         }
         word = value.hi;
         other = value.lo;)
-    // Its last `done` of a round announces the next one.
     ALU_0(incarnation, write,
-        if (value.hi < hdr.done.says_hi) {
-            value.hi = hdr.done.says_hi;
+        if (value.hi < meta.loop.tag_hi) {
+            value.hi = meta.loop.tag_hi;
+            value.lo = hdr.switchgnn.dst_id;
+        })
+    // Its last `done` of a round announces the next one.
+    ALU_0(incarnation, announce,
+        if (value.hi <= meta.loop.tag_hi) {
+            value.hi = meta.loop.tag_hi + 1;
             value.lo = hdr.switchgnn.dst_id;
         })
 
@@ -166,7 +171,11 @@ control Incarnation(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (meta.loop.step == step_t.COLLECT) {
-            RUN_0(write, meta.loop.worker)
+            if (hdr.switchgnn.echo == 1) {
+                RUN_0(announce, meta.loop.worker)
+            } else {
+                RUN_0(write, meta.loop.worker)
+            }
         } else if (meta.loop.step == step_t.FIRST) {
             RUN_3(read, meta.loop.worker, meta.work.later, meta.work.known, meta.work.number)
             differ();

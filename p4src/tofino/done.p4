@@ -24,25 +24,15 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
         // The tag of block 0 has only its pool.
         hdr.done.block = meta.loop.tag_lo & ~POOL_MASK;
         hdr.done.move_hi = meta.loop.tag_hi;
-        hdr.done.says_hi = meta.loop.tag_hi;
         hdr.done.above = 0;
         above = hdr.barrier.magnitude |-| meta.magnitude_limit;
         meta.loop.accepted = meta.session;
         meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
     }
 
-    action say_next_round() { hdr.done.says_hi = hdr.done.says_hi + 1; }
     action move_to_next_round() { hdr.done.move_hi = hdr.done.move_hi + 1; }
-    action start() {
-        hdr.done.start = hdr.done.next;
-        meta.loop.to = port;
-    }
-
-    // It lets early features come, and what it moves to is block 0 of the next round.
-    action start_round() {
-        hdr.done.start = hdr.done.next & POOL_MASK;
-        hdr.done.first = hdr.done.first | EARLY_FEATURES;
-    }
+    action take_port() { meta.loop.to = port; }
+    action let_early_features_come() { hdr.done.first = hdr.done.first | EARLY_FEATURES; }
 
     JOIN_3(32, join_follow, hdr.done.next, hdr.switchgnn.feature_group[15:7],
            hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
@@ -56,13 +46,12 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
         join_first();
         join_round();
         join_port();
-        start();
+        take_port();
         if (above != 0) {
             hdr.done.above = 1;
         }
         if (hdr.switchgnn.echo == 1) {
-            say_next_round();
-            start_round();
+            let_early_features_come();
         }
         if (hdr.switchgnn.echo == 1 || hdr.switchgnn.count == 0) {
             move_to_next_round();

@@ -39,8 +39,8 @@ parser SwitchParser(packet_in packet,
         transition parse_arriving_ethernet;
     }
 
-    PARSE_HEADERS(arriving, parse_barrier)
-    PARSE_HEADERS(looping, parse_done)
+    PARSE_HEADERS(arriving, parse_barrier, parse_waiting)
+    PARSE_HEADERS(looping, parse_done, accept)
     PARSE_DONE
     PARSE_BODIES
 }

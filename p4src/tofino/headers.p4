@@ -30,10 +30,8 @@ header done_t {
     bit<8>  above;         // 1: the magnitude is above the limit
     bit<32> block;         // the tag without round and pool: 0 for block 0
     bit<32> first;         // the worker, and whether its early features may come
-    bit<32> move_hi;       // the tag that comes next: of features
+    bit<32> move_hi;       // the tag that comes next
     bit<32> next;
-    bit<32> says_hi;       // of the process that speaks
-    bit<32> start;         // and of `done`
 }
 
 #define GROUP(g) group_t group##g;

@@ -67,6 +67,9 @@ control Pass(inout headers_t hdr,
         standard_metadata.egress_spec = meta.loop.to;
     }
 
+    // To block 0 of the next round.
+    action start_round() { meta.loop.tag_lo = meta.loop.tag_lo & POOL_MASK; }
+
     apply {
         come_around();
         if (hdr.switchgnn.ecn == 1) {
@@ -83,6 +86,9 @@ control Pass(inout headers_t hdr,
         tag_window.apply(hdr, meta, standard_metadata);
         if (meta.loop.step == step_t.MOVE) {
             close();
+            if (hdr.switchgnn.echo == 1) {
+                start_round();
+            }
         } else {
             if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
                 dedup.apply(hdr, meta);

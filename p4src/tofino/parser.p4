@@ -11,7 +11,7 @@
     }
 
 // When packets arrive, and in the loop, where a barrier has its sets with it.
-#define PARSE_HEADERS(when, of_done) \
+#define PARSE_HEADERS(when, of_done, of_waiting) \
     state parse_##when##_ethernet { \
         packet.extract(hdr.ethernet); \
         transition select(hdr.ethernet.ether_type) { \
@@ -35,6 +35,9 @@
             kind_t.REDUCE:   parse_body; \
             kind_t.REDUCED:  parse_body; \
             kind_t.DONE:     of_done; \
+            kind_t.ADVANCE:  of_done; \
+            kind_t.WAITING:  of_waiting; \
+            kind_t.REDUCING: of_waiting; \
             default: accept; \
         } \
     }
@@ -47,6 +50,11 @@
     state parse_done { \
         packet.extract(hdr.barrier); \
         packet.extract(hdr.done); \
+        transition accept; \
+    } \
+    state parse_waiting { \
+        packet.extract(hdr.barrier); \
+        packet.extract(hdr.waiting); \
         transition accept; \
     }
 

@@ -30,8 +30,8 @@ parser PortParser(packet_in packet,
         transition parse_arriving_ethernet;
     }
 
-    PARSE_HEADERS(arriving, parse_barrier)
-    PARSE_HEADERS(looping, parse_done)
+    PARSE_HEADERS(arriving, parse_barrier, parse_waiting)
+    PARSE_HEADERS(looping, parse_done, accept)
     PARSE_DONE
     PARSE_BODIES
 }
@@ -47,7 +47,7 @@ parser PassParser(packet_in packet,
         transition parse_looping_ethernet;
     }
 
-    PARSE_HEADERS(looping, accept)
+    PARSE_HEADERS(looping, accept, accept)
     PARSE_BODIES
 }
 

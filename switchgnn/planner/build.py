@@ -16,21 +16,9 @@ from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
+from switchgnn.planner.plan import manifest
 from switchgnn.planner.plan.banks import BANKS, place_destinations, slots_per_bank
 from switchgnn.planner.plan.files import render_parts
-from switchgnn.planner.plan.manifest import (
-    PLAN_FORMAT,
-    PLAN_VERSION,
-    REPLICAS,
-    STRAWMAN,
-    DirectionRecord,
-    GraphRecord,
-    Manifest,
-    PartitionRecord,
-    Prediction,
-    StrategyRecord,
-    seal,
-)
 from switchgnn.planner.plan.parts import (
     DirectionPlan,
     awaited_sums,
@@ -146,12 +134,14 @@ def build_resolved(
     Given rates, the quickest plan that `fits` is taken; if none does, the one of the largest
     weight, which needs the fewest entries. None: every plan fits.
     """
-    strawman = strategies.blocks == STRAWMAN
+    strawman = strategies.blocks == manifest.STRAWMAN
     arguments.check_arguments(strategies, graph, program=program, seed=seed)
     arguments.check_switch(context, strawman=strawman)
-    known = {**BLOCK_STRATEGIES, STRAWMAN: arguments.one_block}
+    known = {**BLOCK_STRATEGIES, manifest.STRAWMAN: arguments.one_block}
     make_blocks = find_blocks(strategies.blocks, context.workers, known)
-    choose = find_strategy("send", strategies.send, {**SEND_STRATEGIES, REPLICAS: multicast})
+    choose = find_strategy(
+        "send", strategies.send, {**SEND_STRATEGIES, manifest.REPLICAS: multicast}
+    )
     make_order = find_strategy("order", strategies.order, ORDER_STRATEGIES)
     if assignment is None or strategies.partition != GIVEN:
         partition = find_strategy("partition", strategies.partition, PARTITION_STRATEGIES)
@@ -256,7 +246,7 @@ class _Stages:
         self.tell("write the parts of the switch and the workers")
         switch = switch_part(whole.boundary, packets, placement, bundles)
         sums = awaited_sums(whole.boundary, whole.block, packets, placement)
-        sums = replace(sums, shared=self.strategies.send == REPLICAS)
+        sums = replace(sums, shared=self.strategies.send == manifest.REPLICAS)
         parts = tuple(
             worker_part(
                 self.owner == worker,
@@ -271,12 +261,12 @@ class _Stages:
             for worker in range(context.workers)
         )
         records = direction_records(ordered, switch, parts, context.rows)
-        manifest = self._manifest(whole.blocks, records, switch, parts, weight)
-        return Plan(seal(manifest), switch, parts, self.owner)
+        unsealed = self._manifest(whole.blocks, records, switch, parts, weight)
+        return Plan(manifest.seal(unsealed), switch, parts, self.owner)
 
     def _serve(self, each: DirectionPlan, weight: float) -> DirectionPlan:
         many = {"vertices": self.graph.vertices, "workers": self.context.workers}
-        if self.strategies.send == REPLICAS:
+        if self.strategies.send == manifest.REPLICAS:
             return replace(each, packets=replica_packets(each.boundary, each.block, **many))
         by_vertex = self.choose(each.boundary, each.block, weight)
         check_sends(self.strategies.send, each.boundary, by_vertex)
@@ -292,16 +282,16 @@ class _Stages:
     def _manifest(
         self,
         blocks: int,
-        records: dict[str, DirectionRecord],
+        records: dict[str, manifest.DirectionRecord],
         switch: SwitchPart,
         parts: tuple[WorkerPart, ...],
         weight: float,
-    ) -> Manifest:
+    ) -> manifest.Manifest:
         strategies, context, graph = self.strategies, self.context, self.graph
         files = render_parts(switch, parts, self.owner)
-        return Manifest(
-            format=PLAN_FORMAT,
-            version=PLAN_VERSION,
+        return manifest.Manifest(
+            format=manifest.PLAN_FORMAT,
+            version=manifest.PLAN_VERSION,
             workers=context.workers,
             slots=context.slots,
             banks=BANKS,
@@ -312,13 +302,15 @@ class _Stages:
             blocks=blocks,
             directions=records,
             max_fan_in=max(each.boundary.max_fan_in() for each in self.formed),
-            graph=GraphRecord(graph.name, graph.vertices, len(graph.indices), graph.digest()),
-            partition=PartitionRecord(
+            graph=manifest.GraphRecord(
+                graph.name, graph.vertices, len(graph.indices), graph.digest()
+            ),
+            partition=manifest.PartitionRecord(
                 method=strategies.partition,
                 seed=self.seed,
                 digest=hashlib.sha256(self.owner.astype("<i4").data).hexdigest(),
             ),
-            strategy=StrategyRecord(
+            strategy=manifest.StrategyRecord(
                 strategies.blocks, strategies.send, float(weight), strategies.order, self.seed
             ),
             program=self.program,
@@ -329,16 +321,16 @@ class _Stages:
 
 def direction_records(
     plans: Sequence[DirectionPlan], switch: SwitchPart, parts: Sequence[WorkerPart], rows: int = 1
-) -> dict[str, DirectionRecord]:
+) -> dict[str, manifest.DirectionRecord]:
     """Return the blocks and the cost of each direction, by its value.
 
     `plans` are in the order in which their blocks were joined into `switch` and `parts`.
     """
-    records: dict[str, DirectionRecord] = {}
+    records: dict[str, manifest.DirectionRecord] = {}
     first = 1
     for each in plans:
         last = first + each.blocks - 1
-        record = DirectionRecord(
+        record = manifest.DirectionRecord(
             first, last, _predict(each.whole, range(first, last + 1), switch, parts, rows)
         )
         records.update({direction.value: record for direction in each.directions})
@@ -352,7 +344,7 @@ def _predict(
     switch: SwitchPart,
     parts: Sequence[WorkerPart],
     rows: int,
-) -> Prediction:
+) -> manifest.Prediction:
     first, last = blocks.start, blocks.stop - 1
     copies_from, copies_to = boundary.host_copies()
     inside = (switch.entry_block >= first) & (switch.entry_block <= last)
@@ -360,7 +352,7 @@ def _predict(
     partial = int(np.count_nonzero(are_partial(switch.entry_source[inside])))
     sent = [part.send_indptr for part in parts]
     receives = [np.diff(part.receive_indptr[first - 1 : last + 1]) for part in parts]
-    return Prediction(
+    return manifest.Prediction(
         boundary_vertices=len(boundary.vertices()),
         boundary_edges=len(boundary),
         packets_up=tuple(int(each[last] - each[first - 1]) for each in sent),

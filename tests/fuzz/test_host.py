@@ -144,7 +144,7 @@ def test_no_sum_changes_and_every_frame_is_counted():
         team.check()
     for exchange, link in zip(team.exchanges, links, strict=True):
         counters = asdict(exchange.counters)
-        kept = len(exchange._units._inbox._kept)
+        kept = len(exchange._units.inbox._kept)
         assert link.injected == AT_EACH_WORKER
         assert exchange.counters.malformed == link.malformed
         assert sum(counters[name] for name in ARRIVALS if name in counters) + kept == link.delivered

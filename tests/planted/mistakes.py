@@ -260,7 +260,7 @@ features that found no slot are not added
   strawman/test_sums.py::test_every_sum_is_exact[embedded-8]
 = host/direct/frames.py
 between hosts no checksum is compared
--if frame_checksum(frame, size) != checksum or
+-if wire.frame_checksum(frame, size) != checksum or
 +if
   host/direct/test_faults.py::test_every_sum_is_right[corrupt=0.1-190-False-0]
 = host/wire/native/sums.h

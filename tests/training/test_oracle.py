@@ -190,9 +190,9 @@ def test_a_bin_is_sent_before_what_comes_late():
 
     def watched(stream, rows, given):
         feed(stream, rows, given)
-        if stream._side.worker == 0:
-            if stream._round.number == 2:
-                early.append(not first[0]._round.incoming.done)
+        if stream.side.worker == 0:
+            if stream.round.number == 2:
+                early.append(not first[0].round.incoming.done)
                 more.set()
             else:
                 first.append(stream)

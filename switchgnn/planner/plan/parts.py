@@ -7,14 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s, UInt16s, UInt32s
-from switchgnn.planner.base.arrays import (
-    Compiled,
-    concatenate,
-    indptr_of,
-    number_pairs,
-    ranges,
-    sort_by_key,
-)
+from switchgnn.planner.base import arrays
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.blocks.mlgp import MAX_BLOCKS
@@ -62,11 +55,11 @@ def join_blocks(sets: Sequence[DirectionPlan]) -> DirectionPlan:
     sets = [_shifted(each, by) for each, by in zip(sets, before, strict=True)]
     return DirectionPlan(
         directions=tuple(direction for each in sets for direction in each.directions),
-        whole=concatenate([each.whole for each in sets]),
-        boundary=concatenate([each.boundary for each in sets]),
+        whole=arrays.concatenate([each.whole for each in sets]),
+        boundary=arrays.concatenate([each.boundary for each in sets]),
         block=np.concatenate([each.block for each in sets]),
         packets=_join_packets([each.packets for each in sets]),
-        order=concatenate([each.order for each in sets]),
+        order=arrays.concatenate([each.order for each in sets]),
     )
 
 
@@ -83,7 +76,7 @@ def _shifted(each: DirectionPlan, by: int) -> DirectionPlan:
 
 
 def _join_packets(sets: Sequence[Packets]) -> Packets:
-    edges, sums = concatenate([each.edges for each in sets]), [each.sums for each in sets]
+    edges, sums = arrays.concatenate([each.edges for each in sets]), [each.sums for each in sets]
     summing = any(len(each.block) for each in sums)
     sizes = np.concatenate([np.diff(each.indptr) for each in sums])
     return Packets(
@@ -91,7 +84,7 @@ def _join_packets(sets: Sequence[Packets]) -> Packets:
         edges=edges,
         block=np.concatenate([each.block for each in sets]),
         count=np.concatenate([e.count for e in sets]) if summing else ones(len(edges)),
-        sums=replace(concatenate(sums), indptr=indptr_of(sizes)),
+        sums=replace(arrays.concatenate(sums), indptr=arrays.indptr_of(sizes)),
     )
 
 
@@ -140,7 +133,7 @@ def fill_tables(
     _check_16_bits("in-neighbours of one vertex in one block", placement.expected)
     passes = placement.packet_passes
     _check_16_bits("passes of one source in one block", passes)
-    first = indptr_of(passes)[:-1]
+    first = arrays.indptr_of(passes)[:-1]
     keys = np.repeat(np.arange(len(passes), dtype=np.int32), passes)
     hops = np.arange(len(keys)) - first[keys]
     counts = np.empty(len(passes), dtype=np.uint16)
@@ -210,8 +203,8 @@ def awaited_sums(
     """Return the boundary edges of the sum of each destination in each block."""
     if not len(packets.sums.block):
         return AwaitedSums(placement, boundary, placement.indptr, placement.edges)
-    (rows, _), row = number_pairs(block, boundary.destination)
-    return AwaitedSums(placement, boundary, *sort_by_key(row, len(rows)))
+    (rows, _), row = arrays.number_pairs(block, boundary.destination)
+    return AwaitedSums(placement, boundary, *arrays.sort_by_key(row, len(rows)))
 
 
 def worker_part(
@@ -237,15 +230,15 @@ def worker_part(
     receives, own = sums.of(worker)
     numbers = np.arange(1, blocks + 2)
     counts = np.diff(sums.indptr)[receives]
-    neighbours = sums.edges[ranges(sums.indptr[receives], counts)]
+    neighbours = sums.edges[arrays.ranges(sums.indptr[receives], counts)]
     send_indptr = np.searchsorted(sends.block[sent], numbers).astype(np.int64)
     source, place = wire_ids(sends.source[sent], len(owns)), np.arange(len(sent))
     if rows > 1:
         each = -(-np.diff(send_indptr) // rows)
-        bundle = ranges(np.zeros(blocks, dtype=np.int64), each)
+        bundle = arrays.ranges(np.zeros(blocks, dtype=np.int64), each)
         source = bundle_ids((bundle * workers + worker).astype(np.int32))
         within = place - np.repeat(send_indptr[:-1], np.diff(send_indptr))
-        before = indptr_of(each)
+        before = arrays.indptr_of(each)
         place = np.repeat(before[:-1], np.diff(send_indptr)) * rows + within
         send_indptr = before
     row_sizes, destination = np.zeros((2, len(source) * rows), dtype=np.int64)
@@ -256,15 +249,15 @@ def worker_part(
         send_indptr=send_indptr,
         send_source=source,
         send_destination=destination.astype(np.uint32),
-        send_row_indptr=indptr_of(row_sizes),
-        send_row=np.searchsorted(vertices, sends.vertex[ranges(sends.indptr[sent], sizes)]).astype(
-            np.int64
-        ),
+        send_row_indptr=arrays.indptr_of(row_sizes),
+        send_row=np.searchsorted(
+            vertices, sends.vertex[arrays.ranges(sends.indptr[sent], sizes)]
+        ).astype(np.int64),
         receive_indptr=np.searchsorted(placement.block[receives], numbers).astype(np.int64),
         receive_vertex=placement.vertex[receives].astype(np.uint32),
         receive_row=np.searchsorted(vertices, own).astype(np.int64),
         receive_count=placement.expected[receives].astype(np.uint16),
-        neighbour_indptr=indptr_of(counts),
+        neighbour_indptr=arrays.indptr_of(counts),
         neighbour_vertex=sums.boundary.source[neighbours].astype(np.uint32),
         neighbour_worker=sums.boundary.source_worker[neighbours].astype(np.uint16),
         left_forward=rows_left.get(Direction.FORWARD),
@@ -281,7 +274,7 @@ def _sources(boundary: BoundaryEdges, vertices: int, sums: PartialSums) -> tuple
     return source, np.concatenate([worker_of[vertex], worker_of[sums.vertex[sums.indptr[first]]]])
 
 
-@Compiled
+@arrays.Compiled
 def _fill_entries(  # noqa: PLR0917 - numba takes them by position
     rows: Int64s,
     bank: NDArray[np.int8],

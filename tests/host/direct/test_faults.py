@@ -215,4 +215,4 @@ def test_marks_slow_the_sender_down():
     for transport in transports:
         assert transport.counters.marked > 0
         assert transport.counters.slowed > 0
-        assert transport._exchange._congestion.cuts > 0
+        assert transport._exchange._outbox.congestion.cuts > 0

@@ -118,7 +118,7 @@ def test_rows_of_hosts_agree_though_a_worker_has_left_out_epochs_and_paths(karat
 class Tried(PathsTransport):
     """Waits for other hosts, whose frames it takes before it looks at its watch."""
 
-    _begun, _stream, frames = None, SimpleNamespace(complete=False), 0
+    _begun, _stream, frames = None, SimpleNamespace(round=SimpleNamespace(complete=False)), 0
     traffic = property(lambda self: NO_TRAFFIC._replace(frames_down=self.frames))
 
     def __init__(self):
@@ -127,9 +127,10 @@ class Tried(PathsTransport):
         self._endpoint.pace.heartbeat_interval = 1.0
         self._clock = SimpleNamespace(now=lambda: 0.0)
         self.watch.look = lambda _, heard, **__: self.heard.append(heard)
-        self._hosts = SimpleNamespace(traffic=NO_TRAFFIC, attend=lambda over, _: over())
+        self._hosts = SimpleNamespace(traffic=NO_TRAFFIC, wait_for=self._hear)
+        self._hosts.attend = lambda over, _: over()
 
-    def _begin_timeout(self, _):
+    def _hear(self, *_, **__):
         self.frames = 1
 
 

@@ -42,7 +42,7 @@ class MemoryBounded(Check):
         if done.round not in (_FIRST, last):
             return
         # Early packets are kept until their unit begins, and bounded by a length of their own.
-        early = objects_of(exchange._units._inbox._kept)
+        early = objects_of(exchange._units.inbox._kept)
         objects = objects_of(exchange) - early - 2 * of_round
         if done.round == _FIRST:
             self._early[worker] = objects

@@ -184,7 +184,7 @@ MISTAKES = (
     *in_file(
         UNITS,
         ("silent_in_a_block", 57, "late or now > heartbeat_at", "late and now < 0.0"),
-        ("more_units_than_pools", 0, "oldest < self._pools", "oldest <= self._pools"),
+        ("more_units_than_pools", 0, "oldest < self.pools", "oldest <= self.pools"),
         (
             "reported_out_of_order",
             1,
@@ -243,8 +243,8 @@ MISTAKES = (
         (
             "waiting_is_enough",
             1,
-            "header.kind is Kind.WAITING",
-            "header.kind is Kind.WAITING and self.unit.block == OPENING_BLOCK",
+            "header.kind is wire.Kind.WAITING",
+            "header.kind is wire.Kind.WAITING and self.unit.block == wire.OPENING_BLOCK",
         ),
         ("earlier_advances_taken", 6, "unit != meeting.unit", "unit.order > meeting.unit.order"),
     ),
