@@ -101,90 +101,6 @@ control TagWindow(in headers_t hdr,
     }
 }
 
-// The window of `done`.
-control BarrierWindow(in headers_t hdr, inout metadata_t meta) {
-    REGISTER(POOL_CELLS, barrier_tag)
-
-    COMPARE(barrier_tag, compare)
-    WRITE(barrier_tag, move)
-
-    apply {
-        if (meta.loop.step == step_t.CLOSE) {
-            RUN_0(move, meta.loop.pool)
-        } else if (meta.loop.step == step_t.FIRST) {
-            RUN_4(compare, meta.loop.pool, meta.work.window_newer, meta.work.window_same,
-                  meta.work.window, meta.work.unused)
-        }
-    }
-}
-
-// Which process of a worker speaks; see ../barrier.p4.
-control Incarnation(in headers_t hdr, inout metadata_t meta) {
-    REGISTER(MAX_WORKERS, incarnation)  // session ++ round, number
-
-    FLAG_AND_WORDS(incarnation, read,
-        flag = 0;
-        if (value.hi < meta.loop.tag_hi) {
-            flag = 1;
-        }
-        word = value.hi;
-        other = value.lo;)
-    ALU_0(incarnation, write,
-        if (value.hi < meta.loop.tag_hi) {
-            value.hi = meta.loop.tag_hi;
-            value.lo = hdr.switchgnn.dst_id;
-        })
-    // Its last `done` of a round announces the next one.
-    ALU_0(incarnation, announce,
-        if (value.hi <= meta.loop.tag_hi) {
-            value.hi = meta.loop.tag_hi + 1;
-            value.lo = hdr.switchgnn.dst_id;
-        })
-
-    action differ() {
-        meta.work.known = meta.work.known ^ meta.loop.tag_hi;
-        meta.work.number = meta.work.number ^ hdr.switchgnn.dst_id;
-    }
-
-    action mask() { meta.work.known = meta.work.known & SESSION_BITS; }
-    action refuse() { meta.wrong_incarnation = 1; }
-
-    table process {
-        key = {
-            meta.work.known:        ternary;
-            meta.work.number:       ternary;
-            hdr.switchgnn.block_id: ternary;
-            meta.work.later:        ternary;
-        }
-        actions = {
-            refuse;
-            NoAction;
-        }
-        const default_action = NoAction;
-        SIZE(4)
-        const entries = {
-            (0, 0, _, _): NoAction();
-            (0, _, 0, 1): NoAction();
-            (0, _, _, _): refuse();
-        }
-    }
-
-    apply {
-        if (meta.loop.step == step_t.COLLECT) {
-            if (hdr.switchgnn.echo == 1) {
-                RUN_0(announce, meta.loop.worker)
-            } else {
-                RUN_0(write, meta.loop.worker)
-            }
-        } else if (meta.loop.step == step_t.FIRST) {
-            RUN_3(read, meta.loop.worker, meta.work.later, meta.work.known, meta.work.number)
-            differ();
-            mask();
-            process.apply();
-        }
-    }
-}
-
 // The largest magnitude of the newest round, and its worker; see ../barrier.p4.
 control RoundStart(in headers_t hdr, inout metadata_t meta) {
     REGISTER(JOB_CELLS, largest)   // session ++ round, magnitude
@@ -307,16 +223,10 @@ control RoundStart(in headers_t hdr, inout metadata_t meta) {
         value.hi = hdr.done.worker_bit[hi_bits]; \
         value.lo = hdr.done.worker_bit[lo_bits];)
 
-control Collected(in headers_t hdr, inout metadata_t meta) {
+control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> same) {
     HALF_OF_SET(_upper, 127:96, 95:64)
     HALF_OF_SET(_lower, 63:32, 31:0)
-    REGISTER(POOL_CELLS, collected_tag)
 
-    bit<32> newer;
-    bit<32> same;
-
-    COMPARE(collected_tag, compare)
-    CLAIM(collected_tag, claim)
     // Whether a set has no worker.
     action complete() { meta.complete = 1; }
 
@@ -354,25 +264,18 @@ control Collected(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        if (meta.loop.step == step_t.FIRST) {
-            RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
-                  meta.work.tag_lo)
-        } else if (meta.loop.step == step_t.COLLECT) {
-            RUN_2(claim, meta.loop.pool, newer, same)
-            meta.begins = newer;
-            meta.work.before = 0;
-            if (same != 0) {
-                RUN_2(add_to_upper, meta.loop.pool, meta.work.before[127:96], meta.work.before[95:64])
-                RUN_2(add_to_lower, meta.loop.pool, meta.work.before[63:32], meta.work.before[31:0])
-            } else {
-                RUN_0(start_upper, meta.loop.pool)
-                RUN_0(start_lower, meta.loop.pool)
-            }
-            join();
-            differ();
-            missing.apply();
-            added.apply();
+        meta.work.before = 0;
+        if (same != 0) {
+            RUN_2(add_to_upper, meta.loop.pool, meta.work.before[127:96], meta.work.before[95:64])
+            RUN_2(add_to_lower, meta.loop.pool, meta.work.before[63:32], meta.work.before[31:0])
+        } else {
+            RUN_0(start_upper, meta.loop.pool)
+            RUN_0(start_lower, meta.loop.pool)
         }
+        join();
+        differ();
+        missing.apply();
+        added.apply();
     }
 }
 
@@ -423,14 +326,40 @@ control Heartbeat(in headers_t hdr, inout metadata_t meta) {
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
-    BarrierWindow() window;
-    Incarnation()   incarnation;
-    RoundStart()    round_start;
-    Collected()     collected;
-    Heartbeat()     heartbeat;
+    RoundStart() round_start;
+    Collected()  collected;
+    Heartbeat()  heartbeat;
 
+    REGISTER(POOL_CELLS, barrier_tag)   // the window of `done`
+    REGISTER(POOL_CELLS, collected_tag)
     REGISTER(POOL_CELLS, following)     // what comes next, and who said so first
     REGISTER(JOB_CELLS, opened_round)   // -, session ++ round
+
+    // Which process of a worker speaks: session ++ round, number
+    REGISTER(MAX_WORKERS, incarnation)
+
+    COMPARE(barrier_tag, compare_window)
+    WRITE(barrier_tag, move_window)
+    COMPARE(collected_tag, compare)
+    CLAIM(collected_tag, claim)
+    FLAG_AND_WORDS(incarnation, read_process,
+        flag = 0;
+        if (value.hi < meta.loop.tag_hi) {
+            flag = 1;
+        }
+        word = value.hi;
+        other = value.lo;)
+    ALU_0(incarnation, write_process,
+        if (value.hi < meta.loop.tag_hi) {
+            value.hi = meta.loop.tag_hi;
+            value.lo = hdr.switchgnn.dst_id;
+        })
+    // Its last `done` of a round announces the next one.
+    ALU_0(incarnation, announce_process,
+        if (value.hi <= meta.loop.tag_hi) {
+            value.hi = meta.loop.tag_hi + 1;
+            value.lo = hdr.switchgnn.dst_id;
+        })
 
     READ(following, read_following)
     ALU_0(following, write_following,
@@ -446,7 +375,9 @@ control Barrier(inout headers_t hdr,
             value.lo = hdr.switchgnn.turn;
         })
 
-    flag_t opened;
+    flag_t  opened;
+    bit<32> newer;
+    bit<32> same;
 
     action come_around() {
         DROP(standard_metadata)
@@ -460,6 +391,8 @@ control Barrier(inout headers_t hdr,
         meta.work.other_session = meta.work.tag_hi ^ meta.loop.tag_hi;
         meta.work.early_features = meta.work.following_first ^ hdr.done.first;
         meta.work.following_next = meta.work.following_next ^ hdr.done.next;
+        meta.work.known = meta.work.known ^ meta.loop.tag_hi;
+        meta.work.number = meta.work.number ^ hdr.switchgnn.dst_id;
         // The tag of block 0 has only its pool.
         meta.work.tag_lo = meta.work.tag_lo & ~POOL_MASK;
     }
@@ -468,6 +401,7 @@ control Barrier(inout headers_t hdr,
         meta.work.window_session = meta.work.window_session & SESSION_BITS;
         meta.work.other_session = meta.work.other_session & SESSION_BITS;
         meta.work.early_features = meta.work.early_features & EARLY_FEATURES;
+        meta.work.known = meta.work.known & SESSION_BITS;
     }
 
     action find(bit<1> known, bit<1> passed, bit<1> beyond) {
@@ -529,6 +463,28 @@ control Barrier(inout headers_t hdr,
             (_, _, 0, 0, _): NoAction();
             (_, _, 0, _, _): close();
             (_, _, _, _, 0): close();
+        }
+    }
+
+    action suspect() { meta.wrong_incarnation = 1; }
+
+    table process {
+        key = {
+            meta.work.known:        ternary;
+            meta.work.number:       ternary;
+            hdr.switchgnn.block_id: ternary;
+            meta.work.later:        ternary;
+        }
+        actions = {
+            suspect;
+            NoAction;
+        }
+        const default_action = NoAction;
+        SIZE(4)
+        const entries = {
+            (0, 0, _, _): NoAction();
+            (0, _, 0, 1): NoAction();
+            (0, _, _, _): suspect();
         }
     }
 
@@ -686,10 +642,13 @@ control Barrier(inout headers_t hdr,
 
     apply {
         come_around();
-        window.apply(hdr, meta);
-        collected.apply(hdr, meta);
-        incarnation.apply(hdr, meta);
         if (meta.loop.step == step_t.FIRST) {
+            RUN_4(compare_window, meta.loop.pool, meta.work.window_newer, meta.work.window_same,
+                  meta.work.window, meta.work.unused)
+            RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
+                  meta.work.tag_lo)
+            RUN_3(read_process, meta.loop.worker, meta.work.later, meta.work.known,
+                  meta.work.number)
             RUN_2(read_following, meta.loop.pool, meta.work.following_next,
                   meta.work.following_first)
             RUN(read_opened, meta.loop.cell, opened)
@@ -698,6 +657,7 @@ control Barrier(inout headers_t hdr,
             position.apply();
             opening.apply();
             next.apply();
+            process.apply();
             if (meta.outcome == PENDING) {
                 if (meta.beyond_window == 1) {
                     meta.outcome = WRONG_TAG;
@@ -706,11 +666,19 @@ control Barrier(inout headers_t hdr,
                 }
             }
         } else if (meta.loop.step == step_t.COLLECT) {
-            if (meta.begins == 1) {
+            RUN_2(claim, meta.loop.pool, newer, same)
+            if (newer == 1) {
                 RUN_0(write_following, meta.loop.pool)
             }
+            if (hdr.switchgnn.echo == 1) {
+                RUN_0(announce_process, meta.loop.worker)
+            } else {
+                RUN_0(write_process, meta.loop.worker)
+            }
+            collected.apply(hdr, meta, same);
         } else {
             meta.decides = 0;
+            RUN_0(move_window, meta.loop.pool)
             RUN_0(open_round, meta.loop.cell)
         }
         round_start.apply(hdr, meta);

@@ -148,7 +148,6 @@ struct metadata_t {
     bit<1>       wrong_incarnation;
     // Collected
     bit<1>       complete;
-    bit<32>      begins;      // the first with its tag
     bit<1>       beats;
     // Source and Destination
     port_t       source_port;
