@@ -77,6 +77,10 @@ control Admission(in headers_t hdr,
             (BITS_32, 1, BARE_LENGTH + 64): fit();
             (BITS_32, 2, BARE_LENGTH + 96): fit();
             (BITS_32, 3, BARE_LENGTH + 128): fit();
+            (BITS_32, 4, BARE_LENGTH + 160): fit();
+            (BITS_32, 5, BARE_LENGTH + 192): fit();
+            (BITS_32, 6, BARE_LENGTH + 224): fit();
+            (BITS_32, 7, BARE_LENGTH + 256): fit();
         }
     }
 

@@ -25,6 +25,10 @@ control Body(inout headers_t hdr, in metadata_t meta) {
     WITH(2, HAVE(0) HAVE(1))
     WITH(3, HAVE(0) HAVE(1) HAVE(2))
     WITH(4, HAVE(0) HAVE(1) HAVE(2) HAVE(3))
+    WITH(5, HAVE(0) HAVE(1) HAVE(2) HAVE(3) HAVE(4))
+    WITH(6, HAVE(0) HAVE(1) HAVE(2) HAVE(3) HAVE(4) HAVE(5))
+    WITH(7, HAVE(0) HAVE(1) HAVE(2) HAVE(3) HAVE(4) HAVE(5) HAVE(6))
+    WITH(8, HAVE(0) HAVE(1) HAVE(2) HAVE(3) HAVE(4) HAVE(5) HAVE(6) HAVE(7))
     table body {
         key = {
             meta.looks:          exact;
@@ -35,6 +39,10 @@ control Body(inout headers_t hdr, in metadata_t meta) {
             have2;
             have3;
             have4;
+            have5;
+            have6;
+            have7;
+            have8;
             NoAction;
         }
         const default_action = NoAction;
@@ -43,6 +51,10 @@ control Body(inout headers_t hdr, in metadata_t meta) {
             (1, 1): have2();
             (1, 2): have3();
             (1, 3): have4();
+            (1, 4): have5();
+            (1, 5): have6();
+            (1, 6): have7();
+            (1, 7): have8();
         }
     }
 

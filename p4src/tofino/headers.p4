@@ -10,7 +10,7 @@ struct halves_t {
 }
 
 // DO(g) for each group of 8 lanes of a packet.
-#define EACH_GROUP(DO) DO(0) DO(1) DO(2) DO(3)
+#define EACH_GROUP(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 
 header group_t {
     bit<32> lane0;

@@ -1,4 +1,4 @@
-// What both architectures parse alike: as ../parser.p4, but bodies are at most 4 groups of 8 lanes.
+// What both architectures parse alike: as ../parser.p4, but bodies are at most 8 groups of 8 lanes.
 #pragma once
 
 #include "headers.p4"
@@ -65,10 +65,18 @@
             BARE_LENGTH + 64: parse_body2; \
             BARE_LENGTH + 96: parse_body3; \
             BARE_LENGTH + 128: parse_body4; \
+            BARE_LENGTH + 160: parse_body5; \
+            BARE_LENGTH + 192: parse_body6; \
+            BARE_LENGTH + 224: parse_body7; \
+            BARE_LENGTH + 256: parse_body8; \
             default: accept; \
         } \
     } \
     BODY_STATE(1, TAKE_GROUP(0)) \
     BODY_STATE(2, TAKE_GROUP(0) TAKE_GROUP(1)) \
     BODY_STATE(3, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2)) \
-    BODY_STATE(4, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3))
+    BODY_STATE(4, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3)) \
+    BODY_STATE(5, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4)) \
+    BODY_STATE(6, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5)) \
+    BODY_STATE(7, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5) TAKE_GROUP(6)) \
+    BODY_STATE(8, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5) TAKE_GROUP(6) TAKE_GROUP(7))

@@ -4,10 +4,10 @@
 
 #define TOFINO
 
-// One slot per pass, of 32 lanes: 4 MB.
+// One slot per pass, of 64 lanes: 4 MB.
 #define BANKS 1
 #define EACH_BANK(DO) DO(0)
-const bit<32> SLOTS_PER_BANK = 32768;
+const bit<32> SLOTS_PER_BANK = 16384;
 #define SLOT_BITS 16
 
 // Of each pool.
