@@ -32,7 +32,7 @@ class WidthTest(SwitchTest):
 
     def fitting(self, widths: Iterable[int]) -> list[int]:
         """Return the widths that the program has room for."""
-        return [lanes for lanes in widths if lanes <= (32 if self.entries.one_bank else 256)]
+        return [lanes for lanes in widths if lanes <= (64 if self.entries.one_bank else 256)]
 
     def meet(self, sources: Mapping[int, int], slots: Mapping[int, int], **entry: Any) -> None:
         """Let sources meet in the slots, a number for each bank; the sum of bank b is 900 + b."""

@@ -20,8 +20,6 @@ _REASONS = {
         reduce.RepeatedContributionIsAddedOnce reduce.SlotsGoRound
         reduce.SumsOfVerticesAreNotTouched reduce.TheLargestExponentIsTold
         reduce.UnknownWidthsAreMalformed reduce.WhoMayContribute""",
-    "Its frames have at most 32 lanes.": """
-        width.NeighboursAreLeftAlone width.SeveralHopsOfAWideFrame width.WidthIsPartOfTheTurn""",
     "It has no bundles.": """
         bundle.ABundleFromAboveGoesToItsWorker bundle.AMarkWaitsOnTheShelf bundle.APartGoesUpAlone
         bundle.ASpinePacksSumsOfItsWorkers bundle.ASumOnTheShelfIsRecalledAlone bundle.RowsMeet
