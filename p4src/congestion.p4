@@ -33,9 +33,9 @@ control Congestion(inout headers_t hdr,
 
     // Whether the port is shared with others, from their weight.
 #define SHARED \
-        flag = 0; \
+        one = 0; \
         if (value.lo >= (bit<32>) SHARED_FROM) { \
-            flag = 1; \
+            one = 1; \
         }
     FLAG(others, heavier,
         SHARED

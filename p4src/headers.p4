@@ -25,7 +25,7 @@
         __VA_ARGS__ \
         register.write((bit<32>) cell_number, value.hi ++ value.lo);
 #define FLAG(register, name, ...) \
-    action name(in index_t cell_number, out flag_t flag) { BODY(register, __VA_ARGS__) }
+    action name(in index_t cell_number, out flag_t one) { BODY(register, __VA_ARGS__) }
 #define RUN(name, index, one) name(index, one);
 #endif
 

@@ -72,6 +72,7 @@ control Admission(in headers_t hdr,
             NoAction;
         }
         const default_action = NoAction;
+        SIZE(8)
         const entries = {
             (BITS_32, 0, BARE_LENGTH + 32): fit();
             (BITS_32, 1, BARE_LENGTH + 64): fit();

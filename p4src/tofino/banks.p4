@@ -117,7 +117,7 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         value.hi = value.hi | meta.mark;
         value.lo = value.lo |+| meta.contribution;
         one = value.lo;
-        other = value.hi;)
+        two = value.hi;)
 
     action overwrite() { RUN_0(restart, meta.index) }
     action contribute() { RUN_2(add, meta.index, meta.count, meta.mark) }
@@ -225,7 +225,7 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         value.lo = value.lo + hdr.group##g.lane##a; \
         value.hi = value.hi + hdr.group##g.lane##b; \
         one = value.lo; \
-        other = value.hi;) \
+        two = value.hi;) \
     ALU_2(lanes##g##p, larger##g##p, \
         if (value.lo < hdr.group##g.lane##a) { \
             value.lo = hdr.group##g.lane##a; \
@@ -234,10 +234,10 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
             value.hi = hdr.group##g.lane##b; \
         } \
         one = value.lo; \
-        other = value.hi;) \
+        two = value.hi;) \
     ALU_2(lanes##g##p, read##g##p, \
         one = value.lo; \
-        other = value.hi;) \
+        two = value.hi;) \
     action keep_set##g##p() { RUN_0(set##g##p, meta.index) } \
     action keep_add##g##p() { RUN_2(add##g##p, meta.index, unused, unused_too) } \
     action keep_larger##g##p() { RUN_2(larger##g##p, meta.index, unused, unused_too) } \
@@ -262,6 +262,7 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
             NoAction; \
         } \
         const default_action = NoAction; \
+        SIZE(6) \
         const entries = { \
             operation_t.SET: keep_set##g##p(); \
             operation_t.ADD: keep_add##g##p(); \

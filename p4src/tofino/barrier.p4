@@ -13,20 +13,20 @@ const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
 #define READ(register, name) \
     ALU_2(register, name, \
         one = value.hi; \
-        other = value.lo;)
+        two = value.lo;)
 // Whether the packet's tag is newer, or the same, and the tag of the cell.
 #define COMPARE(register, name) \
-    FLAGS_AND_WORDS(register, name, \
-        newer_ = 0; \
-        same_ = 0; \
+    ALU_4(register, name, \
+        one = 0; \
+        two = 0; \
         if (SAME(value, meta)) { \
-            same_ = value.hi; \
+            two = value.hi; \
         } \
         if (NEWER(value, meta)) { \
-            newer_ = 1; \
+            one = 1; \
         } \
-        word = value.hi; \
-        other = value.lo;)
+        three = value.hi; \
+        four = value.lo;)
 #define WRITE(register, name) \
     ALU_0(register, name, \
         value.hi = meta.loop.tag_hi; \
@@ -41,12 +41,12 @@ control TagWindow(in headers_t hdr,
     bit<32> newer;
     bit<32> round;
 
-    FLAG_AND_WORD(feature_tag, compare,
-        flag = 0;
+    ALU_2(feature_tag, compare,
+        one = 0;
         if (NEWER(value, meta)) {
-            flag = 1;
+            one = 1;
         }
-        word = value.hi;)
+        two = value.hi;)
     WRITE(feature_tag, move)
 
     action differ() { round = round ^ meta.loop.tag_hi; }
@@ -106,25 +106,25 @@ control RoundStart(in headers_t hdr, inout metadata_t meta) {
     REGISTER(JOB_CELLS, largest)   // session ++ round, magnitude
     REGISTER(JOB_CELLS, reporter)  // -, worker
 
-    FLAG_AND_WORDS(largest, learn_any,
-        flag = 0;
+    ALU_3(largest, learn_any,
+        one = 0;
         if (value.hi < meta.loop.tag_hi
                 || (value.hi == meta.loop.tag_hi && value.lo < hdr.barrier.magnitude)) {
-            flag = 1;
+            one = 1;
             value.hi = meta.loop.tag_hi;
             value.lo = hdr.barrier.magnitude;
         }
-        word = value.hi;
-        other = value.lo;)
-    FLAG_AND_WORDS(largest, learn_first,
-        flag = 0;
+        two = value.hi;
+        three = value.lo;)
+    ALU_3(largest, learn_first,
+        one = 0;
         if (value.hi < meta.loop.tag_hi) {
-            flag = 1;
+            one = 1;
             value.hi = meta.loop.tag_hi;
             value.lo = hdr.barrier.magnitude;
         }
-        word = value.hi;
-        other = value.lo;)
+        two = value.hi;
+        three = value.lo;)
     READ(largest, read_largest)
     ALU_0(reporter, write_reporter,
         value.lo = hdr.done.first;)
@@ -211,12 +211,25 @@ control RoundStart(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
+// Whether a set has no worker: it is too wide for a condition.
+#define IF_EMPTY(name, set, then, otherwise) \
+    table name { \
+        key = { set: exact; } \
+        actions = { \
+            then; \
+            otherwise; \
+        } \
+        const default_action = otherwise; \
+        SIZE(1) \
+        const entries = { 0: then(); } \
+    }
+
 // The workers that are done with a tag: 64 in each register.
 #define HALF_OF_SET(name, hi_bits, lo_bits) \
     REGISTER(POOL_CELLS, collected##name) \
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
-        other = value.lo; \
+        two = value.lo; \
         value.hi = value.hi | hdr.done.worker_bit[hi_bits]; \
         value.lo = value.lo | hdr.done.worker_bit[lo_bits];) \
     ALU_0(collected##name, start##name, \
@@ -227,33 +240,13 @@ control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> same) {
     HALF_OF_SET(_upper, 127:96, 95:64)
     HALF_OF_SET(_lower, 63:32, 31:0)
 
-    // Whether a set has no worker.
     action complete() { meta.complete = 1; }
-
-    table missing {
-        key = { meta.work.lacks: exact; }
-        actions = {
-            complete;
-            NoAction;
-        }
-        const default_action = NoAction;
-        SIZE(1)
-        const entries = { 0: complete(); }
-    }
 
     action repeat() { meta.outcome = DONE_REPEATED; }
     action collect() { meta.outcome = DONE_COLLECTED; }
 
-    table added {
-        key = { meta.work.before: exact; }
-        actions = {
-            repeat;
-            collect;
-        }
-        const default_action = collect;
-        SIZE(1)
-        const entries = { 0: repeat(); }
-    }
+    IF_EMPTY(missing, meta.work.lacks, complete, NoAction)
+    IF_EMPTY(added, meta.work.before, repeat, collect)
 
     action join() { meta.work.after = meta.work.before | hdr.done.worker_bit; }
 
@@ -286,29 +279,19 @@ control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> same) {
         value.hi = value.hi | hdr.done.worker_bit[hi_bits]; \
         value.lo = value.lo | hdr.done.worker_bit[lo_bits]; \
         one = value.hi; \
-        other = value.lo;) \
+        two = value.lo;) \
     ALU_2(heartbeats##name, lower##name, \
         value.hi = value.hi & ~hdr.done.worker_bit[hi_bits]; \
         value.lo = value.lo & ~hdr.done.worker_bit[lo_bits]; \
         one = value.hi; \
-        other = value.lo;)
+        two = value.lo;)
 
 control Heartbeat(in headers_t hdr, inout metadata_t meta) {
     HALF_OF_BEATS(_upper, 127:96, 95:64)
     HALF_OF_BEATS(_lower, 63:32, 31:0)
 
     action beat() { meta.beats = 1; }
-
-    table heartbeat {
-        key = { meta.work.beats: exact; }
-        actions = {
-            beat;
-            NoAction;
-        }
-        const default_action = beat;
-        SIZE(1)
-        const entries = { 0: NoAction(); }
-    }
+    IF_EMPTY(heartbeat, meta.work.beats, NoAction, beat)
 
     apply {
         meta.work.beats = hdr.barrier.workers & hdr.done.worker_bit;
@@ -342,13 +325,13 @@ control Barrier(inout headers_t hdr,
     WRITE(barrier_tag, move_window)
     COMPARE(collected_tag, compare)
     CLAIM(collected_tag, claim)
-    FLAG_AND_WORDS(incarnation, read_process,
-        flag = 0;
+    ALU_3(incarnation, read_process,
+        one = 0;
         if (value.hi < meta.loop.tag_hi) {
-            flag = 1;
+            one = 1;
         }
-        word = value.hi;
-        other = value.lo;)
+        two = value.hi;
+        three = value.lo;)
     ALU_0(incarnation, write_process,
         if (value.hi < meta.loop.tag_hi) {
             value.hi = meta.loop.tag_hi;
@@ -366,9 +349,9 @@ control Barrier(inout headers_t hdr,
         value.hi = hdr.done.next;
         value.lo = hdr.done.first;)
     FLAG(opened_round, read_opened,
-        flag = 0;
+        one = 0;
         if (value.lo >= meta.loop.tag_hi) {
-            flag = 1;
+            one = 1;
         })
     ALU_0(opened_round, open_round,
         if (value.lo < hdr.switchgnn.turn) {

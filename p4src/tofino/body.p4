@@ -46,6 +46,7 @@ control Body(inout headers_t hdr, in metadata_t meta) {
             NoAction;
         }
         const default_action = NoAction;
+        SIZE(8)
         const entries = {
             (1, 0): have1();
             (1, 1): have2();

@@ -33,41 +33,30 @@ struct standard_metadata_t {
 #define ONE_ACTION(name, ...) apply { __VA_ARGS__ }
 
 #define REGISTER(size, name) Register<pair_t, index_t>(size) name;
-// Changes `value`, a pair of words, and gives `one` and `other` back.
+// Changes `value`, a pair of words, and gives up to four words back. Flags are 0 or 1.
 #define ALU_0(register, name, ...) \
     RegisterAction<pair_t, index_t, bit<32>>(register) name = { \
         void apply(inout pair_t value) { __VA_ARGS__ } \
     };
-#define ALU(register, name, ...) \
-    RegisterAction<pair_t, index_t, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> one) { __VA_ARGS__ } \
+#define ALU_OF(word, register, name, ...) \
+    RegisterAction<pair_t, index_t, word>(register) name = { \
+        void apply(inout pair_t value, out word one) { __VA_ARGS__ } \
     };
+#define ALU(register, name, ...) ALU_OF(bit<32>, register, name, __VA_ARGS__)
+#define FLAG(register, name, ...) ALU_OF(flag_t, register, name, __VA_ARGS__)
 #define ALU_2(register, name, ...) \
     RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> one, out bit<32> other) { __VA_ARGS__ } \
+        void apply(inout pair_t value, out bit<32> one, out bit<32> two) { __VA_ARGS__ } \
     };
-// Flags are 0 or 1, as wide as what else comes from the same action.
-#define FLAG(register, name, ...) \
-    RegisterAction<pair_t, index_t, flag_t>(register) name = { \
-        void apply(inout pair_t value, out flag_t flag) { __VA_ARGS__ } \
-    };
-#define FLAGS(register, name, ...) \
-    RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> newer_, out bit<32> same_) { __VA_ARGS__ } \
-    };
-#define FLAG_AND_WORD(register, name, ...) \
-    RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> flag, out bit<32> word) { __VA_ARGS__ } \
-    };
-#define FLAG_AND_WORDS(register, name, ...) \
+#define ALU_3(register, name, ...) \
     RegisterAction3<pair_t, index_t, bit<32>, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> flag, out bit<32> word, \
-                   out bit<32> other) { __VA_ARGS__ } \
+        void apply(inout pair_t value, out bit<32> one, out bit<32> two, \
+                   out bit<32> three) { __VA_ARGS__ } \
     };
-#define FLAGS_AND_WORDS(register, name, ...) \
+#define ALU_4(register, name, ...) \
     RegisterAction4<pair_t, index_t, bit<32>, bit<32>, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> newer_, out bit<32> same_, \
-                   out bit<32> word, out bit<32> other) { __VA_ARGS__ } \
+        void apply(inout pair_t value, out bit<32> one, out bit<32> two, \
+                   out bit<32> three, out bit<32> four) { __VA_ARGS__ } \
     };
 // The same for a pair of 16 bits.
 #define REGISTER_16(size, name) Register<halves_t, index_t>(size) name;
@@ -81,12 +70,12 @@ struct standard_metadata_t {
     };
 #define ALU_16_2(register, name, ...) \
     RegisterAction2<halves_t, index_t, bit<16>, bit<16>>(register) name = { \
-        void apply(inout halves_t value, out bit<16> one, out bit<16> other) { __VA_ARGS__ } \
+        void apply(inout halves_t value, out bit<16> one, out bit<16> two) { __VA_ARGS__ } \
     };
 #define RUN_0(name, index) name.execute(index);
 #define RUN(name, index, one) one = name.execute(index);
-#define RUN_2(name, index, one, other) one = name.execute(index, other);
-#define RUN_3(name, index, one, other, third) one = name.execute(index, other, third);
+#define RUN_2(name, index, one, two) one = name.execute(index, two);
+#define RUN_3(name, index, one, two, three) one = name.execute(index, two, three);
 #define RUN_4(name, index, one, two, three, four) one = name.execute(index, two, three, four);
 
 // An action that sets bits side by side, by way of a hash: an instruction joins two containers.

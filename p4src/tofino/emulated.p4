@@ -39,8 +39,8 @@ parser SwitchParser(packet_in packet,
         transition parse_arriving_ethernet;
     }
 
-    PARSE_HEADERS(arriving, parse_barrier, parse_waiting)
-    PARSE_HEADERS(looping, parse_done, accept)
+    PARSE_KINDS(arriving, parse_barrier, parse_waiting)
+    PARSE_KINDS(looping, parse_done, accept)
     PARSE_DONE
     PARSE_BODIES
 }

@@ -12,25 +12,17 @@
 #define ALU(register, name, ...) \
     action name(in index_t cell_number, out bit<32> one) { BODY(register, __VA_ARGS__) }
 #define ALU_2(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> one, out bit<32> other) { \
+    action name(in index_t cell_number, out bit<32> one, out bit<32> two) { \
         BODY(register, __VA_ARGS__) \
     }
-#define FLAGS(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> newer_, out bit<32> same_) { \
+#define ALU_3(register, name, ...) \
+    action name(in index_t cell_number, out bit<32> one, out bit<32> two, \
+                out bit<32> three) { \
         BODY(register, __VA_ARGS__) \
     }
-#define FLAG_AND_WORD(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> flag, out bit<32> word) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define FLAG_AND_WORDS(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> flag, out bit<32> word, \
-                out bit<32> other) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define FLAGS_AND_WORDS(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> newer_, out bit<32> same_, \
-                out bit<32> word, out bit<32> other) { \
+#define ALU_4(register, name, ...) \
+    action name(in index_t cell_number, out bit<32> one, out bit<32> two, \
+                out bit<32> three, out bit<32> four) { \
         BODY(register, __VA_ARGS__) \
     }
 #define REGISTER_16(size, name) register<bit<32>>(size) name;
@@ -47,12 +39,12 @@
 #define ALU_16(register, name, ...) \
     action name(in index_t cell_number, out bit<16> one) { BODY_16(register, __VA_ARGS__) }
 #define ALU_16_2(register, name, ...) \
-    action name(in index_t cell_number, out bit<16> one, out bit<16> other) { \
+    action name(in index_t cell_number, out bit<16> one, out bit<16> two) { \
         BODY_16(register, __VA_ARGS__) \
     }
 #define RUN_0(name, index) name(index);
-#define RUN_2(name, index, one, other) name(index, one, other);
-#define RUN_3(name, index, one, other, third) name(index, one, other, third);
+#define RUN_2(name, index, one, two) name(index, one, two);
+#define RUN_3(name, index, one, two, three) name(index, one, two, three);
 #define RUN_4(name, index, one, two, three, four) name(index, one, two, three, four);
 
 #define JOIN_2(width, name, whole, a, b) action name() { whole = a ++ b; }

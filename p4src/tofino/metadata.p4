@@ -205,14 +205,14 @@ struct metadata_t {
 #define SAME(value, meta) (value.hi == meta.loop.tag_hi && value.lo == meta.loop.tag_lo)
 // The cell takes the packet's tag if that is newer.
 #define CLAIM(register, name) \
-    FLAGS(register, name, \
-        newer_ = 0; \
-        same_ = 0; \
+    ALU_2(register, name, \
+        one = 0; \
+        two = 0; \
         if (SAME(value, meta)) { \
-            same_ = value.hi; \
+            two = value.hi; \
         } \
         if (NEWER(value, meta)) { \
-            newer_ = 1; \
+            one = 1; \
             value.hi = meta.loop.tag_hi; \
             value.lo = meta.loop.tag_lo; \
         })

@@ -10,8 +10,8 @@
         transition accept; \
     }
 
-// When packets arrive, and in the loop, where a barrier has its sets with it.
-#define PARSE_HEADERS(when, of_done, of_waiting) \
+// Of packets that arrive, are in the loop, or leave.
+#define PARSE_HEADERS(when, then) \
     state parse_##when##_ethernet { \
         packet.extract(hdr.ethernet); \
         transition select(hdr.ethernet.ether_type) { \
@@ -29,6 +29,12 @@
     } \
     state parse_##when##_switchgnn { \
         packet.extract(hdr.switchgnn); \
+        transition then; \
+    }
+
+#define PARSE_KINDS(when, of_done, of_waiting) \
+    PARSE_HEADERS(when, parse_##when##_kind) \
+    state parse_##when##_kind { \
         transition select(hdr.switchgnn.kind) { \
             kind_t.FEATURE:  parse_body; \
             kind_t.SUM:      parse_body; \

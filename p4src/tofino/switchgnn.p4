@@ -30,8 +30,8 @@ parser PortParser(packet_in packet,
         transition parse_arriving_ethernet;
     }
 
-    PARSE_HEADERS(arriving, parse_barrier, parse_waiting)
-    PARSE_HEADERS(looping, parse_done, accept)
+    PARSE_KINDS(arriving, parse_barrier, parse_waiting)
+    PARSE_KINDS(looping, parse_done, accept)
     PARSE_DONE
     PARSE_BODIES
 }
@@ -47,7 +47,7 @@ parser PassParser(packet_in packet,
         transition parse_looping_ethernet;
     }
 
-    PARSE_HEADERS(looping, accept, accept)
+    PARSE_KINDS(looping, accept, accept)
     PARSE_BODIES
 }
 
@@ -100,26 +100,10 @@ parser EgressParser(packet_in packet,
     state start {
         packet.extract(eg_intr_md);
         packet.extract(meta.loop);
-        packet.extract(hdr.ethernet);
-        transition select(hdr.ethernet.ether_type) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            default: accept;
-        }
+        transition parse_leaving_ethernet;
     }
 
-    state parse_ipv4 {
-        packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.frag_offset,
-                          hdr.ipv4.protocol) {
-            (5, 0, 0, PROTOCOL_SWITCHGNN): parse_switchgnn;
-            default: accept;
-        }
-    }
-
-    state parse_switchgnn {
-        packet.extract(hdr.switchgnn);
-        transition accept;
-    }
+    PARSE_HEADERS(leaving, accept)
 }
 
 control Egress(inout headers_t hdr,
