@@ -9,14 +9,12 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup, mixed_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import Direction, build_plan, load_graph
+from switchgnn.planner import Direction, boundary_edges, build_plan, load_graph, partition_workers
 from switchgnn.planner.base.arrays import distinct_pairs
 from switchgnn.planner.base.lanes import fragment_lanes, parse_lanes
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs import forecast as costs
 from switchgnn.planner.costs import seconds
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.partition.workers import partition_workers
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies, slots_of_memory
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.support.markers import covering

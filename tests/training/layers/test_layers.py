@@ -10,12 +10,9 @@ import torch
 import torch_geometric.nn as pyg
 
 from switchgnn.host.direct.kinds import copy_schedules
-from switchgnn.planner.base.direction import Direction
-from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.planner.presets import PlanRequest
+from switchgnn.planner import Direction, PlanRequest, graph_from_edges
+from switchgnn.training import Dataset, partition_dataset
 from switchgnn.training.base.errors import UnsupportedLayerError
-from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.layers import models
 from switchgnn.training.layers.attention import SourceAttentionConv
