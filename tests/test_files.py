@@ -14,19 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from switchgnn.base.files import (
-    PACKED,
-    UnpackLimit,
-    WriteError,
-    format_of,
-    open_regular,
-    open_unpacked,
-    private_folder,
-    read_regular,
-    read_regular_text,
-    why_not_written,
-    writing,
-)
+from switchgnn.base import files
 from switchgnn.base.native import CacheError, cache_folder, compiled_once
 from tests.support.markers import needs_root
 from tests.support.processes import run_program
@@ -42,7 +30,7 @@ def test_what_is_no_file_is_refused(tmp_path, made):
     made(tmp_path / "strange")
     before = open_files()
     with pytest.raises(OSError, match="not a regular file"):
-        open_regular(tmp_path / "strange")
+        files.open_regular(tmp_path / "strange")
     assert open_files() == before
 
 
@@ -59,20 +47,20 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path):
 
     place = Exchanged(tmp_path / "file")
     # What waits for the pipe otherwise would wait without end.
-    with (tmp_path / "pipe").open("r+b", buffering=0), open_regular(place) as file:
+    with (tmp_path / "pipe").open("r+b", buffering=0), files.open_regular(place) as file:
         assert stat.S_ISREG(os.fstat(file.fileno()).st_mode)
 
 
 def test_texts_and_bytes(tmp_path):
     (tmp_path / "file").write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
-    assert read_regular(tmp_path / "file")[3:] == b"one\r\ntwo\n"
-    assert read_regular_text(tmp_path / "file", "utf-8-sig") == "one\ntwo\n"
+    assert files.read_regular(tmp_path / "file")[3:] == b"one\r\ntwo\n"
+    assert files.read_regular_text(tmp_path / "file", "utf-8-sig") == "one\ntwo\n"
     with pytest.raises(UnicodeDecodeError):
-        read_regular_text(tmp_path / "file", "ascii")
+        files.read_regular_text(tmp_path / "file", "ascii")
 
 
 def test_it_is_for_its_owner_alone_and_gone_afterwards():
-    with private_folder("test-") as folder:
+    with files.private_folder("test-") as folder:
         assert stat.S_IMODE(folder.stat().st_mode) & 0o777 == 0o700
         assert folder.name.startswith("test-")
     assert not folder.exists()
@@ -105,17 +93,17 @@ def test_that_of_a_killed_process_is_removed_by_the_next(tmp_path, how):
         left = Path(maker.stdout.readline().strip())
         if how == "forks":
             maker.wait(seconds_here())
-        with private_folder("switchgnn-", str(tmp_path)):
+        with files.private_folder("switchgnn-", str(tmp_path)):
             assert (left / "inner").exists()
         os.killpg(maker.pid, signal.SIGKILL)
         maker.stdout.read()
-    with private_folder("switchgnn-", str(tmp_path)) as folder:
+    with files.private_folder("switchgnn-", str(tmp_path)) as folder:
         assert sorted(tmp_path.iterdir()) == sorted([*kept, folder])
 
 
 def test_one_that_cannot_be_made(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-    with pytest.raises(WriteError, match="set TMPDIR to"), private_folder("test-"):
+    with pytest.raises(files.WriteError, match="set TMPDIR to"), files.private_folder("test-"):
         pytest.fail("it was made")
 
 
@@ -123,7 +111,7 @@ def test_a_link_in_the_path_is_not_followed_twice(tmp_path, monkeypatch):
     (tmp_path / "own").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "own")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "link"))
-    with private_folder("test-") as folder:
+    with files.private_folder("test-") as folder:
         assert folder.parent == (tmp_path / "own").resolve()
 
 
@@ -143,16 +131,16 @@ def test_what_to_do_about_a_full_disk_is_said(error, reason, monkeypatch, tmp_pa
     """Python itself uses another folder for temporary files if that of TMPDIR is full."""
     monkeypatch.setattr(tempfile, "tempdir", "/another")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    said = why_not_written(error, tmp_path / "folder" / "file")
+    said = files.why_not_written(error, tmp_path / "folder" / "file")
     assert said.startswith(reason)
     assert said.endswith("; make room there, or set TMPDIR to a folder on another disk")
-    assert why_not_written(error, Path("/home/me/plan")).endswith("or choose another folder")
+    assert files.why_not_written(error, Path("/home/me/plan")).endswith("or choose another folder")
 
 
 def test_other_errors_are_told_as_they_are():
-    assert why_not_written(error_of(errno.EACCES), Path("/plan")) == "Permission denied"
+    assert files.why_not_written(error_of(errno.EACCES), Path("/plan")) == "Permission denied"
     sentence = r"^Cannot write /plan: Read-only file system\.$"
-    with pytest.raises(WriteError, match=sentence), writing(Path("/plan")):
+    with pytest.raises(files.WriteError, match=sentence), files.writing(Path("/plan")):
         raise error_of(errno.EROFS)
 
 
@@ -263,31 +251,31 @@ def test_a_cache_where_programs_cannot_run_is_not_used(tmp_path):
 def test_what_gzip_packed_is_unpacked_within_a_limit(tmp_path):
     file, content = tmp_path / "file", b"one two\r\n" * 999
     file.write_bytes(gzip.compress(content))
-    with open_unpacked(file) as unpacked:
+    with files.open_unpacked(file) as unpacked:
         assert unpacked.read() == content
-    assert read_regular_text(file, "ascii").count("two\n") == 999
+    assert files.read_regular_text(file, "ascii").count("two\n") == 999
     for limit, fits in ((len(content), True), (len(content) - 1, False)):
         before = open_files()
         with nullcontext() if fits else pytest.raises(OSError, match="more than 8,990 bytes"):
-            open_unpacked(file, UnpackLimit(limit, 0)).close()
+            files.open_unpacked(file, files.UnpackLimit(limit, 0)).close()
         assert open_files() == before
-    file.write_bytes(gzip.compress(bytes(PACKED.allowance + 1)))
+    file.write_bytes(gzip.compress(bytes(files.PACKED.allowance + 1)))
     with pytest.raises(OSError, match="would unpack"):
-        open_unpacked(file)
+        files.open_unpacked(file)
 
 
 @pytest.mark.parametrize("damage", [slice(0, -9), slice(0, 20), slice(0, 3)])
 def test_damaged_gzip_is_an_error_of_reading(tmp_path, damage):
     (tmp_path / "file").write_bytes(gzip.compress(b"one two\n" * 9)[damage])
     with pytest.raises(OSError, match="gzip cannot unpack it"):
-        open_unpacked(tmp_path / "file")
+        files.open_unpacked(tmp_path / "file")
 
 
 @pytest.mark.parametrize(
     ("name", "expected"), [("a.CSV", ".csv"), ("a.csv.GZ", ".csv"), ("a.b", ".b"), ("a.gz", "")]
 )
 def test_the_format_is_named_before_gz(name, expected):
-    assert format_of(Path(name)) == expected
+    assert files.format_of(Path(name)) == expected
 
 
 # Writes a file as GCC does, and interrupts the program that has started it and waits for it: that

@@ -20,8 +20,7 @@ from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.partition.simple import load_assignment
 from switchgnn.planner.plan.files import read_assignment
-from switchgnn.training import load_dataset, load_files
-from switchgnn.training.data.partition import read_partition, write_partitions
+from switchgnn.training import load_dataset, load_files, read_partition, write_partitions
 from tests.planner.plan.test_files import forge
 from tests.test_arrays import npy, peak
 

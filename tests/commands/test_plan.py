@@ -14,8 +14,7 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.commands.application import app
 from switchgnn.commands.plan.command import app as plan_app
 from switchgnn.commands.shared.console import Steps
-from switchgnn.planner import read_manifest
-from switchgnn.planner.presets import PlanRequest
+from switchgnn.planner import PlanRequest, read_manifest
 
 
 def plan(*arguments, width=80):

@@ -6,13 +6,7 @@ import pytest
 import typer
 from rich.console import Console
 
-from switchgnn.commands.train.display import (
-    Epochs,
-    closing_line,
-    largest_difference,
-    saving_lines,
-    verdict_lines,
-)
+from switchgnn.commands.train import display
 from switchgnn.commands.train.follow import TrainEvents
 from switchgnn.host import registry
 from switchgnn.jobs.plots import draw_plots
@@ -103,20 +97,20 @@ def test_the_traffic_of_an_epoch_is_the_mean_without_the_first():
 
 def test_differences_are_those_from_local():
     reports = [report(), report("host", loss=1.5), report("local", traffic=False)]
-    assert largest_difference(reports) == {"switch": 0.0, "host": 0.5}
-    assert largest_difference(reports[:2]) == {}
+    assert display.largest_difference(reports) == {"switch": 0.0, "host": 0.5}
+    assert display.largest_difference(reports[:2]) == {}
 
 
 def test_the_closing_line():
     reports = [report(), report("host"), report("local", traffic=False)]
     carried = "Carried: switch 12.0 kB; host 12.0 kB, 1.0 times as much; local nothing."
     agree = "The losses agree with those of one process, to 0.0e+00."
-    assert closing_line(reports) == f"{carried} {agree}"
-    assert closing_line(reports[:2]) == carried.replace("; local nothing", "")
-    assert closing_line(reports[:1]) is None
+    assert display.closing_line(reports) == f"{carried} {agree}"
+    assert display.closing_line(reports[:2]) == carried.replace("; local nothing", "")
+    assert display.closing_line(reports[:1]) is None
     reports[1] = report("host", loss=1.5)
     differ = "The losses of host differ from those of one process by up to 5.0e-01."
-    assert closing_line(reports) == f"{carried} {differ}"
+    assert display.closing_line(reports) == f"{carried} {differ}"
 
 
 SAVED = {"bytes_without": 4000, "rows": 10, "skipped_rows": 3, "epsilon": 0.0625}
@@ -129,7 +123,7 @@ def test_bytes_with_and_without_compression_are_reported():
     rounded = SAVED | {"rows": 0, "skipped_rows": 0}
     del rounded["epsilon"]
     only_bits = replace(report("host", saved=rounded), compression="--bits 8")
-    assert saving_lines([cached, only_bits, report()]) == [
+    assert display.saving_lines([cached, only_bits, report()]) == [
         "switch with --cache auto --bits 8: 12.0 kB instead of 48.0 kB, 25.0%; 30.0% of the rows "
         "were left out, and epsilon was 0.25 at the end.",
         "host with --bits 8: 12.0 kB instead of 48.0 kB, 25.0%.",
@@ -196,10 +190,10 @@ def test_the_fastest_and_the_leanest_path_may_be_two():
         replace(report("local", traffic=False), epoch_traffic=[]),
     ]
     papers = made("switch-paper", 0.3, *SWITCH, bandwidth=50)
-    both = verdict_lines([*reports, papers])[2]
+    both = display.verdict_lines([*reports, papers])[2]
     assert "switch-paper 300 ms" in both
     assert both.endswith("The switch loses: it takes 1.50 times the time.")
-    assert verdict_lines(reports) == [
+    assert display.verdict_lines(reports) == [
         "Time of an epoch: switch 100 ms; host, the fastest path between hosts, 200 ms. "
         "The switch wins: it takes 0.50 times the time.",
         "Bytes of an epoch: switch 1.20 MB; host-partial, the leanest path between hosts, "
@@ -213,7 +207,7 @@ def test_the_fastest_and_the_leanest_path_may_be_two():
 
 def test_a_network_with_time_to_spare_is_not_the_limit():
     reports = [made(name, 1.0, *SWITCH, bandwidth=50) for name in ("switch", "host")]
-    time, size, why = verdict_lines(reports)
+    time, size, why = display.verdict_lines(reports)
     assert time.endswith("Both take the same time.")
     assert size.endswith("Both take the same bytes.")
     assert why.count("80 ms of an epoch for 500.0 kB at 50 Mbit/s, 8%: the network is not") == 2
@@ -221,7 +215,7 @@ def test_a_network_with_time_to_spare_is_not_the_limit():
 
 def test_without_a_limit_frames_and_waiting_are_told():
     reports = [made("switch", 0.3, *SWITCH, waiting=0.2), made("host", 0.1, *HOST)]
-    time, _, why = verdict_lines(reports)
+    time, _, why = display.verdict_lines(reports)
     assert time.endswith("The switch loses: it takes 3.00 times the time.")
     assert "an epoch takes 1,200 frames of 1,000 bytes, and workers wait 200 ms" in why
     assert "an epoch takes 2,000 frames of 1,000 bytes, and workers wait 50 ms" in why
@@ -229,7 +223,7 @@ def test_without_a_limit_frames_and_waiting_are_told():
 
 @pytest.mark.parametrize("names", [("switch",), ("switch", "local"), ("host", "host-partial")])
 def test_without_both_kinds_there_is_nothing_to_compare(names):
-    assert verdict_lines([made(name, 0.1, *SWITCH) for name in names]) == []
+    assert display.verdict_lines([made(name, 0.1, *SWITCH) for name in names]) == []
 
 
 @pytest.mark.parametrize(
@@ -247,7 +241,7 @@ def test_without_both_kinds_there_is_nothing_to_compare(names):
 def test_an_interrupt_shows_what_was_reached(saved, as_json, said, tmp_path, capsys):
     if saved:
         (tmp_path / "saved").touch()
-    shown = Epochs(Console(), "auto", 100, checkpoint=tmp_path / "saved", as_json=as_json)
+    shown = display.Epochs(Console(), "auto", 100, checkpoint=tmp_path / "saved", as_json=as_json)
     with pytest.raises(typer.Exit) as ended, shown:
         shown.takes("host")
         shown.epoch(event(0, 1))

@@ -10,13 +10,6 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.registry import HOST, HOST_PARTIAL, SWITCH
 from switchgnn.jobs import train
-from switchgnn.jobs.train import (
-    TrainJob,
-    plan_of,
-    predict_paths,
-    predict_transport,
-    prepare_training,
-)
 from switchgnn.planner import Direction, PlanRequest, boundary_edges, read_assignment
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.training.base.compression import CompressionOptions
@@ -52,7 +45,7 @@ def job_of(
         TrainOptions(),
         compression=compression or CompressionOptions(),
     )
-    return TrainJob(
+    return train.TrainJob(
         task=TrainTask(transport=transport, training=training, pace=Pace(window=64)),
         workers=WORKERS,
         slots=slots,
@@ -66,7 +59,7 @@ def job_of(
 
 
 def predicted(job, data):
-    return predict_transport(job, data, lambda _: None)
+    return train.predict_transport(job, data, lambda _: None)
 
 
 def test_wide_features_on_slow_links_are_summed_in_the_switch(dense):
@@ -86,7 +79,7 @@ def test_narrow_features_and_few_slots_are_left_to_hosts(dense, fewer):
 def test_no_exchange_is_predicted_to_beat_its_fullest_link(dense):
     """Each row in a frame of its own is a bound that packed rows keep, too."""
     found = predicted(job_of(), dense)
-    plan = plan_of(job_of(), dense, lambda _: None)[1]
+    plan = train.plan_of(job_of(), dense, lambda _: None)[1]
     numbers = 2 * (64 + 10)
     least = 0
     for part in plan.workers:
@@ -102,7 +95,7 @@ def test_no_exchange_is_predicted_to_beat_its_fullest_link(dense):
 def test_the_paths_of_all_blocks_take_what_is_predicted_for_their_transports(dense, settings):
     job = job_of(**settings)
     found = predicted(job, dense)
-    paths = predict_paths(job, dense, found.whole[1], found.chosen.name)
+    paths = train.predict_paths(job, dense, found.whole[1], found.chosen.name)
     for path in (SWITCH.name, HOST.name, HOST_PARTIAL.name):
         assert paths.seconds(path) == pytest.approx(found.seconds[path]), path
     blocks = {
@@ -117,7 +110,8 @@ def test_the_paths_of_all_blocks_take_what_is_predicted_for_their_transports(den
 
 def test_the_frames_are_those_of_the_switch_that_is_chosen(dense):
     def lanes(target):
-        return plan_of(replace(job_of(), target=target), dense, lambda _: None)[1].manifest.lanes
+        job = replace(job_of(), target=target)
+        return train.plan_of(job, dense, lambda _: None)[1].manifest.lanes
 
     # BMv2 cannot attach to loopback.
     assert lanes("reference") == lanes("auto") == lanes("embedded") != lanes("bmv2")
@@ -165,7 +159,7 @@ def said(transport, asked, folder):
     data = load_dataset("karate")
     job = job_of(hidden=8, layers=2, slots=12, bandwidth=None, transport=transport)
     job = replace(job, workers=3, target="auto", fabric="auto", request=asked)
-    report = train._planned(job, prepare_training(job, data, folder, lambda _: None))
+    report = train._planned(job, train.prepare_training(job, data, folder, lambda _: None))
     return [report.get(name) for name in NAMES], report["why"], read_assignment(folder / "plan")
 
 
@@ -213,7 +207,7 @@ def test_auto_adds_up_where_it_is_faster(monkeypatch, dense, bandwidth, workers,
 def test_the_papers_plan_is_a_transport_whatever_the_strategy(preset, dense):
     def planned(name, preset):
         job = job_of(preset=preset, transport=name)
-        return plan_of(job, dense, lambda _: None)[1].manifest
+        return train.plan_of(job, dense, lambda _: None)[1].manifest
 
     assert planned("switch-paper", preset).digest == planned("switch", "paper").digest
     assert (planned("switch", preset).rows > 1) == (preset != "paper")

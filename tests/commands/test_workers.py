@@ -16,13 +16,6 @@ from switchgnn.controller.controls.banks import BankEvents, Passes
 from switchgnn.controller.counters import JobCounters
 from switchgnn.host.base.pace import Pace
 from switchgnn.jobs import workers
-from switchgnn.jobs.workers import (
-    WorkerError,
-    follow_workers,
-    naming_who_releases,
-    releases_between,
-    too_many_releases,
-)
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.topologies import child
 from switchgnn.topologies.child import Child
@@ -59,7 +52,7 @@ def follow(tmp_path, programs, listen=lambda worker, event: None):
         )
         for worker, does in enumerate(programs)
     ]
-    return follow_workers(children, [{}] * len(programs), Pace(timeout=0.5), listen)
+    return workers.follow_workers(children, [{}] * len(programs), Pace(timeout=0.5), listen)
 
 
 FAILED_LINE = b'{"event": "failed", "message": "it was I", "details": ""}\n'
@@ -96,7 +89,7 @@ def test_a_worker_that_works_may_be_silent_about_it(tmp_path):
 
 @pytest.mark.whole
 def test_a_worker_that_hangs_is_named_alone(tmp_path):
-    with pytest.raises(WorkerError, match=r"of worker 1 for 1 s:"):
+    with pytest.raises(workers.WorkerError, match=r"of worker 1 for 1 s:"):
         follow(tmp_path, [COMPUTES, HANGS, LOOKS])
 
 
@@ -107,7 +100,7 @@ def test_a_worker_that_was_stopped_is_named_alone(tmp_path):
             os.kill(event["pid"], signal.SIGSTOP)
 
     began = time.monotonic()
-    with pytest.raises(WorkerError, match="of worker 2 for"):
+    with pytest.raises(workers.WorkerError, match="of worker 2 for"):
         follow(tmp_path, [COMPUTES, LOOKS, LOOKS], stop)
     assert time.monotonic() - began < 10
 
@@ -116,7 +109,7 @@ def test_a_worker_that_was_stopped_is_named_alone(tmp_path):
 def test_a_worker_that_says_why_it_fails_is_the_cause(tmp_path, monkeypatch):
     """Others may end first, or seem to: they miss it."""
     fails = "events.write('failed', message='my own fault', details='Traceback of mine')"
-    with pytest.raises(WorkerError, match=r"^Worker 1: my own fault$") as raised:
+    with pytest.raises(workers.WorkerError, match=r"^Worker 1: my own fault$") as raised:
         follow(tmp_path, [LOOKS, f"{fails}; time.sleep(30)"])
     assert raised.value.details == "Traceback of mine"
     # What the second says comes after the end of the first has been seen.
@@ -131,13 +124,15 @@ def test_a_worker_that_says_why_it_fails_is_the_cause(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(workers.ChildLines, "read", read_first)
-    with pytest.raises(WorkerError, match=r"^Worker 1: it was I$"):
+    with pytest.raises(workers.WorkerError, match=r"^Worker 1: it was I$"):
         workers._follow(children, 5.0, lambda worker, event: None)
 
 
 @pytest.mark.whole
 def test_a_traceback_that_a_worker_leaves_is_told(tmp_path):
-    with pytest.raises(WorkerError, match=r"Worker 0 stopped with code 1: .*no such") as raised:
+    with pytest.raises(
+        workers.WorkerError, match=r"Worker 0 stopped with code 1: .*no such"
+    ) as raised:
         follow(tmp_path, ["raise RuntimeError('no such thing')"])
     assert raised.value.details.startswith("Traceback (most recent call last):")
     assert raised.value.details.endswith("RuntimeError: no such thing")
@@ -154,7 +149,7 @@ def test_a_traceback_that_a_worker_leaves_is_told(tmp_path):
     ],
 )
 def test_a_worker_that_ends_without_a_word_is_named(tmp_path, does, sentence):
-    with pytest.raises(WorkerError, match=f"^Worker 1 {sentence}"):
+    with pytest.raises(workers.WorkerError, match=f"^Worker 1 {sentence}"):
         follow(tmp_path, [LOOKS, does])
 
 
@@ -171,7 +166,7 @@ def counters(*cells):
     ],
 )
 def test_who_is_far_from_the_others_is_named(counts, named):
-    sentence = too_many_releases(counts)
+    sentence = workers.too_many_releases(counts)
     for worker, number in enumerate(counts):
         assert (f"Worker {worker} had {number:,} slots released" in sentence) == (worker in named)
     assert bool(sentence) == bool(named)
@@ -182,7 +177,7 @@ def test_leaves_count_their_workers_and_spines_are_left_out():
     topology = LeafSpine(leaf_of_worker=(0, 0, 1), spines=1)
     before = [counters(0, 1, 0), counters(0, 0, 2), counters(5, 5, 5)]
     after = [counters(3, 9, 0), counters(0, 0, 6), counters(50, 50, 50)]
-    assert releases_between(topology, 3, before, after) == (3, 8, 4)
+    assert workers.releases_between(topology, 3, before, after) == (3, 8, 4)
 
 
 def test_a_job_counts_what_is_its_own():
@@ -191,17 +186,17 @@ def test_a_job_counts_what_is_its_own():
     both = Counters(jobs, banks, unrouted=6, marked=7, releases=(*range(9),), port_queue=(8, 9))
     own = both.of_job(Place(job=2, first_worker=4, workers=3))
     assert own == replace(both, jobs=jobs[2:3], releases=(4, 5, 6))
-    assert releases_between(None, 3, [own], [own]) == (0, 0, 0)
+    assert workers.releases_between(None, 3, [own], [own]) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("number", "more"), [(99, ""), (100, " Worker 1 had 100 slots")])
 def test_the_error_of_a_run_names_them(number, more):
     cells = iter([[counters(0, 0)], [counters(0, number)]])
     with (
-        pytest.raises(WorkerError, match="^Worker 0 waited." + more),
-        naming_who_releases(lambda: next(cells), None, 2),
+        pytest.raises(workers.WorkerError, match="^Worker 0 waited." + more),
+        workers.naming_who_releases(lambda: next(cells), None, 2),
     ):
-        raise WorkerError("Worker 0 waited.")
+        raise workers.WorkerError("Worker 0 waited.")
 
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]

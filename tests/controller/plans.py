@@ -4,16 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from switchgnn.controller import (
-    DesiredStates,
-    JobRequest,
-    P4RuntimeClient,
-    Share,
-    SwitchPlan,
-    install_each,
-    load_plan,
-    program_cookie,
-)
+from switchgnn import controller
 from switchgnn.controller.change import change_between, read_state
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import Session, SessionEntry
@@ -77,7 +68,7 @@ def make_plan(seed=1, *, workers=3, sources=4, blocks=2, hops=2, results=5, prog
     )
     digest = f"{seed:08x}" + "ab" * 28
     manifest = Manifest(workers, program or load_program().digest, digest, blocks)
-    return SwitchPlan(manifest, switch)
+    return controller.SwitchPlan(manifest, switch)
 
 
 def write_ring(folder, program):
@@ -97,14 +88,14 @@ def same(layout, one, other):
 
 def observed(address, layout):
     """Return all that a switch holds, or None when it runs no program."""
-    with P4RuntimeClient(address, primary=False, deadline=seconds_here(3)) as client:
+    with controller.P4RuntimeClient(address, primary=False, deadline=seconds_here(3)) as client:
         return None if client.get_pipeline_cookie() is None else read_state(client, layout)
 
 
 def serve_strawman(client, place=None):
     """Have a switch run the strawman's program, with plan 0xABCD of a job if a place is given."""
     strawman = load_strawman()
-    client.set_pipeline(strawman, program_cookie(strawman))
+    client.set_pipeline(strawman, controller.program_cookie(strawman))
     if place is not None:
         layout = Layout.from_text(strawman.p4info)
         rows = Jobs(layout).encode(place), Session(layout).encode(1, SessionEntry(3, 0xABCD, 7, 0))
@@ -115,9 +106,11 @@ def install(
     plan, switches, network, job="default", *, program, new_session=False, progress=None, **settings
 ):
     """Bring all of some switches to one plan in one network."""
-    plan = SwitchPlan(*plan) if isinstance(plan, tuple) else plan
-    loaded = plan if isinstance(plan, SwitchPlan) else load_plan(plan)
-    shares = [Share(loaded, network, switch) for switch in switches]
-    desired = DesiredStates(program, **settings)
-    request = JobRequest(job)
-    return install_each(shares, desired, request, new_session=new_session, progress=progress)
+    plan = controller.SwitchPlan(*plan) if isinstance(plan, tuple) else plan
+    loaded = plan if isinstance(plan, controller.SwitchPlan) else controller.load_plan(plan)
+    shares = [controller.Share(loaded, network, switch) for switch in switches]
+    desired = controller.DesiredStates(program, **settings)
+    request = controller.JobRequest(job)
+    return controller.install_each(
+        shares, desired, request, new_session=new_session, progress=progress
+    )

@@ -8,14 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.controller import P4RuntimeClient, clear, star_network
-from switchgnn.controller.base.errors import (
-    ControllerError,
-    PlanRefusedError,
-    RollbackError,
-    SwitchUnreachableError,
-    VerificationError,
-    WriteRefusedError,
-)
+from switchgnn.controller.base import errors
 from switchgnn.controller.change import empty_state, read_state
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import Session
@@ -53,7 +46,7 @@ def test_a_fresh_switch_gets_program_entries_and_session_one(put, fake):
 @pytest.mark.parametrize(("rows", "lanes"), [(1, 256), (2, 64), (8, 32), (8, 8)])
 def test_frames_that_abort_bmv2_are_for_the_embedded_switch(put, fake, client, rows, lanes):
     plan = replace(PLAN, manifest=replace(PLAN.manifest, rows=rows, lanes=lanes))
-    with pytest.raises(PlanRefusedError, match=f"frames of {rows} x {lanes} numbers"):
+    with pytest.raises(errors.PlanRefusedError, match=f"frames of {rows} x {lanes} numbers"):
         put(plan)
     assert (fake.updates, fake.pushes) == (0, 0)
     client.embedded = True
@@ -173,7 +166,7 @@ def test_the_session_is_closed_while_entries_change(put, client, fake, layout, m
 
 
 def refused(plan, network, program, match):
-    with pytest.raises(PlanRefusedError, match=match):
+    with pytest.raises(errors.PlanRefusedError, match=match):
         install(plan, ["127.0.0.1:1"], network, program=program)
 
 
@@ -214,7 +207,7 @@ def test_slots_beyond_a_bank_are_refused(network, program, layout):
 
 def test_a_client_for_reading_is_refused(fake, network, program):
     client = P4RuntimeClient(fake.address, primary=False)
-    with pytest.raises(ControllerError, match="for reading only"):
+    with pytest.raises(errors.ControllerError, match="for reading only"):
         install(PLAN, [client], network, program=program)
 
 
@@ -240,7 +233,7 @@ def test_any_refused_update_leaves_the_old_plan(shared, network, program, layout
     switch.arm(fail_at=fail_at)
     try:
         install(OTHER, [client], network, program=program)
-    except WriteRefusedError as error:
+    except errors.WriteRefusedError as error:
         assert len(error.failures) == 1
         assert same(layout, observed(switch.address, layout), before)
     else:
@@ -250,7 +243,7 @@ def test_any_refused_update_leaves_the_old_plan(shared, network, program, layout
 @pytest.mark.parametrize("fail_at", [1, 30, 75])
 def test_a_refused_update_leaves_a_fresh_switch_empty(put, fake, layout, fail_at):
     fake.arm(fail_at=fail_at)
-    with pytest.raises(WriteRefusedError):
+    with pytest.raises(errors.WriteRefusedError):
         put(PLAN)
     assert same(layout, observed(fake.address, layout), empty_state(layout))
     assert put(PLAN).session == 1
@@ -260,7 +253,9 @@ def test_a_forgotten_update_is_noticed_and_rolled_back(put, fake, layout):
     put(PLAN)
     before = observed(fake.address, layout)
     fake.arm(lose_at=70)
-    with pytest.raises(VerificationError, match=r"reads back 1 differently; the first: .* missing"):
+    with pytest.raises(
+        errors.VerificationError, match=r"reads back 1 differently; the first: .* missing"
+    ):
         put(OTHER)
     assert same(layout, observed(fake.address, layout), before)
 
@@ -268,9 +263,9 @@ def test_a_forgotten_update_is_noticed_and_rolled_back(put, fake, layout):
 def test_a_half_installed_switch_is_repaired_in_a_new_session(put, fake):
     put(PLAN)
     fake.arm(fail_at=40, keep_failing=True)
-    with pytest.raises(RollbackError, match="may hold a part of the plan") as caught:
+    with pytest.raises(errors.RollbackError, match="may hold a part of the plan") as caught:
         put(OTHER)
-    assert isinstance(caught.value.__context__, WriteRefusedError)
+    assert isinstance(caught.value.__context__, errors.WriteRefusedError)
     fake.arm()
     assert put(OTHER).session == 2
     assert not put(OTHER).changed
@@ -281,9 +276,9 @@ def test_a_broken_connection_is_told_and_mended_by_the_next_install(fake, networ
     with P4RuntimeClient(fake.address, deadline=seconds_here(0.5)) as client:
         install(PLAN, [client], network, program=program)
         fake.arm(drop_at=50)
-        with pytest.raises(RollbackError) as caught:
+        with pytest.raises(errors.RollbackError) as caught:
             install(OTHER, [client], network, program=program)
-    assert isinstance(caught.value.__context__, SwitchUnreachableError)
+    assert isinstance(caught.value.__context__, errors.SwitchUnreachableError)
     fake.arm()
     fake.restart()
     assert install(OTHER, [fake.address], network, program=program).session == 1
@@ -314,7 +309,7 @@ def test_a_failure_on_one_switch_rolls_back_the_other(fake, other_fake, network,
     install(PLAN, both, network, program=program)
     before = [observed(address, layout) for address in both]
     other_fake.arm(fail_at=100, fail_code=rpc_code.RESOURCE_EXHAUSTED)
-    with pytest.raises(WriteRefusedError, match=other_fake.address):
+    with pytest.raises(errors.WriteRefusedError, match=other_fake.address):
         install(OTHER, both, network, program=program)
     after = [observed(address, layout) for address in both]
     assert all(same(layout, *pair) for pair in zip(before, after, strict=True))
@@ -322,6 +317,6 @@ def test_a_failure_on_one_switch_rolls_back_the_other(fake, other_fake, network,
 
 def test_a_switch_that_is_away_leaves_the_others_untouched(fake, network, program):
     gone = P4RuntimeClient("127.0.0.1:1", deadline=0.2)
-    with pytest.raises(SwitchUnreachableError, match=r"No switch answers at 127\.0\.0\.1:1"):
+    with pytest.raises(errors.SwitchUnreachableError, match=r"No switch answers at 127\.0\.0\.1:1"):
         install(PLAN, [fake.address, gone], network, program=program)
     assert fake.pushes == 0

@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn import controller
 from switchgnn.base.network import leaf_spine_networks, network_on, star_network
 from switchgnn.commands import controller as commands
-from switchgnn.controller import (
-    Outcome,
-    P4RuntimeClient,
-    SwitchPlan,
-    leaf_spine_switch_plan,
-    read_counters,
-)
 from switchgnn.controller.base.errors import (
     JobRunningError,
     PlanRefusedError,
@@ -126,9 +120,9 @@ def star_leaf_and_spine(program):
     star = build_plan(load_graph("karate"), send="cover", **options)
     whole, around = build_plan(load_graph("karate"), rows=2, **options), leaf_spine_networks(*ABOVE)
     parts = split_for_leaf_spine(whole, even_leaf_spine(4, 2, 2)).switches
-    leaf, _, spine, _ = [leaf_spine_switch_plan(whole.manifest, part) for part in parts]
+    leaf, _, spine, _ = [controller.leaf_spine_switch_plan(whole.manifest, part) for part in parts]
     return [
-        (SwitchPlan(star.manifest, star.switch), star_network(4)),
+        (controller.SwitchPlan(star.manifest, star.switch), star_network(4)),
         (leaf, around.leaves[0]),
         (spine, around.spines[0]),
     ]
@@ -246,7 +240,7 @@ def test_an_unknown_job(put, client, fake, other_fake, program):
         remove_job([client], "b")
     install(B_PLAN, [other_fake.address], network_on(B_PORTS), "b", program=program)
     with (
-        P4RuntimeClient(other_fake.address) as other,
+        controller.P4RuntimeClient(other_fake.address) as other,
         pytest.raises(UnknownJobError, match=f"Switch {other.address} has no job a: it has b"),
     ):
         remove_job([client, other], "a")
@@ -256,18 +250,18 @@ def test_an_unknown_job(put, client, fake, other_fake, program):
 @pytest.mark.parametrize(
     ("outcome", "job", "runs"),
     [
-        (Outcome.AGGREGATED, 1, True),
-        (Outcome.WRONG_SESSION, 1, True),
-        (Outcome.FORWARDED, 1, True),
-        (Outcome.FLOODED, 1, False),
-        (Outcome.AGGREGATED, 2, False),
-        (Outcome.NO_JOB, 0, False),
+        (controller.Outcome.AGGREGATED, 1, True),
+        (controller.Outcome.WRONG_SESSION, 1, True),
+        (controller.Outcome.FORWARDED, 1, True),
+        (controller.Outcome.FLOODED, 1, False),
+        (controller.Outcome.AGGREGATED, 2, False),
+        (controller.Outcome.NO_JOB, 0, False),
     ],
 )
 def test_a_job_runs_if_its_workers_have_sent(put, client, fake, outcome, job, runs):
     put("a", A_PLAN, A_PORTS)
     put("b", B_PLAN, B_PORTS)
-    had, before = snapshot(fake), read_counters(client)
+    had, before = snapshot(fake), controller.read_counters(client)
     fake.contents.counters = {("outcome", job * OUTCOME_CELLS + outcome): 17}
     if not runs:
         remove_job([client], "a", [before])

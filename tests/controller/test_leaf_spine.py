@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from switchgnn import controller
 from switchgnn.commands.controller import app
-from switchgnn.controller import (
-    P4RuntimeClient,
-    leaf_spine_networks,
-    leaf_spine_switch_plan,
-    show_entries,
-)
 from switchgnn.controller.base.place import ALONE
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.fanout import Fanout
@@ -25,7 +20,7 @@ from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 
 # Workers 0 to 2 are on leaf 0, ports 1 to 3; the spines are on its ports 4 and 5.
 LEAF_SPINE = even_leaf_spine(5, 2, 2)
-NETWORKS = leaf_spine_networks(LEAF_SPINE.leaf_of_worker, LEAF_SPINE.spines)
+NETWORKS = controller.leaf_spine_networks(LEAF_SPINE.leaf_of_worker, LEAF_SPINE.spines)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +28,7 @@ def plans(program):
     """Plans of the leaves, then of the spines."""
     plan = build_plan(load_graph("karate"), workers=5, slots=16, program=program.digest)
     parts = split_for_leaf_spine(plan, LEAF_SPINE)
-    return [leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
+    return [controller.leaf_spine_switch_plan(plan.manifest, part) for part in parts.switches]
 
 
 def test_networks_fit_together():
@@ -162,8 +157,8 @@ def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
     topology = ["--leaves=1", "--spines=1"]
     result = CliRunner().invoke(app, ["install", str(tmp_path / "plan"), *topology, *addresses])
     assert result.exit_code == 0, result.output
-    with P4RuntimeClient(other_fake.address, primary=False) as client:
-        (leaf,) = show_entries(client, "worker")
+    with controller.P4RuntimeClient(other_fake.address, primary=False) as client:
+        (leaf,) = controller.show_entries(client, "worker")
     assert leaf == {"port": 1, "job": 1, "worker": 0}
     words = ["install", str(tmp_path / "plan"), "--leaves=2", "--address=127.0.0.1:1"]
     error = CliRunner().invoke(app, words).exception

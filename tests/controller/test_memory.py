@@ -7,18 +7,12 @@ from dataclasses import replace
 import pytest
 
 from switchgnn.base.network import leaf_spine_networks, star_network
+from switchgnn.controller import install
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan
 from switchgnn.controller.check import check_plan, memory_of
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.session import Session
-from switchgnn.controller.install import (
-    DesiredStates,
-    Share,
-    desired_state,
-    install_each,
-    with_session,
-)
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.p4src import load_program, load_strawman
 from switchgnn.planner import build_plan, load_graph
@@ -46,8 +40,8 @@ def on_a_star(*how, **options):
 
 def entries_of(plan, layout, network):
     """Those that an install would write, by table."""
-    job = desired_state(plan, layout, network, ECN_THRESHOLD)
-    state = with_session(job, layout, 1, Session(layout).entry(1, plan))
+    job = install.desired_state(plan, layout, network, ECN_THRESHOLD)
+    state = install.with_session(job, layout, 1, Session(layout).entry(1, plan))
     return {name: len(rows) for name, rows in state.rows.items() if len(rows)}
 
 
@@ -143,4 +137,6 @@ def test_it_is_refused_before_an_entry_is_made(monkeypatch):
     monkeypatch.setattr(Layout, "from_text", lambda _: smaller("fanout", 1))
     monkeypatch.setattr(Fanout, "rows", lambda *_: pytest.fail("An entry was made."))
     with pytest.raises(PlanRefusedError, match="table fanout, but the P4 program has room for 1"):
-        install_each([Share(on_a_star(), STAR, "127.0.0.1:1")], DesiredStates(PROGRAM))
+        install.install_each(
+            [install.Share(on_a_star(), STAR, "127.0.0.1:1")], install.DesiredStates(PROGRAM)
+        )

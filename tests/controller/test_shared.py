@@ -6,8 +6,7 @@ import pytest
 
 from switchgnn.base.network import network_on
 from switchgnn.commands.shared.switch_state import jobs_table
-from switchgnn.controller import DesiredStates, Share, SwitchPlan, install_each
-from switchgnn.controller.admission import JobRequest
+from switchgnn.controller import DesiredStates, JobRequest, Share, SwitchPlan, install_each
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.controls.banks import SHARED_AGE, SlotLimits
 from switchgnn.controller.show import NO_TABLES, show

@@ -9,11 +9,7 @@ from typer.testing import CliRunner
 from switchgnn.base.network_file import network_text
 from switchgnn.commands.controller import app, parts_by_number
 from switchgnn.controller import Outcome, read_counters, show, show_entries
-from switchgnn.controller.base.errors import (
-    OtherProgramError,
-    PipelineMissingError,
-    PlanRefusedError,
-)
+from switchgnn.controller.base import errors
 from switchgnn.controller.controls.banks import PASS_CELLS
 from switchgnn.controller.controls.congestion import Marking
 from switchgnn.controller.controls.outcome import OUTCOME_CELLS
@@ -79,13 +75,13 @@ def test_entries_of_each_table(served):
 
 
 def test_a_switch_without_a_program(client):
-    with pytest.raises(PipelineMissingError, match="install a plan first"):
+    with pytest.raises(errors.PipelineMissingError, match="install a plan first"):
         show(client)
 
 
 def test_a_switch_with_a_foreign_program(client, program):
     client.set_pipeline(replace(program, p4info='pkg_info { arch: "v1model" }'), 1)
-    with pytest.raises(OtherProgramError):
+    with pytest.raises(errors.OtherProgramError):
         show(client)
 
 
@@ -116,7 +112,7 @@ def test_parts_are_those_of_leaves_and_spines_by_number(plan, network, leaves, s
 
 
 def test_a_plan_for_others_is_refused(plan):
-    with pytest.raises(PlanRefusedError, match="is for 4 workers; the network has 3"):
+    with pytest.raises(errors.PlanRefusedError, match="is for 4 workers; the network has 3"):
         parts_for(plan, described_star(3))
 
 

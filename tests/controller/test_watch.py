@@ -6,16 +6,8 @@ from dataclasses import replace
 import pytest
 from finsy.proto import p4r
 
+from switchgnn import controller
 from switchgnn.base.network import network_on
-from switchgnn.controller import (
-    DesiredStates,
-    P4RuntimeClient,
-    Share,
-    WatchEventKind,
-    clear,
-    program_cookie,
-    watch,
-)
 from switchgnn.controller.base.errors import NoPrimaryError, NotPrimaryError, OtherPlanError
 from switchgnn.controller.base.place import ALONE
 from switchgnn.controller.controls.job import Jobs
@@ -34,7 +26,7 @@ PLAN, OTHER = make_plan(), make_plan(2, sources=3)
 
 
 def client_of(address, election_id=1):
-    return P4RuntimeClient(address, election_id=election_id, deadline=seconds_here(3))
+    return controller.P4RuntimeClient(address, election_id=election_id, deadline=seconds_here(3))
 
 
 class Stop(threading.Event):
@@ -65,8 +57,8 @@ class Watching:
             if plan is None:
                 watch_jobs(clients, program, **options)
             else:
-                shares = [Share(plan, network, client) for client in clients]
-                watch(shares, DesiredStates(program), **options)
+                shares = [controller.Share(plan, network, client) for client in clients]
+                controller.watch(shares, controller.DesiredStates(program), **options)
         except Exception as error:
             self.error = error
 
@@ -107,9 +99,9 @@ class Watching:
 
 @pytest.fixture
 def watching(fake, network, program):
-    client = P4RuntimeClient(fake.address, deadline=seconds_here(1))
+    client = controller.P4RuntimeClient(fake.address, deadline=seconds_here(1))
     with Watching([client], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
+        watching.wait_for(controller.WatchEventKind.INSTALLED)
         yield watching
     assert watching.error is None
     assert not client.alive
@@ -117,9 +109,9 @@ def watching(fake, network, program):
 
 def test_a_switch_that_is_away_for_a_while_is_waited_for(fake, watching):
     fake.stop()
-    assert "No switch answers" in watching.wait_for(WatchEventKind.WAITING).message
+    assert "No switch answers" in watching.wait_for(controller.WatchEventKind.WAITING).message
     fake.restart()
-    watching.wait_for(WatchEventKind.INSTALLED, times=2)
+    watching.wait_for(controller.WatchEventKind.INSTALLED, times=2)
 
 
 @pytest.fixture
@@ -159,14 +151,14 @@ def test_another_plan_is_not_replaced(switch, network, program):
 def test_its_own_plan_is_watched_in_its_session(switch, network, program):
     session = bring(switch, PLAN, network, program)
     with Watching([client_of(switch)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
+        watching.wait_for(controller.WatchEventKind.INSTALLED)
     assert watching.error is None
     assert bring(switch, PLAN, network, program) == session
 
 
 def test_a_plan_that_somebody_installs_meanwhile_is_not_replaced(switch, network, program):
     with Watching([client_of(switch)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
+        watching.wait_for(controller.WatchEventKind.INSTALLED)
         bring(switch, OTHER, network, program, election_id=2)
         watching.join()
     assert isinstance(watching.error, OtherPlanError)
@@ -184,7 +176,7 @@ def test_a_program_without_a_plan_is_replaced(switch, network, program):
     with client_of(switch) as client:
         serve_strawman(client)
     with Watching([client_of(switch)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
+        watching.wait_for(controller.WatchEventKind.INSTALLED)
     assert plan_at(switch) == PLAN.manifest.number
 
 
@@ -204,7 +196,7 @@ def test_a_controller_at_work_keeps_its_place(election_id, switch, network, prog
         assert isinstance(error, NotPrimaryError)
         assert "wait until it is done, as a `switchgnn run` or `train`" in str(error)
         assert running.alive
-        clear(running)
+        controller.clear(running)
 
 
 def test_a_controller_that_is_gone_keeps_nobody_away(switch, network, program):
@@ -213,17 +205,17 @@ def test_a_controller_that_is_gone_keeps_nobody_away(switch, network, program):
     assert isinstance(error, NoPrimaryError)
     assert "give --election-id 5" in str(error)
     with Watching([client_of(switch, 5)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
+        watching.wait_for(controller.WatchEventKind.INSTALLED)
     assert watching.error is None
 
 
 def test_who_has_taken_over_is_not_disturbed(switch, network, program):
     with Watching([client_of(switch)], network, program) as watching:
-        watching.wait_for(WatchEventKind.INSTALLED)
+        watching.wait_for(controller.WatchEventKind.INSTALLED)
         with client_of(switch, 2) as other:
-            clear(other)
-            assert "no longer obeys" in watching.wait_for(WatchEventKind.LOST).message
-            told = watching.wait_for(WatchEventKind.WAITING).message
+            controller.clear(other)
+            assert "no longer obeys" in watching.wait_for(controller.WatchEventKind.LOST).message
+            told = watching.wait_for(controller.WatchEventKind.WAITING).message
             assert "under the control of somebody else" in told
             assert plan_at(switch) == 0
             assert other.alive
@@ -268,8 +260,8 @@ def test_a_restarted_switch_gets_all_its_jobs_back(plan, two_jobs, network, prog
     with Watching([client_of(two_jobs.address)], network, program, plan) as watching:
         watching.looks()
         two_jobs.restart()
-        assert "no longer serves" in watching.wait_for(WatchEventKind.LOST).message
-        said = watching.wait_for(WatchEventKind.INSTALLED, words="restored").message
+        assert "no longer serves" in watching.wait_for(controller.WatchEventKind.LOST).message
+        said = watching.wait_for(controller.WatchEventKind.INSTALLED, words="restored").message
         assert "of 2 jobs restored (default, b)" in said
         watching.looks()
     assert watching.error is None
@@ -285,7 +277,7 @@ def test_a_removed_job_does_not_come_back(two_jobs, network, program):
             remove_job([other], "b")
         watching.looks()
         two_jobs.restart()
-        said = watching.wait_for(WatchEventKind.INSTALLED, words="restored").message
+        said = watching.wait_for(controller.WatchEventKind.INSTALLED, words="restored").message
         assert "(default)" in said
     assert jobs_at(two_jobs.address).keys() == {"default"}
 
@@ -298,7 +290,7 @@ def test_a_switch_of_another_program_with_jobs_is_left_alone(two_jobs, network, 
         # As if a controller had come and gone between two looks.
         config = p4r.ForwardingPipelineConfig()
         config.p4info.CopyFrom(parse_p4info(strawman.p4info))
-        config.cookie.cookie = program_cookie(strawman)
+        config.cookie.cookie = controller.program_cookie(strawman)
         two_jobs.contents = Contents(config=config)
         two_jobs._apply(row_update(INSERT, rows.table, rows.data[0]), None)
         watching.looks()
@@ -317,11 +309,11 @@ def test_a_job_that_another_controller_installs_comes_back_too(tmp_path, network
             with client_of(address, 2) as other:
                 install(BESIDE, [other], network_on((7, 8)), "b", program=program)
             # It cannot be the primary again, but it looks on.
-            watching.wait_for(WatchEventKind.WAITING, words="give --election-id 2")
+            watching.wait_for(controller.WatchEventKind.WAITING, words="give --election-id 2")
             switch.stop()
             switch = SoftSwitch(grpc=address, backend=Backend.PYTHON)
             switch.start()
-            said = watching.wait_for(WatchEventKind.INSTALLED, words="restored").message
+            said = watching.wait_for(controller.WatchEventKind.INSTALLED, words="restored").message
             assert "(default, b)" in said
         assert watching.error is None
         assert jobs_at(address) == {

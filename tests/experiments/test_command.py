@@ -20,8 +20,7 @@ from switchgnn.lab.experiments.runner import Store, run_points
 from switchgnn.lab.experiments.table import csv_text
 from switchgnn.lab.simulator.simulation import compiled_models
 from switchgnn.lab.simulator.subject import check_fits, make_plan
-from switchgnn.planner.graphs.load import load_graph
-from switchgnn.planner.partition.workers import partition_workers
+from switchgnn.planner import load_graph, partition_workers
 from switchgnn.profiles import UNLIMITED
 from tests.experiments.fake_points import HEAT_MAP, point
 from tests.support.levels import simulator_missing
@@ -49,7 +48,7 @@ def test_a_small_figure_end_to_end(tmp_path):
     assert told.returncode == 0, told.stderr
     assert "1 figure of 4 points, 4 of them made" in told.stdout
     assert {path.name for path in out.iterdir()} == {
-        *(".lock", "points", "example.csv", "example.png", "example.svg", "table.md"),
+        *(".lock", "points", "example.csv", "example.png", "example.svg", "table.md")
     }
     kept = [json.loads(path.read_text()) for path in (out / "points").iterdir()]
     assert {each["result"]["system"] for each in kept} == {"bns-gcn", "paper"}

@@ -3,37 +3,31 @@
 import pytest
 
 from switchgnn.base import machine as memory
-from switchgnn.base.machine import (
-    Amount,
-    TooLargeError,
-    against_bound,
-    available_memory,
-    require_memory,
-    size_text,
-)
 
 
 def test_what_the_memory_has_no_room_for(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 2_500_000)
-    require_memory("Sums", 2_500_000, "give less")
-    with pytest.raises(TooLargeError) as error:
-        require_memory("Sums", 2_600_000, "give less")
+    memory.require_memory("Sums", 2_500_000, "give less")
+    with pytest.raises(memory.TooLargeError) as error:
+        memory.require_memory("Sums", 2_600_000, "give less")
     assert str(error.value) == "Sums take 2.60 MB of memory, and 2.50 MB are free: give less."
 
 
 def test_no_number_is_too_large_to_be_named(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 3_200_000_000)
-    with pytest.raises(TooLargeError, match=r"take 1(,000)+ GB of memory, and 3\.20 GB are free"):
-        require_memory("Sums", 10**609, "give less")
+    with pytest.raises(
+        memory.TooLargeError, match=r"take 1(,000)+ GB of memory, and 3\.20 GB are free"
+    ):
+        memory.require_memory("Sums", 10**609, "give less")
 
 
 def test_the_memory_of_this_machine_is_known():
-    assert available_memory() > 1 << 20
+    assert memory.available_memory() > 1 << 20
 
 
 def test_a_machine_that_does_not_tell(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: None)
-    require_memory("Sums", 1 << 80, "give less")
+    memory.require_memory("Sums", 1 << 80, "give less")
 
 
 @pytest.mark.parametrize(
@@ -48,13 +42,14 @@ def test_a_machine_that_does_not_tell(monkeypatch):
     ],
 )
 def test_bytes_are_told_in_the_unit_that_shows_them(number, words):
-    assert size_text(number) == words
+    assert memory.size_text(number) == words
 
 
 def test_counts_have_their_nouns():
-    said = f"{Amount(1):round}, {Amount(0):table entry}, {Amount(2):vertex}, {Amount(1000):epoch}"
+    one, none, two, more = map(memory.Amount, (1, 0, 2, 1000))
+    said = f"{one:round}, {none:table entry}, {two:vertex}, {more:epoch}"
     assert said == "1 round, 0 table entries, 2 vertices, 1,000 epochs"
-    assert f"{Amount(2):leaf}, {Amount(3):pass}" == "2 leaves, 3 passes"
+    assert f"{memory.Amount(2):leaf}, {memory.Amount(3):pass}" == "2 leaves, 3 passes"
 
 
 @pytest.mark.parametrize(
@@ -67,4 +62,4 @@ def test_counts_have_their_nouns():
     ],
 )
 def test_an_error_and_its_bound_differ_in_print(error, bound, said):
-    assert against_bound(error, bound) == said
+    assert memory.against_bound(error, bound) == said

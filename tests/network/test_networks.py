@@ -5,18 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from switchgnn.base import network_file
 from switchgnn.base.network import NetworkError, leaf_spine_networks, star_network
-from switchgnn.base.network_file import (
-    Cable,
-    Interface,
-    Target,
-    TlsFiles,
-    interface_named,
-    interfaces,
-    network_text,
-    networks_of,
-    read_network,
-)
 from switchgnn.commands.network import attach_worker, draft_star
 from tests.network.usual import described_leaf_spine, described_star
 from tests.support.markers import needs_root
@@ -26,7 +16,7 @@ from tests.support.networks import in_network, own_network
 def read(folder: Path, text: str):
     file = folder / "network.toml"
     file.write_text(text, encoding="utf-8")
-    return read_network(file)
+    return network_file.read_network(file)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +29,7 @@ def read(folder: Path, text: str):
     ],
 )
 def test_what_is_written_is_read(tmp_path, network):
-    assert read(tmp_path, network_text(network)) == network
+    assert read(tmp_path, network_file.network_text(network)) == network
 
 
 def test_where_metrics_are(tmp_path):
@@ -47,21 +37,23 @@ def test_where_metrics_are(tmp_path):
     addresses = ("192.0.2.11:9561", "[2001:db8::1]:9561", "")
     pairs = zip(network.workers, addresses, strict=True)
     network = replace(network, workers=tuple(replace(each, metrics=to) for each, to in pairs))
-    found = read(tmp_path, network_text(network))
+    found = read(tmp_path, network_file.network_text(network))
     assert found == network
     assert [each.metrics_address for each in found.workers] == [
         *(("192.0.2.11", 9561), ("2001:db8::1", 9561), None)
     ]
     same = tuple(replace(each, metrics="192.0.2.11:9561") for each in network.workers)
     with pytest.raises(NetworkError, match=r"two workers serve metrics on 192\.0\.2\.11:9561"):
-        read(tmp_path, network_text(replace(network, workers=same)))
+        read(tmp_path, network_file.network_text(replace(network, workers=same)))
 
 
 def test_certificates_are_beside_the_file(tmp_path):
-    tls = TlsFiles(Path("ca.pem"), Path("/etc/own.pem"), Path("own.key"))
-    network = read(tmp_path, network_text(described_star(1, tls=tls)))
+    tls = network_file.TlsFiles(Path("ca.pem"), Path("/etc/own.pem"), Path("own.key"))
+    network = read(tmp_path, network_file.network_text(described_star(1, tls=tls)))
     (switch,) = network.switches
-    assert switch.tls == TlsFiles(tmp_path / "ca.pem", Path("/etc/own.pem"), tmp_path / "own.key")
+    assert switch.tls == network_file.TlsFiles(
+        tmp_path / "ca.pem", Path("/etc/own.pem"), tmp_path / "own.key"
+    )
 
 
 LINKS = "eth:INTERFACE or udp:HOST:PORT:SWITCH_HOST:SWITCH_PORT"
@@ -71,12 +63,12 @@ SWITCHES = "HOST:PORT or unix:PATH"
 def star(**changes):
     network = described_star(2)
     first = replace(network.workers[0], **changes)
-    return network_text(replace(network, workers=(first, network.workers[1])))
+    return network_file.network_text(replace(network, workers=(first, network.workers[1])))
 
 
 def leaf_spine(cables):
     network = described_leaf_spine((0, 1), 1)
-    return network_text(replace(network, cables=cables(network.cables)))
+    return network_file.network_text(replace(network, cables=cables(network.cables)))
 
 
 @pytest.mark.parametrize(
@@ -109,13 +101,16 @@ def leaf_spine(cables):
         (star() + 'gloo = ""', "worker 1 has the gloo '', not the name of an interface"),
         *(
             (
-                network_text(described_star(grpc=grpc)),
+                network_file.network_text(described_star(grpc=grpc)),
                 f"switch s0 has the grpc {grpc!r}, which is not {SWITCHES}",
             )
             for grpc in ("", "unix:", "192.0.2.1", "192.0.2.1:0", ":9559")
         ),
         *(
-            (network_text(described_star(2, ports=ports)), "which is not NUMBER=eth:INTERFACE or")
+            (
+                network_file.network_text(described_star(2, ports=ports)),
+                "which is not NUMBER=eth:INTERFACE or",
+            )
             for ports in ({"1": "x"}, {"a": "eth:b"}, {"1": "udp:a:1:b:2:9"})
         ),
         (star(interface=""), "worker 0 needs either an interface or a link"),
@@ -126,7 +121,7 @@ def leaf_spine(cables):
         (leaf_spine(lambda cables: ()), "it has 3 switches and no cable"),
         (leaf_spine(lambda cables: cables[:1]), "0 cables join leaf leaf1 and spine spine0"),
         (
-            leaf_spine(lambda cables: (*cables, Cable("spine0", 7, "leaf0", 7))),
+            leaf_spine(lambda cables: (*cables, network_file.Cable("spine0", 7, "leaf0", 7))),
             "a cable has the leaf 'spine0', which is not a switch with workers",
         ),
     ],
@@ -141,21 +136,22 @@ def test_invalid_networks_are_refused(tmp_path, text, sentence):
 def test_a_file_that_is_missing_or_none(tmp_path):
     for path in (tmp_path / "none.toml", tmp_path, Path("/dev/zero")):
         with pytest.raises(NetworkError, match="Cannot read the network"):
-            read_network(path)
+            network_file.read_network(path)
     large = tmp_path / "large.toml"
     large.write_bytes(b"#" * ((1 << 20) + 1))
     with pytest.raises(NetworkError, match="larger than 1,024 kB"):
-        read_network(large)
+        network_file.read_network(large)
 
 
 PORTS = [
-    Interface(f"enp{number}s0", f"52:54:00:00:00:0{number}", "", 1500, True) for number in (1, 2)
+    network_file.Interface(f"enp{number}s0", f"52:54:00:00:00:0{number}", "", 1500, True)
+    for number in (1, 2)
 ]
-HERE = Interface("eth1", "52:54:00:00:01:00", "192.0.2.7", 1500, True)
+HERE = network_file.Interface("eth1", "52:54:00:00:01:00", "192.0.2.7", 1500, True)
 
 
 def draft():
-    return draft_star(PORTS, grpc="192.0.2.1:9559", target=Target.BMV2)
+    return draft_star(PORTS, grpc="192.0.2.1:9559", target=network_file.Target.BMV2)
 
 
 def test_a_worker_has_the_addresses_of_its_interface():
@@ -172,22 +168,22 @@ def test_no_such_worker_or_interface():
     with pytest.raises(NetworkError, match="no worker 2: the network has the workers 0 to 1"):
         attach_worker(draft(), 2, HERE)
     with pytest.raises(NetworkError, match="no Ethernet interface that is up"):
-        draft_star([], grpc="x:1", target=Target.BMV2)
+        draft_star([], grpc="x:1", target=network_file.Target.BMV2)
     with pytest.raises(NetworkError, match="no Ethernet interface 'nobody'"):
-        interface_named("nobody")
+        network_file.interface_named("nobody")
 
 
 def test_loopback_is_no_interface_to_a_worker():
-    assert "lo" not in {interface.name for interface in interfaces()}
+    assert "lo" not in {interface.name for interface in network_file.interfaces()}
 
 
 @needs_root
 def test_interfaces_are_those_of_the_namespace(tmp_path):
     with own_network() as network:
         network.add_cable("sgdraft0", "sgdraft1")
-        here = interface_named("sgdraft0")
+        here = network_file.interface_named("sgdraft0")
         with in_network(network.path):
-            there = interfaces()
+            there = network_file.interfaces()
     assert [interface.name for interface in there] == ["sgdraft1"]
     assert there[0].up
     assert there[0].mtu == here.mtu == 1500
@@ -196,7 +192,7 @@ def test_interfaces_are_those_of_the_namespace(tmp_path):
 
 @pytest.mark.parametrize("workers", [1, 4, 128])
 def test_a_star_with_the_usual_addresses_is_the_usual_star(workers):
-    assert networks_of(described_star(workers)) == (star_network(workers),)
+    assert network_file.networks_of(described_star(workers)) == (star_network(workers),)
 
 
 @pytest.mark.parametrize(
@@ -205,11 +201,11 @@ def test_a_star_with_the_usual_addresses_is_the_usual_star(workers):
 def test_a_leaf_spine_with_the_usual_addresses_is_the_usual_one(leaf_of_worker, spines):
     network = described_leaf_spine(leaf_of_worker, spines)
     assert network.leaf_of_worker == leaf_of_worker
-    assert networks_of(network) == leaf_spine_networks(leaf_of_worker, spines).switches
+    assert network_file.networks_of(network) == leaf_spine_networks(leaf_of_worker, spines).switches
 
 
 def test_switches_may_come_in_any_order():
     network = described_leaf_spine((0, 0, 1), 2)
     turned = replace(network, switches=(*network.switches[2:], *network.switches[1::-1]))
     usual = leaf_spine_networks((0, 0, 1), 2)
-    assert networks_of(turned) == usual.switches
+    assert network_file.networks_of(turned) == usual.switches

@@ -2,20 +2,14 @@
 
 from dataclasses import replace
 
+from switchgnn.base import network_file
 from switchgnn.base.network import leaf_spine_networks, star_network
-from switchgnn.base.network_file import (
-    Cable,
-    DescribedNetwork,
-    DescribedSwitch,
-    DescribedWorker,
-    Target,
-)
 
 
 def described_star(workers=3, **changes):
     network = star_network(workers)
     switch = described_switch("s0", network, **changes)
-    return DescribedNetwork((switch,), tuple(_workers("s0", network.neighbours)))
+    return network_file.DescribedNetwork((switch,), tuple(_workers("s0", network.neighbours)))
 
 
 def with_links(network, *limits):
@@ -37,14 +31,14 @@ def described_leaf_spine(leaf_of_worker, spines):
         for name, leaf in zip(names, networks.leaves, strict=True)
         for worker in _workers(name, leaf.neighbours[:-spines])
     ]
-    return DescribedNetwork(
+    return network_file.DescribedNetwork(
         switches=tuple(
             described_switch(name, network)
             for name, network in zip((*names, *tops), networks.switches, strict=True)
         ),
         workers=tuple(workers),
         cables=tuple(
-            Cable(name, up.port, top, down.port)
+            network_file.Cable(name, up.port, top, down.port)
             for number, (name, leaf) in enumerate(zip(names, networks.leaves, strict=True))
             for top, up, spine in zip(tops, leaf.neighbours[-spines:], networks.spines, strict=True)
             for down in [spine.neighbours[number]]
@@ -54,11 +48,13 @@ def described_leaf_spine(leaf_of_worker, spines):
 
 def described_switch(name, network, **changes):
     station = network.switch
-    fields = {"grpc": f"192.0.2.1:{9559}", "target": Target.EMBEDDED, **changes}
-    return DescribedSwitch(name=name, mac=station.mac, ip=station.ip, **fields)
+    fields = {"grpc": f"192.0.2.1:{9559}", "target": network_file.Target.EMBEDDED, **changes}
+    return network_file.DescribedSwitch(name=name, mac=station.mac, ip=station.ip, **fields)
 
 
 def _workers(switch, neighbours):
     for each in neighbours:
         station = each.station
-        yield DescribedWorker(switch, each.port, station.mac, station.ip, interface="eth1")
+        yield network_file.DescribedWorker(
+            switch, each.port, station.mac, station.ip, interface="eth1"
+        )

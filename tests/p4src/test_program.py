@@ -7,31 +7,23 @@ from dataclasses import replace
 import pytest
 
 from bench.testbeds.plain_program import PLAIN, compile_plain_program
-from switchgnn.p4src import StaleProgramError, load_program, load_strawman, load_tofino
-from switchgnn.p4src.build import (
-    COMPILER,
-    CompileError,
-    compile_program,
-    compile_strawman,
-    compile_tofino,
-    compiler_version,
-)
+from switchgnn.p4src import StaleProgramError, build, load_program, load_strawman, load_tofino
 from switchgnn.p4src.program import SOURCE_FOLDER, STRAWMAN, SWITCHGNN, TOFINO, ProgramFiles
 from tests.support.markers import full
 
 needs_p4c = pytest.mark.skipif(
-    shutil.which(COMPILER) is None, reason=f"{COMPILER} is not on the PATH"
+    shutil.which(build.COMPILER) is None, reason=f"{build.COMPILER} is not on the PATH"
 )
 
 
 def compile_switchgnn(folder):
-    compile_program(replace(SWITCHGNN, compiled=folder))
+    build.compile_program(replace(SWITCHGNN, compiled=folder))
 
 
 PROGRAMS = {
     SWITCHGNN: compile_switchgnn,
-    STRAWMAN: compile_strawman,
-    TOFINO: compile_tofino,
+    STRAWMAN: build.compile_strawman,
+    TOFINO: build.compile_tofino,
     PLAIN: compile_plain_program,
 }
 # For the chip itself, by another compiler.
@@ -131,7 +123,7 @@ def test_no_path_of_a_machine_is_in_a_compilation(files):
 )
 def test_a_rebuild_gives_the_same(tmp_path, committed):
     PROGRAMS[committed](tmp_path)
-    if compiler_version() != load_program(committed).compiler:
+    if build.compiler_version() != load_program(committed).compiler:
         pytest.skip("another version of p4c made the committed compilation")
     rebuilt = replace(committed, compiled=tmp_path)
     assert rebuilt.json.read_text() == committed.json.read_text()
@@ -148,5 +140,5 @@ def test_a_warning_is_an_error(tmp_path):
             '#include "banks.p4"', '#include "banks.p4"\nconst bit<8> UNUSED = 1;'
         )
     )
-    with pytest.raises(CompileError, match="UNUSED"):
-        compile_program(replace(copy, compiled=tmp_path / "out"))
+    with pytest.raises(build.CompileError, match="UNUSED"):
+        build.compile_program(replace(copy, compiled=tmp_path / "out"))

@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import (
-    BLOCK_STRATEGIES,
-    ORDER_STRATEGIES,
-    PARTITION_STRATEGIES,
-    Direction,
-    load_graph,
-    reference_sums,
-    strategies,
-    write_plan,
-)
+from switchgnn import planner
 from switchgnn.planner.blocks.destination import has_mtkahypar
 from switchgnn.planner.check.plan import check_plan
 from switchgnn.planner.plan import parts as parts_module
@@ -27,9 +18,9 @@ from switchgnn.planner.strategies import SEND_STRATEGIES
 from tests.planner import helpers
 from tests.planner.switch_model import PARTIAL_SUMS, check_sums
 
-FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
+FORWARD, BACKWARD = planner.Direction.FORWARD, planner.Direction.BACKWARD
 STRAWMAN = {"blocks": "strawman", "order": "random"}
-KARATE = load_graph("karate")
+KARATE = planner.load_graph("karate")
 
 
 def by_chance(seed):
@@ -95,9 +86,9 @@ def test_every_edge_is_served_once_in_one_block_by_one_packet(send, split, slots
     graph, _, assignment = split
     plan = planned(split, slots, send, seed)
     edges = served(plan)
-    check_blocks(plan, *(crossing(graph, assignment, direction) for direction in Direction))
+    check_blocks(plan, *(crossing(graph, assignment, direction) for direction in planner.Direction))
     check_counts(plan)
-    for direction in Direction:
+    for direction in planner.Direction:
         expected = crossing(graph, assignment, direction)
         blocks = plan.manifest.direction(direction).block_numbers
         assert sorted((u, v) for block, u, v in edges if block in blocks) == expected
@@ -115,7 +106,7 @@ def test_every_edge_is_served_once_in_one_block_by_one_packet(send, split, slots
 def test_bundles_bring_every_row_where_it_belongs(send, split, slots, seed, rows):
     plan, alone = (planned(split, slots, send, seed, rows=each) for each in (rows, 1))
     with TemporaryDirectory() as folder:
-        write_plan(plan, Path(folder) / "plan")
+        planner.write_plan(plan, Path(folder) / "plan")
         check_plan(Path(folder) / "plan", split[0])
     check_sums(split[0], plan, seed)
     for one, single in zip(plan.workers, alone.workers, strict=True):
@@ -123,7 +114,7 @@ def test_bundles_bring_every_row_where_it_belongs(send, split, slots, seed, rows
         filled = np.diff(one.send_row_indptr) > 0
         assert np.array_equal(one.send_destination[filled], single.send_destination)
         assert np.array_equal(one.send_row, single.send_row)
-    for direction in Direction:
+    for direction in planner.Direction:
         told, single = (each.manifest.direction(direction).prediction for each in (plan, alone))
         assert told.contributions == single.contributions
 
@@ -201,8 +192,8 @@ def check_prediction(plan, direction, edges, send):
 @pytest.mark.parametrize(
     "options",
     [
-        *({"blocks": name} for name in BLOCK_STRATEGIES),
-        *({"order": name} for name in ORDER_STRATEGIES),
+        *({"blocks": name} for name in planner.BLOCK_STRATEGIES),
+        *({"order": name} for name in planner.ORDER_STRATEGIES),
         {"partition": "metis-boundary", "blocks": "destination-cover"},
         {"workers": 2, "slots": 200},
         {"workers": 8, "slots": 9},
@@ -225,7 +216,7 @@ def test_the_reference_is_the_sum_over_remote_in_neighbours():
     expected = np.zeros_like(features)
     for u, v in crossing(graph, assignment, FORWARD):
         expected[v] += features[u]
-    assert np.allclose(reference_sums(graph, assignment, features), expected)
+    assert np.allclose(planner.reference_sums(graph, assignment, features), expected)
 
 
 def test_inner_edges_of_one_way_do_not_matter():
@@ -266,7 +257,7 @@ def test_with_a_slot_for_everybody_the_strawman_would_give_the_sums(split, slots
     edges = crossing(graph, assignment, FORWARD)
     shared = edges == crossing(graph, assignment, BACKWARD)
     assert plan.manifest.blocks == (2 - shared if edges else 0)
-    for direction in Direction:
+    for direction in planner.Direction:
         blocks = plan.manifest.direction(direction).block_numbers
         assert len(blocks) == min(1, len(edges))
         inside = np.isin(plan.switch.result_block, blocks)
@@ -318,10 +309,10 @@ def test_too_many_hops_and_partial_sums_are_refused(monkeypatch):
 
 
 KNOWN = {
-    "partition": PARTITION_STRATEGIES,
-    "blocks": BLOCK_STRATEGIES,
+    "partition": planner.PARTITION_STRATEGIES,
+    "blocks": planner.BLOCK_STRATEGIES,
     "send": SEND_STRATEGIES,
-    "order": ORDER_STRATEGIES,
+    "order": planner.ORDER_STRATEGIES,
 }
 
 
@@ -342,7 +333,7 @@ def test_a_new_block_strategy_is_a_function_with_a_name(monkeypatch):
 
 def changed_order(change):
     def order(boundary, block, seed):
-        good = strategies.gamr(boundary, block, seed)
+        good = planner.strategies.gamr(boundary, block, seed)
         rows = change(np.arange(len(good.source)))
         return SendOrder(good.block[rows], good.source[rows])
 

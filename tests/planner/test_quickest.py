@@ -6,11 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from switchgnn.planner import Direction, PlanContext, load_graph
+from switchgnn.planner import Direction, PlanContext, PlanRequest, load_graph
 from switchgnn.planner.costs.forecast import POOLS, StarForecast
 from switchgnn.planner.costs.quickest import PlanSearch
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.presets import PlanRequest
 
 GRAPH, WORKERS, FEATURES = load_graph("random:300:4000:1"), 8, 64
 NOTHING = {Direction.FORWARD: np.zeros((WORKERS, WORKERS), dtype=np.int64)}

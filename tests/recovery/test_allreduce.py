@@ -10,16 +10,7 @@ from switchgnn.host.base.pace import Pace
 from switchgnn.host.innetwork.errors import ExchangeTimeoutError
 from switchgnn.host.reduce.frames import with_number
 from switchgnn.host.wire.header import SESSION_MASK, Header, Kind
-from tests.recovery.conftest import (
-    ALL_FAULTS,
-    BEDS,
-    FEW_FAULTS,
-    WORKERS,
-    all_happened,
-    control,
-    made_bed,
-    of_stars,
-)
+from tests.recovery import conftest
 from tests.support.fabrics import JOIN_SECONDS
 from tests.support.reducing import SIZES, Crew, all_done, check
 from tests.support.speed import seconds_here
@@ -28,19 +19,19 @@ from tests.support.waiting import wait_until
 
 def test_every_sum_is_exact(crew, stack):
     """Several tensors are queued, and neighbour sums use the same links."""
-    workers = crew(faults=f"{ALL_FAULTS},seed=1").begun()
+    workers = crew(faults=f"{conftest.ALL_FAULTS},seed=1").begun()
     with workers.exchanging(stack):
         check(workers.submit(1, SIZES))
-    assert all_happened(workers)
+    assert conftest.all_happened(workers)
 
 
-@pytest.mark.parametrize("faults", ["", FEW_FAULTS], ids=["calm", "faults"])
-@pytest.mark.parametrize("which", BEDS)
+@pytest.mark.parametrize("faults", ["", conftest.FEW_FAULTS], ids=["calm", "faults"])
+@pytest.mark.parametrize("which", conftest.BEDS)
 def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
     """Its slots are empty, and the session stays."""
-    with made_bed(which, tmp_path) as made, ExitStack() as stack:
+    with conftest.made_bed(which, tmp_path) as made, ExitStack() as stack:
         made.install()
-        control(stack, made)
+        conftest.control(stack, made)
         workers = Crew(made, stack, faults=faults).begun()
         moments = random.Random(1)
         jobs = workers.submit(1, (*SIZES, 70_001, 3))
@@ -54,7 +45,7 @@ def test_a_switch_restarts_in_the_middle(which, tmp_path, faults):
 BRIEF = Pace(timeout=1.0)
 
 
-BYZANTINE = WORKERS - 1
+BYZANTINE = conftest.WORKERS - 1
 LANES = bytes(range(256)) * 4
 WIDEST = 31
 
@@ -70,7 +61,7 @@ def about(workers, number):
     return with_number(own, number)
 
 
-@of_stars
+@conftest.of_stars
 @pytest.mark.parametrize("ahead", [0, 512 * 1000])
 def test_a_contribution_ahead_stops_all_with_an_error(crew, ahead):
     """It takes slots that all need; so does a wider one of the same number (docs/security.md)."""

@@ -7,47 +7,12 @@ from dataclasses import dataclass
 from itertools import chain
 from random import Random
 
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.addresses import Addresses
-from switchgnn.host.wire.header import (
-    BARRIER_BYTES,
-    BARRIER_KINDS,
-    BODY_AT,
-    ETHERNET_BYTES,
-    HEADER_AT,
-    HEARTBEAT_KINDS,
-    HEARTBEATS_BYTES,
-    KIND_AT,
-    KIND_MASK,
-    LANE_KINDS,
-    LAST_ROUND,
-    OPENING_BLOCK,
-    VERSION,
-    Header,
-    Kind,
-    body_bytes,
-    fragment_words,
-    in_pool,
-    session_and_round,
-)
 from switchgnn.planner.base.lanes import LANES
 from switchgnn.planner.plan.banks import MOST_POOLS
 from switchgnn.planner.plan.plan import Plan, SwitchPart
-from tests.simulation.network import (
-    CHECKSUM_AT,
-    ETHERTYPE_AT,
-    FIELDS,
-    LENGTH_AT,
-    OFFSET_AT,
-    PROTOCOL_AT,
-    ROUND_AT,
-    VERSION_IHL_AT,
-    Wire,
-    body_end,
-    read_field,
-    seal,
-    units_of,
-    write_header,
-)
+from tests.simulation import network
 from tests.simulation.parts.switch import VirtualSwitch
 from tests.simulation.scenario import Scenario
 from tests.simulation.subject import PlannedSubject
@@ -78,14 +43,14 @@ def facts_of(plan: Plan, width: int, more: Iterable[SwitchPart] = ()) -> Facts:
         counts.update({(int(block), int(source)): int(n) for block, source, n in entries})
     results = zip(part.result_block.tolist(), part.result_vertex.tolist(), strict=True)
     expected = zip(part.result_worker.tolist(), part.result_expected.tolist(), strict=True)
-    manifest, words = plan.manifest, fragment_words(width, plan.manifest.lanes)
+    manifest, words = plan.manifest, wire.fragment_words(width, plan.manifest.lanes)
     directions = dict.fromkeys(each.block_numbers for each in manifest.directions.values())
     return Facts(
         workers=manifest.workers,
         blocks=manifest.blocks,
         units=(
-            *((OPENING_BLOCK, in_pool(0, pool)) for pool in range(manifest.pools)),
-            *chain(*(units_of(blocks, words, manifest.pools) for blocks in directions)),
+            *((wire.OPENING_BLOCK, wire.in_pool(0, pool)) for pool in range(manifest.pools)),
+            *chain(*(network.units_of(blocks, words, manifest.pools) for blocks in directions)),
         ),
         plan_id=plan.manifest.number,
         owner=dict(zip(part.source_vertex.tolist(), part.source_worker.tolist(), strict=True)),
@@ -101,7 +66,7 @@ _DIFFERENT, _DAMAGED, _LIES = 0.7, 0.15, 0.3
 # The share of packets about the plan in any pool.
 _ANY_POOL = 0.1
 _ROUND = struct.Struct(">I")
-_REDUCE_KINDS = (Kind.REDUCE, Kind.REDUCED, Kind.REDUCING)
+_REDUCE_KINDS = (wire.Kind.REDUCE, wire.Kind.REDUCED, wire.Kind.REDUCING)
 # Twice as many as the first tensors take, from the number of slots on.
 _FRAGMENTS = 2048
 _BOUNDARIES = {
@@ -123,10 +88,10 @@ class Shot:
             return self.frame
         aimed = bytearray(self.frame)
         # The numbers of fragments of all-reduces are small.
-        of_reduces = self.frame[KIND_AT] & KIND_MASK in _REDUCE_KINDS
-        ahead = self.ahead & 1 if of_reduces else (round_number + self.ahead) & LAST_ROUND
-        _ROUND.pack_into(aimed, ROUND_AT, session_and_round(session, ahead))
-        seal(aimed)
+        of_reduces = self.frame[wire.KIND_AT] & wire.KIND_MASK in _REDUCE_KINDS
+        ahead = self.ahead & 1 if of_reduces else (round_number + self.ahead) & wire.LAST_ROUND
+        _ROUND.pack_into(aimed, network.ROUND_AT, wire.session_and_round(session, ahead))
+        network.seal(aimed)
         return bytes(aimed)
 
 
@@ -169,7 +134,9 @@ class Generator:
         mutate = self.random.choice(self._mutations)
         mutate(frame)
         sealed = mutate in (self._change_fields, self._pad)
-        return Shot(self._fit(frame), self._ahead() if sealed and len(frame) >= BODY_AT else None)
+        return Shot(
+            self._fit(frame), self._ahead() if sealed and len(frame) >= wire.BODY_AT else None
+        )
 
     def shots(self, count: int) -> list[Shot]:
         return [self.shot() for _ in range(count)]
@@ -178,7 +145,7 @@ class Generator:
         """Return a past frame unchanged, slightly changed, or damaged."""
         draw, changed = self.random, bytearray(frame)
         sort = draw.random()
-        if sort < _DIFFERENT and len(frame) >= BODY_AT:
+        if sort < _DIFFERENT and len(frame) >= wire.BODY_AT:
             self._nudge(changed)
         elif sort < _DIFFERENT + _DAMAGED and len(frame) > _TAGGED_BYTES:
             draw.choice(self._mutations)(changed)
@@ -188,57 +155,64 @@ class Generator:
         """Return a past `done` for a unit in which its worker is not, or not yet."""
         draw, frame = self.random, bytearray(done)
         block = draw.randrange(self._facts.blocks + 1)
-        write_header(
+        network.write_header(
             frame,
-            round=read_field(frame, "round") + draw.choice((0, 0, 1, 1, 2)),
+            round=network.read_field(frame, "round") + draw.choice((0, 0, 1, 1, 2)),
             block_id=block,
             fragment=self._word(block),
         )
         magnitude = draw.choice((0, 0, 0x3F800000, self._number(4)))
-        frame[BODY_AT : BODY_AT + 4] = magnitude.to_bytes(4, "big")
-        seal(frame)
+        frame[wire.BODY_AT : wire.BODY_AT + 4] = magnitude.to_bytes(4, "big")
+        network.seal(frame)
         return bytes(frame)
 
     def _word(self, block: int) -> int:
         """Draw the word of a fragment of a block, sometimes in a pool that it never has."""
         draw = self.random
         word = draw.choice(self._words[block])
-        return in_pool(word, draw.randrange(MOST_POOLS)) if draw.random() < _ANY_POOL else word
+        return wire.in_pool(word, draw.randrange(MOST_POOLS)) if draw.random() < _ANY_POOL else word
 
     def _nudge(self, frame: bytearray) -> None:
         """Change some fields of a packet, so that it may still be believed."""
         draw = self.random
-        names = draw.sample(sorted(FIELDS), draw.choice((0, 1, 1, 1, 2, 3)))
+        names = draw.sample(sorted(network.FIELDS), draw.choice((0, 1, 1, 1, 2, 3)))
         for name in names:
-            old = read_field(frame, name)
+            old = network.read_field(frame, name)
             step = draw.choice((1, 1, 1, -1, 2, 8))
-            numbers = [old + step, old + step, old ^ step, self._number(FIELDS[name][1])]
+            numbers = [old + step, old + step, old ^ step, self._number(network.FIELDS[name][1])]
             if name in ("src_id", "dst_id"):
                 numbers += [draw.choice(self._sources)[1], draw.choice(self._vertices)]
             if name == "flags_kind":
-                numbers += [old & 0xF0 | draw.choice(list(Kind)), old ^ 0x10 << draw.randrange(4)]
+                numbers += [
+                    old & 0xF0 | draw.choice(list(wire.Kind)),
+                    old ^ 0x10 << draw.randrange(4),
+                ]
             if name == "fragment":
-                numbers += [in_pool(old, pool) for pool in range(MOST_POOLS)]
-            write_header(frame, **{name: draw.choice(numbers)})
-        end = body_end(frame)
+                numbers += [wire.in_pool(old, pool) for pool in range(MOST_POOLS)]
+            network.write_header(frame, **{name: draw.choice(numbers)})
+        end = network.body_end(frame)
         frame.extend(bytes(max(0, end - len(frame))))
-        if end > BODY_AT and (not names or draw.random() < _LIES):
-            at = draw.randrange(BODY_AT, end, 4)
+        if end > wire.BODY_AT and (not names or draw.random() < _LIES):
+            at = draw.randrange(wire.BODY_AT, end, 4)
             frame[at : at + 4] = draw.choice((bytes(4), draw.randbytes(4), b"\x3f\x80\0\0"))
-        seal(frame)
+        network.seal(frame)
 
     def packet(self, kind: int | None = None) -> bytearray:
         """Draw a sound packet, whose subject may not exist."""
         draw = self.random
         if kind is None:
-            kind = draw.randrange(1, 1 + max(Kind)) if draw.random() < 0.95 else draw.randrange(16)
+            kind = (
+                draw.randrange(1, 1 + max(wire.Kind))
+                if draw.random() < 0.95
+                else draw.randrange(16)
+            )
         frame = bytearray(self._templates[kind])
-        write_header(frame, **self._numbers(kind))
-        if kind in LANE_KINDS:
-            frame[BODY_AT:] = draw.randbytes(body_end(frame) - BODY_AT)
-        elif kind in BARRIER_KINDS:
+        network.write_header(frame, **self._numbers(kind))
+        if kind in wire.LANE_KINDS:
+            frame[wire.BODY_AT :] = draw.randbytes(network.body_end(frame) - wire.BODY_AT)
+        elif kind in wire.BARRIER_KINDS:
             self._fill_barrier(frame)
-        seal(frame)
+        network.seal(frame)
         return frame
 
     def _numbers(self, kind: int) -> dict[str, int]:
@@ -246,10 +220,10 @@ class Generator:
         block, vertex = draw.choice(self._sources)
         sum_block, destination = draw.choice(self._sums)
         count = facts.counts[block, vertex]
-        if kind in (Kind.SUM, Kind.RECALL, Kind.FETCH, Kind.MISSING):
+        if kind in (wire.Kind.SUM, wire.Kind.RECALL, wire.Kind.FETCH, wire.Kind.MISSING):
             block = sum_block
-            count = facts.sums[block, destination][1] if kind == Kind.SUM else 0
-        if kind in (*BARRIER_KINDS, *_REDUCE_KINDS):
+            count = facts.sums[block, destination][1] if kind == wire.Kind.SUM else 0
+        if kind in (*wire.BARRIER_KINDS, *_REDUCE_KINDS):
             vertex = draw.randrange(facts.workers)
             block = draw.randrange(facts.blocks + 1)
         word = self._word(block)
@@ -263,14 +237,14 @@ class Generator:
             "block_id": block,
             "count": count,
             "flags_kind": draw.choice((0, 0, 1, 4, 8, draw.randrange(16))) << 4 | kind,
-            "version_bits_level_echo": VERSION << 4 | draw.randrange(2),
+            "version_bits_level_echo": wire.VERSION << 4 | draw.randrange(2),
             "fragment": word,
             "group": draw.randrange(4),
             "round": draw.randrange(1, 100),
         }
         if draw.random() < 0.3:
             name = draw.choice(("src_id", "dst_id", "block_id", "count", "fragment", "group"))
-            numbers[name] = self._number(FIELDS[name][1])
+            numbers[name] = self._number(network.FIELDS[name][1])
         return numbers
 
     def _fill_barrier(self, frame: bytearray) -> None:
@@ -278,16 +252,16 @@ class Generator:
         struct.pack_into(
             ">IIIQQ",
             frame,
-            BODY_AT,
+            wire.BODY_AT,
             draw.choice((0x3F800000, self._number(4))),
             self._facts.plan_id if draw.random() < 0.8 else self._number(4),
             draw.choice((1, draw.randrange(100), self._number(4))),
             self._number(4),
             draw.choice((7, self._number(4))),
         )
-        if frame[KIND_AT] & KIND_MASK in HEARTBEAT_KINDS:
-            at = BODY_AT + BARRIER_BYTES
-            frame[at : at + HEARTBEATS_BYTES] = draw.randbytes(HEARTBEATS_BYTES)
+        if frame[wire.KIND_AT] & wire.KIND_MASK in wire.HEARTBEAT_KINDS:
+            at = wire.BODY_AT + wire.BARRIER_BYTES
+            frame[at : at + wire.HEARTBEATS_BYTES] = draw.randbytes(wire.HEARTBEATS_BYTES)
 
     def _number(self, size: int) -> int:
         draw = self.random
@@ -304,24 +278,25 @@ class Generator:
         return bytes(frame[: self._longest])
 
     def _change_fields(self, frame: bytearray) -> None:
-        frame.extend(bytes(max(0, BODY_AT - len(frame))))
-        for name in self.random.sample(sorted(FIELDS), self.random.randint(1, 3)):
-            write_header(frame, **{name: self._number(FIELDS[name][1])})
-        end = body_end(frame)
+        frame.extend(bytes(max(0, wire.BODY_AT - len(frame))))
+        for name in self.random.sample(sorted(network.FIELDS), self.random.randint(1, 3)):
+            network.write_header(frame, **{name: self._number(network.FIELDS[name][1])})
+        end = network.body_end(frame)
         frame.extend(bytes(max(0, end - len(frame))))
-        seal(frame)
+        network.seal(frame)
 
     def _flip_bits(self, frame: bytearray) -> None:
         for _ in range(self.random.randint(1, 8)):
-            bit = self.random.randrange(8 * ETHERTYPE_AT, 8 * len(frame))
+            bit = self.random.randrange(8 * network.ETHERTYPE_AT, 8 * len(frame))
             frame[bit // 8] ^= 1 << bit % 8
 
     def _flip_bits_and_seal(self, frame: bytearray) -> None:
         self._flip_bits(frame)
-        seal(frame)
+        network.seal(frame)
 
     def _truncate(self, frame: bytearray) -> None:
-        border = self.random.choice((14, HEADER_AT, CHECKSUM_AT, BODY_AT, len(frame)))
+        borders = (14, wire.HEADER_AT, network.CHECKSUM_AT, wire.BODY_AT, len(frame))
+        border = self.random.choice(borders)
         end = self.random.choice(
             (border - 1, border, border + 1, self.random.randrange(len(frame)))
         )
@@ -332,34 +307,34 @@ class Generator:
         del frame[self._longest :]
 
     def _change_ipv4(self, frame: bytearray) -> None:
-        frame.extend(bytes(max(0, HEADER_AT - len(frame))))
+        frame.extend(bytes(max(0, wire.HEADER_AT - len(frame))))
         draw = self.random
         what = draw.randrange(4)
         if what == 0:
-            frame[VERSION_IHL_AT] = draw.getrandbits(8)
+            frame[network.VERSION_IHL_AT] = draw.getrandbits(8)
         elif what == 1:
-            frame[LENGTH_AT : LENGTH_AT + 2] = draw.randbytes(2)
+            frame[network.LENGTH_AT : network.LENGTH_AT + 2] = draw.randbytes(2)
         elif what == 2:
-            frame[OFFSET_AT : OFFSET_AT + 2] = draw.randbytes(2)
+            frame[network.OFFSET_AT : network.OFFSET_AT + 2] = draw.randbytes(2)
         else:
-            frame[OFFSET_AT] = draw.choice((0x20, 0x40, 0x80, 0x01, 0x1F))
-            frame[OFFSET_AT + 1] = draw.choice((0, 1, 0xFF))
+            frame[network.OFFSET_AT] = draw.choice((0x20, 0x40, 0x80, 0x01, 0x1F))
+            frame[network.OFFSET_AT + 1] = draw.choice((0, 1, 0xFF))
 
     def _insert_options(self, frame: bytearray) -> None:
         words = self.random.randint(1, 10)
-        frame[VERSION_IHL_AT] = 0x45 + words
-        frame[HEADER_AT:HEADER_AT] = self.random.randbytes(4 * words)
+        frame[network.VERSION_IHL_AT] = 0x45 + words
+        frame[wire.HEADER_AT : wire.HEADER_AT] = self.random.randbytes(4 * words)
 
     def _change_ethertype(self, frame: bytearray) -> None:
         ethertype = self.random.choice((0, 0x05DC, 0x0806, 0x86DD, 0x8100, 0x88A8, 0x88CC, 0xFFFF))
-        frame[ETHERTYPE_AT : ETHERTYPE_AT + 2] = ethertype.to_bytes(2, "big")
+        frame[network.ETHERTYPE_AT : network.ETHERTYPE_AT + 2] = ethertype.to_bytes(2, "big")
 
     def _change_protocol(self, frame: bytearray) -> None:
-        if len(frame) > PROTOCOL_AT:
-            frame[PROTOCOL_AT] = self.random.choice((0, 1, 6, 17, 41, 252, 254, 255))
+        if len(frame) > network.PROTOCOL_AT:
+            frame[network.PROTOCOL_AT] = self.random.choice((0, 1, 6, 17, 41, 252, 254, 255))
 
     def _tag_for_a_vlan(self, frame: bytearray) -> None:
-        frame[ETHERTYPE_AT:ETHERTYPE_AT] = b"\x81\0" + self.random.randbytes(2)
+        frame[network.ETHERTYPE_AT : network.ETHERTYPE_AT] = b"\x81\0" + self.random.randbytes(2)
 
     def _lengthen(self, frame: bytearray) -> None:
         frame.extend(bytes(max(0, self._longest - len(frame))))
@@ -398,7 +373,13 @@ class ByzantineWorker:
     """Sends arbitrary frames over the line of a worker; an onlooker of its switch."""
 
     def __init__(
-        self, number: int, generator: Generator, up: Wire, port: int, *, scheduler: Scheduler
+        self,
+        number: int,
+        generator: Generator,
+        up: network.Wire,
+        port: int,
+        *,
+        scheduler: Scheduler,
     ) -> None:
         self.began = False  # whether it has sent any yet
         self._name = f"w{number}"
@@ -414,7 +395,7 @@ class ByzantineWorker:
         self._raves = False
         self._gaps = (0.0, 0.0)
         self.other: OtherJob | None = None  # that its frames are about, too
-        self._overheard: deque[bytes] = deque(maxlen=_REMEMBERED * len(Kind))
+        self._overheard: deque[bytes] = deque(maxlen=_REMEMBERED * len(wire.Kind))
 
     def rave(self, seconds: float) -> None:
         """Send arbitrary frames for some seconds, or up to a number."""
@@ -441,11 +422,11 @@ class ByzantineWorker:
 
     def _overhear(self, port: int, frames: list[bytes]) -> None:
         if self.other is not None and port in self.other.ports:
-            self._overheard.extend(frame for frame in frames if len(frame) >= BODY_AT)
+            self._overheard.extend(frame for frame in frames if len(frame) >= wire.BODY_AT)
 
     def _remember(self, frames: Iterable[bytes]) -> None:
         for frame in frames:
-            kind = frame[KIND_AT] & KIND_MASK if len(frame) >= BODY_AT else -1
+            kind = frame[wire.KIND_AT] & wire.KIND_MASK if len(frame) >= wire.BODY_AT else -1
             self._passed.setdefault(kind, deque(maxlen=_REMEMBERED)).append(frame)
 
     def ends(self, switch: VirtualSwitch) -> None:
@@ -474,7 +455,7 @@ class ByzantineWorker:
         if sort < _ABOUT_THE_PLAN + _OF_THOSE_THAT_PASSED and self._passed:
             frames = self._passed[self._random.choice(list(self._passed))]
             return self._generator.changed(self._random.choice(frames))
-        done = self._passed.get(Kind.DONE)
+        done = self._passed.get(wire.Kind.DONE)
         if sort < _ABOUT_THE_PLAN + _OF_THOSE_THAT_PASSED + _AHEAD and done:
             return self._generator.ahead(done[-1])
         raw = self._random.randbytes(int(ON_A_WIRE ** self._random.random()))
@@ -484,20 +465,22 @@ class ByzantineWorker:
     def _frame_of(self, other: OtherJob) -> bytes:
         draw, frame = self._random, bytearray(self._random.choice(self._overheard))
         if draw.random() > _OVERHEARD:
-            number = read_field(frame, "round")
+            number = network.read_field(frame, "round")
             shot = other.generator.shot()
-            frame = bytearray(shot.aim(number >> _SESSION_SHIFT, number & LAST_ROUND))
-        if draw.random() < _MOVED and len(frame) >= BODY_AT:
-            write_header(frame, block_id=read_field(frame, "block_id") + draw.choice(other.moves))
-            seal(frame)
+            frame = bytearray(shot.aim(number >> _SESSION_SHIFT, number & wire.LAST_ROUND))
+        if draw.random() < _MOVED and len(frame) >= wire.BODY_AT:
+            network.write_header(
+                frame, block_id=network.read_field(frame, "block_id") + draw.choice(other.moves)
+            )
+            network.seal(frame)
         return bytes(frame)
 
     def _present(self) -> tuple[int, int]:
         """Return session and round of the last barrier that has passed."""
-        for kind in (Kind.ADVANCE, Kind.DONE):
+        for kind in (wire.Kind.ADVANCE, wire.Kind.DONE):
             if kind in self._passed:
-                number = read_field(self._passed[kind][-1], "round")
-                return number >> _SESSION_SHIFT, number & LAST_ROUND
+                number = network.read_field(self._passed[kind][-1], "round")
+                return number >> _SESSION_SHIFT, number & wire.LAST_ROUND
         return 1, 1
 
 
@@ -557,15 +540,15 @@ def generator_between(
 
 def _template(kind: int, addresses: Addresses, facts: Facts) -> bytes:
     """Return a frame of a kind, sound but for its numbers; unknown kinds are empty."""
-    header = Header(kind=kind, fragment=_BANK_WIDTH)
-    body = bytearray(body_bytes(header) or 0)
-    if kind in BARRIER_KINDS:
+    header = wire.Header(kind=kind, fragment=_BANK_WIDTH)
+    body = bytearray(wire.body_bytes(header) or 0)
+    if kind in wire.BARRIER_KINDS:
         body[_PLAN_AT : _PLAN_AT + 4] = facts.plan_id.to_bytes(4, "big")
     return addresses.frame(header.pack(bytes(body)))
 
 
 def _rests(templates: dict[int, bytes]) -> list[bytes]:
-    packet = templates[Kind.SUM][ETHERNET_BYTES:]
+    packet = templates[wire.Kind.SUM][wire.ETHERNET_BYTES :]
     other = bytearray(packet)
     other[9] = _UDP
     return [

@@ -9,18 +9,8 @@ from itertools import accumulate
 from random import Random
 
 from switchgnn.host.base.errors import LinkError
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.batches import FrameBatch, FrameRows, new_batch
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    CHECKED_BYTES,
-    HEADER_AT,
-    KIND_AT,
-    LANE_KINDS,
-    body_bytes,
-    in_pool,
-    parse_header,
-    payload_bytes,
-)
 from switchgnn.host.wire.link import Link, Traffic
 from tests.simulation.scenario import Fault, FaultKind, IncidentRates, ScenarioError
 from tests.simulation.timing import SECOND, Scheduler, Task, Trace
@@ -159,38 +149,38 @@ VERSION_IHL_AT = 14
 LENGTH_AT = 16
 OFFSET_AT = 20
 PROTOCOL_AT = 23
-EXTENSION_AT = HEADER_AT + 13
-FRAGMENT_AT = HEADER_AT + 14
-ROUND_AT = HEADER_AT + 18
-CHECKSUM_AT = HEADER_AT + CHECKED_BYTES
+EXTENSION_AT = wire.HEADER_AT + 13
+FRAGMENT_AT = wire.HEADER_AT + 14
+ROUND_AT = wire.HEADER_AT + 18
+CHECKSUM_AT = wire.HEADER_AT + wire.CHECKED_BYTES
 
 # Offset and bytes of every header field.
 FIELDS = {
-    "src_id": (HEADER_AT, 4),
-    "dst_id": (HEADER_AT + 4, 4),
-    "block_id": (HEADER_AT + 8, 2),
-    "count": (HEADER_AT + 10, 2),
-    "flags_kind": (KIND_AT, 1),
+    "src_id": (wire.HEADER_AT, 4),
+    "dst_id": (wire.HEADER_AT + 4, 4),
+    "block_id": (wire.HEADER_AT + 8, 2),
+    "count": (wire.HEADER_AT + 10, 2),
+    "flags_kind": (wire.KIND_AT, 1),
     "version_bits_level_echo": (EXTENSION_AT, 1),
     "fragment": (FRAGMENT_AT, 2),
-    "group": (HEADER_AT + 16, 2),
+    "group": (wire.HEADER_AT + 16, 2),
     "round": (ROUND_AT, 4),
 }
 
 
 def body_end(frame: bytes | bytearray) -> int:
-    header = parse_header(frame).header
-    size = body_bytes(header)
-    if size is None and header.kind in LANE_KINDS:  # with bits that its numbers cannot have
-        size = payload_bytes(header.fragment, header.bits)
-    return BODY_AT + (size or 0)
+    header = wire.parse_header(frame).header
+    size = wire.body_bytes(header)
+    if size is None and header.kind in wire.LANE_KINDS:  # with bits that its numbers cannot have
+        size = wire.payload_bytes(header.fragment, header.bits)
+    return wire.BODY_AT + (size or 0)
 
 
 def units_of(blocks: range, words: Iterable[int], pools: int) -> list[tuple[int, int]]:
     """Return the block and the word of each unit of a round, in order; no pool has none."""
     units = [(block, word) for word in words for block in blocks]
     units += [(blocks.stop, 0)] * (pools - len(units))
-    return [(block, in_pool(word, k % pools)) for k, (block, word) in enumerate(units)]
+    return [(block, wire.in_pool(word, k % pools)) for k, (block, word) in enumerate(units)]
 
 
 def write_header(frame: bytearray, **values: int) -> None:
@@ -206,11 +196,13 @@ def read_field(frame: bytes | bytearray, name: str) -> int:
 
 def seal(frame: bytearray) -> None:
     """Make the CRC right, if the frame is long enough to have one."""
-    if len(frame) < BODY_AT:
+    if len(frame) < wire.BODY_AT:
         return
     end = body_end(frame)
-    checked = zlib.crc32(frame[HEADER_AT:CHECKSUM_AT])
-    frame[CHECKSUM_AT:BODY_AT] = zlib.crc32(frame[BODY_AT:end], checked).to_bytes(4, "big")
+    checked = zlib.crc32(frame[wire.HEADER_AT : CHECKSUM_AT])
+    frame[CHECKSUM_AT : wire.BODY_AT] = zlib.crc32(frame[wire.BODY_AT : end], checked).to_bytes(
+        4, "big"
+    )
 
 
 _AT_ONCE = 64

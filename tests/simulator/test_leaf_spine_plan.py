@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.host.base.pace import CongestionRule
-from switchgnn.host.direct.kinds import copy_schedules
-from switchgnn.host.direct.schedule import rows_per_pair
+from switchgnn.host.direct import copy_schedules, rows_per_pair
 from switchgnn.host.wire.header import LANES, Kind
 from switchgnn.lab.simulator.request import (
     LEAF,

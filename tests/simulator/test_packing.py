@@ -13,9 +13,8 @@ from switchgnn.lab.simulator.job import compute_seconds
 from switchgnn.lab.simulator.request import LeafSpineOptions, NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import load_graph
+from switchgnn.planner import PARTITION_STRATEGIES, load_graph
 from switchgnn.planner.sending.phases import greedy_phases, shortest_phases
-from switchgnn.planner.strategies import PARTITION_STRATEGIES
 
 from .scenes import (
     ACK,

@@ -9,24 +9,12 @@ from switchgnn.host.direct.framing import Framing
 from switchgnn.lab.simulator.request import NetworkOptions
 from switchgnn.lab.simulator.setup import host_setup, mixed_setup, plan_setup
 from switchgnn.lab.simulator.simulation import run_simulation
-from switchgnn.planner import Direction, build_plan, load_graph
+from switchgnn.planner import Direction, boundary_edges, build_plan, load_graph, partition_workers
 from switchgnn.planner.base.arrays import distinct_pairs
 from switchgnn.planner.base.lanes import fragment_lanes, parse_lanes
 from switchgnn.planner.build import build_resolved
-from switchgnn.planner.costs.forecast import (
-    StarForecast,
-    host_rounds,
-    left_edges,
-    seconds_of_hosts,
-)
-from switchgnn.planner.costs.seconds import (
-    NetworkModel,
-    exchange_seconds,
-    host_seconds,
-    plan_seconds,
-)
-from switchgnn.planner.graphs.boundary import boundary_edges
-from switchgnn.planner.partition.workers import partition_workers
+from switchgnn.planner.costs import forecast as costs
+from switchgnn.planner.costs import seconds
 from switchgnn.planner.presets import PlanContext, PlanRequest, resolve_strategies, slots_of_memory
 from switchgnn.planner.sending.between_hosts import fewest_rows, rows_between
 from tests.support.markers import covering
@@ -40,7 +28,7 @@ SHARE, IN_POOLS, OF_HOSTS, OF_LONG_PACKETS = 0.1, 0.12, 0.15, 0.22
 def check(predict, setup, share, *, mtu=1_500, **network):
     """Compare the seconds of an exchange over this network with those that are predicted."""
     options = NetworkOptions(**network)
-    model = NetworkModel(
+    model = seconds.NetworkModel(
         bits_per_second=options.bandwidth * 1e6,
         delay=options.delay * 1e-6,
         passes_per_second=options.recirculation_rate,
@@ -67,7 +55,7 @@ def check_plan(plan, width, **network):
     carried = fragment_lanes(width, plan.manifest.lanes, plan.manifest.rows)
     setup = plan_setup(plan, len(carried), lanes=carried)
     share = SHARE if plan.manifest.pools == 1 else IN_POOLS
-    check(partial(plan_seconds, plan, Direction.FORWARD, width), setup, share, **network)
+    check(partial(seconds.plan_seconds, plan, Direction.FORWARD, width), setup, share, **network)
 
 
 @pytest.mark.parametrize(
@@ -103,11 +91,11 @@ def test_vertex_cuts(graph, cut, workers, width, memory, pools):
     plan = made_plan(graph, "best", workers, memory, 32, pools, partition=cut)
     check_plan(plan, width, recirculation_rate=1e9)
     edges = boundary_edges(graph_for(graph, workers, cut), plan.assignment)
-    rounds = [rows_between(each, workers) for each in host_rounds(edges)]
+    rounds = [rows_between(each, workers) for each in costs.host_rounds(edges)]
     setups = [host_setup(rows, width, NetworkOptions().pace, Framing()) for rows in rounds]
     simulated = sum(run_simulation(setup, NetworkOptions()).seconds for setup in setups)
-    forecast = StarForecast(NetworkModel(), {Direction.FORWARD: {width: 1.0}})
-    predicted = seconds_of_hosts(forecast, edges, workers, partial=False, replicated=True)
+    forecast = costs.StarForecast(seconds.NetworkModel(), {Direction.FORWARD: {width: 1.0}})
+    predicted = costs.seconds_of_hosts(forecast, edges, workers, partial=False, replicated=True)
     assert predicted == pytest.approx(simulated, rel=OF_HOSTS)
 
 
@@ -118,7 +106,7 @@ def test_passes_that_sums_end_count():
 
 def check_hosts(rows, width, mtu=1_500, **network):
     setup = host_setup(rows, width, NetworkOptions().pace, Framing(mtu))
-    predict = partial(host_seconds, rows, width)
+    predict = partial(seconds.host_seconds, rows, width)
     check(predict, setup, OF_HOSTS if mtu == 1_500 else OF_LONG_PACKETS, mtu=mtu, **network)
 
 
@@ -154,7 +142,7 @@ def mixed_plan(name, workers, share, slots):
     left = np.zeros(graph.vertices, dtype=bool)
     left[found[: round(share * len(found))]] = True
     plan = build_plan(graph, workers=workers, slots=slots, program="0", assignment=owner, left=left)
-    edges = left_edges(plan, graph, Direction.FORWARD)
+    edges = costs.left_edges(plan, graph, Direction.FORWARD)
     return plan, rows_between(edges, workers, fewest_rows(edges))
 
 
@@ -164,7 +152,7 @@ def check_mixed(name, workers, share, slots, width, *, together=False, **network
     switch = plan_setup(plan, len(lanes), lanes=lanes, whole_features=together)
     setup = mixed_setup(switch, rows, width, NetworkOptions().pace, Framing())
     predict = partial(
-        exchange_seconds, plan, Direction.FORWARD, width, rows=rows, together=together
+        seconds.exchange_seconds, plan, Direction.FORWARD, width, rows=rows, together=together
     )
     check(lambda model: predict(network=model), setup, OF_HOSTS, **network)
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from switchgnn.softswitch import Backend, QueueSettings, SoftSwitch
-from switchgnn.softswitch.base.errors import SoftSwitchError
+from switchgnn.softswitch import Backend, QueueSettings, SoftSwitch, SoftSwitchError
 from switchgnn.softswitch.base.ports import Port
 from switchgnn.softswitch.daemon import STOP_SIGNALS, forget_ready, ready, stop_signals
 from switchgnn.softswitch.native.build import NoCompilerError

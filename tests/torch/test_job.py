@@ -14,9 +14,8 @@ import switchgnn.torch as sg
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.base.errors import TransportError
 from switchgnn.host.registry import G3, HOST, SWITCH
+from switchgnn.planner import PlanRequest, read_plan
 from switchgnn.planner.costs.seconds import NetworkModel
-from switchgnn.planner.plan.files import read_plan
-from switchgnn.planner.presets import PlanRequest
 from switchgnn.training import UNLABELLED, load_dataset
 from switchgnn.training.base.errors import JobError
 from switchgnn.training.data.load import dataset_from_pyg

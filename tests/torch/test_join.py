@@ -17,8 +17,7 @@ from switchgnn.base.network import NetworkError
 from switchgnn.base.network_file import Target, network_text, read_network
 from switchgnn.controller.base.errors import PlanRefusedError, SwitchUnreachableError
 from switchgnn.controller.target import client_of, served_jobs
-from switchgnn.planner.base.direction import Direction
-from switchgnn.planner.presets import PlanRequest
+from switchgnn.planner import Direction, PlanRequest
 from switchgnn.training import load_dataset
 from switchgnn.training.joining import open_session
 from tests.network.usual import described_leaf_spine, described_star

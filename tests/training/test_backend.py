@@ -13,10 +13,9 @@ import torch.distributed as dist  # noqa: E402
 
 from switchgnn.base.network import Station  # noqa: E402
 from switchgnn.base.tasks import TaskError, task_to_json  # noqa: E402
-from switchgnn.host.base.pace import Pace  # noqa: E402
+from switchgnn.host import Addresses, Pace  # noqa: E402
 from switchgnn.host.links.transport import LinkConfig  # noqa: E402
 from switchgnn.host.reduce.connection import VARIABLE, ReduceTask, task_from_environment  # noqa: E402
-from switchgnn.host.wire.addresses import Addresses  # noqa: E402
 from switchgnn.torch_backend import register  # noqa: E402
 from tests.support.markers import whole  # noqa: E402
 from tests.support.speed import seconds_here  # noqa: E402

@@ -12,8 +12,7 @@ from torch_geometric.nn import models  # noqa: E402
 
 from switchgnn.host.links.transport import NO_TRAFFIC  # noqa: E402
 from switchgnn.planner.base.direction import Direction  # noqa: E402
-from switchgnn.training.data.load import load_dataset  # noqa: E402
-from switchgnn.training.data.partition import partition_dataset  # noqa: E402
+from switchgnn.training import load_dataset, partition_dataset  # noqa: E402
 from switchgnn.training.exchange.gradients import GradientSums  # noqa: E402
 from switchgnn.training.exchange.sums import LocalSum, RemoteSum  # noqa: E402
 from switchgnn.training.layers.halo import PartEdges  # noqa: E402

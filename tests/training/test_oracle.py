@@ -21,10 +21,9 @@ from switchgnn.host.direct.kinds import binned_schedules
 from switchgnn.host.direct.outbox import visit_order
 from switchgnn.host.direct.stream import Stream
 from switchgnn.host.wire.header import KIND_AT, Kind
+from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.base.errors import UnsupportedLayerError
 from switchgnn.training.base.options import TrainOptions
-from switchgnn.training.data.load import load_dataset
-from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.layers.bins import (
     PIPELINES,
     BinnedSum,

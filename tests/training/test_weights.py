@@ -15,12 +15,11 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv
 
 from switchgnn.planner import graph_from_edges
-from switchgnn.training import load_dataset
+from switchgnn.training import load_dataset, partition_dataset, read_partition, write_partitions
 from switchgnn.training.base.compression import CompressionOptions
 from switchgnn.training.base.errors import DatasetError, TrainingError, UnsupportedLayerError
 from switchgnn.training.base.options import TrainOptions
 from switchgnn.training.data.load import dataset_from_pyg
-from switchgnn.training.data.partition import partition_dataset, read_partition, write_partitions
 from switchgnn.training.data.weights import exchanged_graph, factors_of, told_cost
 from switchgnn.training.exchange.sums import RemoteSum
 from switchgnn.training.job import write_job

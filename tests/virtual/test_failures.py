@@ -10,18 +10,11 @@ from unittest import mock
 import pytest
 
 from switchgnn.host.innetwork.receiver import SumReceiver
+from tests.simulation import scenario as scenarios
 from tests.simulation.__main__ import main
 from tests.simulation.checks.barriers import BarrierWaits
 from tests.simulation.checks.sums import SumsExact
 from tests.simulation.parts.controller import VirtualController
-from tests.simulation.scenario import (
-    Incident,
-    IncidentKind,
-    IncidentRates,
-    Scenario,
-    read_scenario,
-    scenario_text,
-)
 from tests.simulation.scene import what_crashed
 from tests.simulation.subject import Subjects
 from tests.simulation.timing import Scheduler
@@ -35,8 +28,8 @@ from tests.virtual.test_failures import MISTAKE
 with MISTAKE.planted() as soak:
     print(scenario_text(soak.smallest_failure(1, 150)))
 """
-LOSSY = IncidentRates(loss=0.15)
-SMALL = Scenario(seed=5, graph="random:8:12:1", rounds=2, up=LOSSY, down=LOSSY)
+LOSSY = scenarios.IncidentRates(loss=0.15)
+SMALL = scenarios.Scenario(seed=5, graph="random:8:12:1", rounds=2, up=LOSSY, down=LOSSY)
 # Another sum than that of the switch is used where it was asked for.
 MISTAKE = next(each for each in MISTAKES if each.name == "body_not_checked")
 
@@ -70,7 +63,7 @@ def test_wherever_it_crashes_it_is_a_failure(soak, monkeypatch, owner, name, who
 
 def test_a_worker_that_crashes_beside_one_that_was_killed_is_not_excused(soak, monkeypatch):
     monkeypatch.setattr(SumReceiver, "ask_for_what_is_late", crash)
-    kill = Incident(IncidentKind.KILL, "w1", 80)
+    kill = scenarios.Incident(scenarios.IncidentKind.KILL, "w1", 80)
     outcome = soak.run(replace(SMALL, incidents=(kill,)))
     assert outcome.faults["kill"] == 1
     assert outcome.violations[0].name == "crash"
@@ -80,19 +73,19 @@ def test_a_worker_that_crashes_beside_one_that_was_killed_is_not_excused(soak, m
 def test_a_scenario_that_fails_becomes_small():
     # Hypothesis draws constants of loaded modules, which are the same in a new process.
     command = [sys.executable, "-c", SMALLEST]
-    small = read_scenario(run_program(command, cwd=ROOT, check=True).stdout.strip())
+    small = scenarios.read_scenario(run_program(command, cwd=ROOT, check=True).stdout.strip())
     with MISTAKE.planted() as soak:
         assert soak.run(small).violations
     assert not soak.run(small).violations
     assert (small.sessions, small.rounds, small.incidents) == (1, 1, ())
-    assert (small.up, small.reduces) == (IncidentRates(), ())
+    assert (small.up, small.reduces) == (scenarios.IncidentRates(), ())
     assert small.down.corrupt > 0
     assert soak.smallest_failure(1, 1) is None
 
 
 def replayed(scenario, chance):
     done = run_program(
-        [sys.executable, "-m", "tests.simulation", "--scenario", scenario_text(scenario)],
+        [sys.executable, "-m", "tests.simulation", "--scenario", scenarios.scenario_text(scenario)],
         cwd=ROOT,
         env={**os.environ, "PYTHONHASHSEED": chance},
         seconds=60,

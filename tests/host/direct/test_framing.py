@@ -18,15 +18,7 @@ from switchgnn.host.direct.sampling import Sampling
 from switchgnn.host.wire.header import Header, Kind
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.sending.phases import shortest_phases
-from tests.host.direct.crew import (
-    Hub,
-    on_hub,
-    parts_of,
-    random_case,
-    sizes_of_frames,
-    stations,
-    together,
-)
+from tests.host.direct import crew
 
 
 def test_frames_leave_in_phases_one_sender_at_a_receiver():
@@ -70,7 +62,7 @@ def test_the_bytes_of_the_rows_in_order(mtu, width, pairs, bits, seed):
     rows = rng.standard_normal((indptr[-1], width), dtype=np.float32)
     counts = rng.integers(1, 2**17, len(rows))
     outgoing = Outgoing(Runs(Framing(mtu), width, indptr))
-    envelopes, sent = Envelopes(worker, stations(workers)), {}
+    envelopes, sent = Envelopes(worker, crew.stations(workers)), {}
     for indices in np.array_split(rng.permutation(len(rows)), bits):
         chosen = np.sort(indices)
         whole = outgoing.give(chosen, rows[chosen], counts[chosen])
@@ -90,7 +82,7 @@ def test_the_bytes_of_the_rows_in_order(mtu, width, pairs, bits, seed):
             sent[key] = frame
     for peer, size in enumerate(pairs):
         bodies = payloads_of(rows[indptr[peer] : indptr[peer] + size], mtu)
-        assert [60 + len(body) for body in bodies] == sizes_of_frames(size, width, mtu)
+        assert [60 + len(body) for body in bodies] == crew.sizes_of_frames(size, width, mtu)
         for number, body in enumerate(bodies):
             fields = {"level": 1, "count": len(body) // 4, "fragment": 0}
             if mtu is None:
@@ -117,25 +109,25 @@ def test_the_bytes_of_the_rows_in_order(mtu, width, pairs, bits, seed):
 )
 def test_workers_that_differ_do_not_add_up(name, values):
     """Not even where the frames are of the same length: they end with a sentence."""
-    graph, assignment = random_case(60, 400, 2, 4, directed=False)
-    hub, schedules, own = Hub(2), copy_schedules(graph, assignment, 2), parts_of(assignment, 2)
-    pace = Pace(timeout=0.25)
+    graph, assignment = crew.random_case(60, 400, 2, 4, directed=False)
+    hub, pace = crew.Hub(2), Pace(timeout=0.25)
+    schedules, own = copy_schedules(graph, assignment, 2), crew.parts_of(assignment, 2)
 
     def work(worker):
         option, width = {name: values[worker]}, 32
         if name == "width":
             option, width = {}, values[worker]
-        transport = on_hub(schedules, hub=hub, pace=pace, **option)[worker]
+        transport = crew.on_hub(schedules, hub=hub, pace=pace, **option)[worker]
         rows = np.ones((len(own[worker]), width), dtype=np.float32)
         with pytest.raises(SilentWorkerError, match=r"another schedule arrived: .*, and MTU"):
             transport.aggregate(rows, Direction.FORWARD)
         assert not transport.counters.data_received
 
-    together(work, 2)
+    crew.together(work, 2)
 
 
 def test_a_frame_that_ends_early_or_late_is_dropped():
-    frame = Envelopes(0, stations(2)).data(1, 100) + Header(
+    frame = Envelopes(0, crew.stations(2)).data(1, 100) + Header(
         kind=Kind.FEATURE, block_id=1, level=1, count=25
     ).pack(bytes(100))
     assert len(unpack(memoryview(frame), 1).body) == 100

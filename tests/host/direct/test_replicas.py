@@ -12,8 +12,7 @@ from switchgnn.host.direct.kinds import binned_schedules, copy_schedules, write_
 from switchgnn.host.direct.schedule import read_schedule
 from switchgnn.host.direct.transport import ReplicaTransport
 from switchgnn.host.wire.header import Kind
-from switchgnn.planner import Direction
-from switchgnn.planner.presets import PlanRequest
+from switchgnn.planner import Direction, PlanRequest
 from tests.host.direct.crew import Hub, together
 from tests.planner import helpers
 from tests.support.fabrics import PATIENT

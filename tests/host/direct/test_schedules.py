@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from switchgnn.host import direct
 from switchgnn.host.base.errors import ScheduleError
-from switchgnn.host.direct import (
-    copy_schedules,
-    partial_schedules,
-    read_schedule,
-    rows_per_pair,
-    schedule_file,
-    write_schedule,
-)
 from switchgnn.planner.graphs.boundary import boundary_edges
 from tests.host.direct.crew import random_case
 from tests.planner.costs.test_report import smallest_cover
@@ -24,8 +17,8 @@ from tests.planner.costs.test_report import smallest_cover
 def test_rows_of_each_pair_are_its_sources_or_the_fewest(seed):
     graph, assignment = random_case(18, 40, 3, seed, directed=True)
     boundary = boundary_edges(graph, assignment)
-    copied = rows_per_pair(copy_schedules(graph, assignment, 3))
-    partial = rows_per_pair(partial_schedules(graph, assignment, 3))
+    copied = direct.rows_per_pair(direct.copy_schedules(graph, assignment, 3))
+    partial = direct.rows_per_pair(direct.partial_schedules(graph, assignment, 3))
     for a in range(3):
         for b in range(3):
             here = (boundary.source_worker == a) & (boundary.destination_worker == b)
@@ -38,27 +31,27 @@ def test_rows_of_each_pair_are_its_sources_or_the_fewest(seed):
 def test_impossible_numbers_of_workers_are_refused(workers):
     graph, assignment = random_case(10, 20, 2, 0, directed=False)
     with pytest.raises(ScheduleError, match="workers can exchange"):
-        copy_schedules(graph, assignment, workers)
+        direct.copy_schedules(graph, assignment, workers)
 
 
 def test_an_assignment_must_fit():
     graph, assignment = random_case(10, 20, 2, 0, directed=False)
     with pytest.raises(ScheduleError, match="assignment"):
-        copy_schedules(graph, assignment + 1, 2)
+        direct.copy_schedules(graph, assignment + 1, 2)
     with pytest.raises(ScheduleError, match="assignment"):
-        partial_schedules(graph, assignment[1:], 2)
+        direct.partial_schedules(graph, assignment[1:], 2)
 
 
 @pytest.fixture
 def schedule():
     graph, assignment = random_case(50, 200, 3, 1, directed=True)
-    return partial_schedules(graph, assignment, 3)[1]
+    return direct.partial_schedules(graph, assignment, 3)[1]
 
 
 def test_it_comes_back(schedule, tmp_path):
-    path = tmp_path / schedule_file(1)
-    write_schedule(schedule, path)
-    got = read_schedule(path)
+    path = tmp_path / direct.schedule_file(1)
+    direct.write_schedule(schedule, path)
+    got = direct.read_schedule(path)
     assert got.worker == 1
     names = ["vertices", "out_indptr", "in_indptr", "digest"]
     names += [
@@ -81,8 +74,8 @@ def test_it_comes_back(schedule, tmp_path):
 )
 def test_rows_that_are_not_there_are_refused(schedule, tmp_path, name, change, part):
     """They would be added from other memory."""
-    path = tmp_path / schedule_file(1)
-    write_schedule(schedule, path)
+    path = tmp_path / direct.schedule_file(1)
+    direct.write_schedule(schedule, path)
     arrays = load_file(path)
     array = arrays[name]
     if change == "huge":  # no room is made for rows that nobody adds
@@ -93,19 +86,19 @@ def test_rows_that_are_not_there_are_refused(schedule, tmp_path, name, change, p
         arrays[name] = array[: len(array) - 1 if change == "short" else 0]
     save_file(arrays, path)
     with pytest.raises(ScheduleError, match=part):
-        read_schedule(path)
+        direct.read_schedule(path)
 
 
 def test_other_files_are_refused(schedule, tmp_path):
     with pytest.raises(ScheduleError, match="Cannot read"):
-        read_schedule(tmp_path / "none.safetensors")
+        direct.read_schedule(tmp_path / "none.safetensors")
     text = tmp_path / "text.safetensors"
     text.write_text("no archive")
     with pytest.raises(ScheduleError, match="is refused"):
-        read_schedule(text)
+        direct.read_schedule(text)
     other = tmp_path / "other.safetensors"
     save_file({"a": np.zeros(3)}, other)
     with pytest.raises(ScheduleError, match="has no array worker; write it again"):
-        read_schedule(other)
+        direct.read_schedule(other)
     with pytest.raises(ScheduleError, match="Cannot write"):
-        write_schedule(schedule, tmp_path / "no-folder" / "x.safetensors")
+        direct.write_schedule(schedule, tmp_path / "no-folder" / "x.safetensors")

@@ -19,25 +19,12 @@ from switchgnn.host.registry import LocalTransport
 from switchgnn.host.wire.header import Kind
 from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.topologies import Target
-from tests.host.direct.crew import (
-    BOTH,
-    Hub,
-    check_round,
-    exact_sums,
-    exchange,
-    features_for,
-    on_hub,
-    parts_of,
-    random_case,
-    sizes_of_frames,
-    stations,
-    wrong,
-)
+from tests.host.direct import crew
 from tests.support.fabrics import PATIENT, bed
 from tests.support.markers import TARGETS
 from tests.support.speed import pace_here
 
-FORWARD, BACKWARD = BOTH
+FORWARD, BACKWARD = crew.BOTH
 HOSTS = 4
 MAKE = {"host": copy_schedules, "host-partial": partial_schedules}
 
@@ -55,22 +42,22 @@ MAKE = {"host": copy_schedules, "host-partial": partial_schedules}
     ],
 )
 def test_sums_and_frames(method, workers, width, mtu, directed, phases):
-    graph, assignment = random_case(120, 600, workers, seed=workers + width, directed=directed)
+    graph, assignment = crew.random_case(120, 600, workers, seed=workers + width, directed=directed)
     schedules = MAKE[method](graph, assignment, workers)
-    hub = Hub(workers)
-    transports = on_hub(schedules, hub=hub, framing=Framing(mtu), phases=phases)
+    hub = crew.Hub(workers)
+    transports = crew.on_hub(schedules, hub=hub, framing=Framing(mtu), phases=phases)
     calls = [
-        (features_for(graph, width, seed), direction, False)
+        (crew.features_for(graph, width, seed), direction, False)
         for seed in (1, 2)
-        for direction in BOTH
+        for direction in crew.BOTH
     ]
-    sums = exchange(transports, parts_of(assignment, workers), calls)
+    sums = crew.exchange(transports, crew.parts_of(assignment, workers), calls)
     for (features, direction, _), got in zip(calls, sums, strict=True):
-        assert wrong(graph, assignment, features, got, direction) == 0
+        assert crew.wrong(graph, assignment, features, got, direction) == 0
         assert got.dtype == np.float32
     sizes = Counter()
     for rows in rows_per_pair(schedules).ravel().tolist():
-        sizes.update(len(calls) * sizes_of_frames(rows, width, mtu))
+        sizes.update(len(calls) * crew.sizes_of_frames(rows, width, mtu))
     kinds = hub.kinds()
     assert {size: count for (kind, size), count in kinds.items() if kind == Kind.FEATURE} == sizes
     assert all(size == 60 for kind, size in kinds if kind != Kind.FEATURE)
@@ -87,10 +74,10 @@ def test_sums_and_frames(method, workers, width, mtu, directed, phases):
 
 
 def test_an_empty_worker_and_no_boundary_at_all():
-    graph, assignment = random_case(30, 100, 2, seed=6, directed=False)
-    features = features_for(graph, 5)
+    graph, assignment = crew.random_case(30, 100, 2, seed=6, directed=False)
+    features = crew.features_for(graph, 5)
     for owner in (np.zeros_like(assignment), assignment):
-        check_round(on_hub(copy_schedules(graph, owner, 3)), graph, owner, features)
+        crew.check_round(crew.on_hub(copy_schedules(graph, owner, 3)), graph, owner, features)
 
 
 def test_local_is_for_one_worker():
@@ -115,14 +102,14 @@ EXCHANGES = [Exchanges(FORWARD, 33, 3), Exchanges(BACKWARD, 7, 2)]
     ("mtu", "directed"), [("fragment", False), ("200", True), ("9000", False), ("1500", True)]
 )
 def test_the_bytes_of_each_worker_are_those_that_its_transport_expects(mtu, directed):
-    graph, assignment = random_case(200, 1500, HOSTS, seed=4, directed=directed)
+    graph, assignment = crew.random_case(200, 1500, HOSTS, seed=4, directed=directed)
     framing = Framing.parse(mtu)
     found = host_traffic(boundary_edges(graph, assignment), HOSTS, EXCHANGES, framing)
     assert found.keys() == MAKE.keys()
     for name, make in MAKE.items():
         expected = [
             [(one.times, each.expected_traffic(one.width, one.direction)) for one in EXCHANGES]
-            for each in on_hub(make(graph, assignment, HOSTS), pace=WIDE, framing=framing)
+            for each in crew.on_hub(make(graph, assignment, HOSTS), pace=WIDE, framing=framing)
         ]
         up = [sum(times * one.bytes_up for times, one in each) for each in expected]
         down = [sum(times * one.bytes_down for times, one in each) for each in expected]
@@ -143,16 +130,16 @@ SAMPLERS, EPOCHS = 3, 100
 
 @pytest.fixture(scope="module")
 def case():
-    graph, assignment = random_case(45, 200, SAMPLERS, 11, directed=True)
+    graph, assignment = crew.random_case(45, 200, SAMPLERS, 11, directed=True)
     return graph, assignment, np.random.default_rng(1).standard_normal((45, 4), dtype=np.float32)
 
 
 def sampled(case, calls, hub=None, **options):
     graph, assignment, _ = case
-    transports = on_hub(
+    transports = crew.on_hub(
         copy_schedules(graph, assignment, SAMPLERS), hub=hub, sampling=Sampling(0.4, 0), **options
     )
-    return exchange(transports, parts_of(assignment, SAMPLERS), calls), transports
+    return crew.exchange(transports, crew.parts_of(assignment, SAMPLERS), calls), transports
 
 
 def deviations(samples, exact):
@@ -168,7 +155,7 @@ def test_the_mean_over_epochs_is_the_exact_sum(case, direction):
     """180 elements: 6 standard errors are exceeded once in millions of runs."""
     graph, assignment, features = case
     sums = np.array(sampled(case, [(features, direction, True)] * EPOCHS)[0])
-    exact, _ = exact_sums(graph, assignment, features, direction)
+    exact, _ = crew.exact_sums(graph, assignment, features, direction)
     assert deviations(sums, exact) < 6
 
 
@@ -184,7 +171,7 @@ def test_within_an_epoch_backward_is_the_transpose_of_forward(case):
 
 def test_fewer_frames_travel(case):
     graph, assignment, features = case
-    hub = Hub(SAMPLERS)
+    hub = crew.Hub(SAMPLERS)
     _, transports = sampled(case, [(features, FORWARD, False)], hub=hub, framing=Framing(None))
     pairs = [
         max(1, round(0.4 * rows))
@@ -213,19 +200,19 @@ def made(request, tmp_path_factory):
 @pytest.mark.whole
 @pytest.mark.parametrize(("method", "mtu"), [("host", None), ("host-partial", LARGEST_MTU)])
 def test_sums_and_frames_through_a_switch(made, method, mtu):
-    assignment, features = made.plan.assignment, features_for(made.graph, 400)
+    assignment, features = made.plan.assignment, crew.features_for(made.graph, 400)
     schedules = MAKE[method](made.graph, assignment, HOSTS)
     patient = {"pace": pace_here(PATIENT), "framing": Framing(mtu)}
     with ExitStack() as stack:
         links = [stack.enter_context(made.link(worker, PROTOCOL)) for worker in range(HOSTS)]
         ends = zip(schedules, links, strict=True)
-        transports = [DirectTransport(*end, stations(HOSTS), **patient) for end in ends]
-        calls = [(features, direction, False) for direction in BOTH]
-        sums = exchange(transports, parts_of(assignment, HOSTS), calls)
+        transports = [DirectTransport(*end, crew.stations(HOSTS), **patient) for end in ends]
+        calls = [(features, direction, False) for direction in crew.BOTH]
+        sums = crew.exchange(transports, crew.parts_of(assignment, HOSTS), calls)
         for got, (_, direction, _) in zip(sums, calls, strict=True):
-            assert wrong(made.graph, assignment, features, got, direction) == 0
+            assert crew.wrong(made.graph, assignment, features, got, direction) == 0
         rows = rows_per_pair(schedules).ravel().tolist()
-        sizes = [size for each in rows for size in 2 * sizes_of_frames(each, 400, mtu)]
+        sizes = [size for each in rows for size in 2 * crew.sizes_of_frames(each, 400, mtu)]
         counters = [each.counters for each in transports]
         # The window of 16 fits the rings of BMv2: nothing is lost.
         assert sum(each.data_resent for each in counters) == 0

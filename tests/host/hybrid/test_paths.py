@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from switchgnn.host.base.operations import Operation
-from switchgnn.host.direct.kinds import partial_schedules
-from switchgnn.host.direct.schedule import rows_per_pair
+from switchgnn.host.direct import partial_schedules, rows_per_pair
 from switchgnn.host.links.transport import NO_TRAFFIC
 from switchgnn.host.paths.base import Path, one_path
 from switchgnn.host.paths.edges import host_edges

@@ -8,16 +8,7 @@ import pytest
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.innetwork.fixed_point import HEADROOM, Foresight
 from switchgnn.host.wire.header import Kind, unpack_header
-from tests.host.innetwork.test_exchange import (
-    QUICK,
-    STEADY,
-    Team,
-    every_number_of_pools,
-    exact,
-    expected,
-    plan_of,
-    random_features,
-)
+from tests.host.innetwork import test_exchange as exchanges
 from tests.support.hand_clock import HandClock
 from tests.support.waiting import wait_until
 
@@ -63,9 +54,11 @@ class Seen:
 def made(graph, rounds=2, *, pools=1, **options):
     """A team that has exchanged so often that the next round is foreseen."""
     seen = Seen()
-    team = Team(plan_of(graph, WORKERS, slots=64, pools=pools), disturb=seen, **options)
+    team = exchanges.Team(
+        exchanges.plan_of(graph, WORKERS, slots=64, pools=pools), disturb=seen, **options
+    )
     for index in range(rounds):
-        exact(team, graph, random_features(graph, WIDTH, index))
+        exchanges.exact(team, graph, exchanges.random_features(graph, WIDTH, index))
     seen.kinds.clear()
     return team, seen
 
@@ -74,7 +67,7 @@ def test_a_round_that_was_foreseen_waits_at_one_barrier_less(graph):
     team, _ = made(graph, rounds=1)
     before = team.total()
     for index in range(3):
-        exact(team, graph, random_features(graph, WIDTH, index))
+        exchanges.exact(team, graph, exchanges.random_features(graph, WIDTH, index))
     after = team.total()
     # The second round is the first of which something like it has been seen; all later ones are.
     assert after["early"] - before["early"] == 2 * WORKERS
@@ -93,10 +86,10 @@ def slowly(team, features, late, until):
 
 def test_features_do_not_wait_for_a_slow_worker(graph):
     team, seen = made(graph)
-    features = random_features(graph, WIDTH, 7)
+    features = exchanges.random_features(graph, WIDTH, 7)
     others = sum(part.send_indptr[1] for part in team.plan.workers if part.worker)
     total, results = slowly(team, features, 0, lambda: seen.early(3) >= others)
-    assert np.array_equal(total, expected(team.plan, graph, features, results[1]))
+    assert np.array_equal(total, exchanges.expected(team.plan, graph, features, results[1]))
 
 
 def test_who_computes_is_not_asked_for_features(graph):
@@ -108,47 +101,47 @@ def test_who_computes_is_not_asked_for_features(graph):
     def computes():
         for _ in range(3):
             said = seen.openings()
-            clock.seconds += STEADY.timeout / 10
+            clock.seconds += exchanges.STEADY.timeout / 10
             # Who repeats it has noticed the time.
             wait_until(lambda said=said: others <= (seen.openings() - said).keys())
         return True
 
-    features = random_features(graph, WIDTH, 7)
+    features = exchanges.random_features(graph, WIDTH, 7)
     total, results = slowly(team, features, 0, computes)
-    assert np.array_equal(total, expected(team.plan, graph, features, results[1]))
+    assert np.array_equal(total, exchanges.expected(team.plan, graph, features, results[1]))
     assert seen.of(Kind.RECALL, Kind.FETCH) == 0
 
 
 @pytest.mark.parametrize("times", [1.9 * HEADROOM, 1e6])
 @pytest.mark.parametrize("whose", [range(1), range(WORKERS)])
-@every_number_of_pools
+@exchanges.every_number_of_pools
 def test_features_that_outgrow_the_scale_are_exchanged_again(graph, times, whose, pools):
     """All give the round up, and the sums are as exact as if nothing had been foreseen."""
     team, seen = made(graph, pools=pools)
-    features = random_features(graph, WIDTH, 1)
+    features = exchanges.random_features(graph, WIDTH, 1)
     for worker in whose:
         features[team.plan.workers[worker].vertices] *= np.float32(times)
-    scale = exact(team, graph, features)
+    scale = exchanges.exact(team, graph, features)
     assert scale.magnitude == float(np.abs(features).max())
     assert team.total()["void"] == WORKERS
     assert seen.rounds() == {3, 4}
-    assert exact(team, graph, features).magnitude == HEADROOM * scale.magnitude
+    assert exchanges.exact(team, graph, features).magnitude == HEADROOM * scale.magnitude
     assert team.total()["void"] == WORKERS
 
 
 @pytest.mark.parametrize("width", [WIDTH - 1, 1, 100])
-@every_number_of_pools
+@exchanges.every_number_of_pools
 def test_another_width_than_was_foreseen_is_exchanged_as_ever(graph, width, pools):
     team, seen = made(graph, pools=pools)
     early = team.total()["early"]
-    exact(team, graph, random_features(graph, width, 3))
+    exchanges.exact(team, graph, exchanges.random_features(graph, width, 3))
     assert (team.total()["early"], team.total()["void"]) == (early, 0)
     assert seen.early(3) == 0
 
 
 def test_a_worker_that_foresees_something_else_is_named(graph):
-    team, _ = made(graph, pace=QUICK)
+    team, _ = made(graph, pace=exchanges.QUICK)
     team.exchanges[2]._parts.upcoming.foresight = Foresight(team.plan.manifest.max_fan_in)
-    team.aggregate(random_features(graph, WIDTH, 3))
+    team.aggregate(exchanges.random_features(graph, WIDTH, 3))
     assert team.errors
     assert any(isinstance(error, DisagreementError) for error in team.errors.values())

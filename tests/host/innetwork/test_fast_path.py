@@ -17,19 +17,8 @@ from switchgnn.host.innetwork.responder import Inbox, Notifier, Responder
 from switchgnn.host.innetwork.schedule import block_schedules, empty_schedule
 from switchgnn.host.innetwork.sender import FeatureSender
 from switchgnn.host.innetwork.units import UnitExchange, _InFlight
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.batches import new_batch
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    HEADER_AT,
-    LANES,
-    NO_PLACE,
-    PLACES,
-    SUM_BUNDLES,
-    Header,
-    Kind,
-    Unit,
-    fragment_words,
-)
 from switchgnn.host.wire.narrow import pack_lanes
 from switchgnn.host.wire.native import FastPaths, SumFastPath, native_frames
 from switchgnn.planner import build_plan, load_graph
@@ -37,8 +26,8 @@ from tests.host.addresses import ADDRESSES, SESSION, Recorder
 from tests.support.markers import needs_compiler
 
 pytestmark = needs_compiler
-FIRST, SECOND = fragment_words(2 * LANES, LANES)
-UNIT = Unit(3, 1, FIRST)
+FIRST, SECOND = wire.fragment_words(2 * wire.LANES, wire.LANES)
+UNIT = wire.Unit(3, 1, FIRST)
 GROUP = 4
 # These are not compared. The sums of a batch are taken first, so what says of one of them, in the
 # same batch, that it is not complete comes too late to raise doubts.
@@ -48,7 +37,7 @@ ASKED = ("recalls", "fetches", "sums_recalled")
 @cache
 def schedule_of(rows):
     """Frames of all rows together are equally long."""
-    options = {"workers": 2, "slots": 64, "program": "ab" * 32, "lanes": LANES // rows}
+    options = {"workers": 2, "slots": 64, "program": "ab" * 32, "lanes": wire.LANES // rows}
     plan = build_plan(load_graph("karate"), **options, rows=rows)
     return block_schedules(plan.workers[0], ADDRESSES, GROUP, SESSION, rows)[0]
 
@@ -61,6 +50,12 @@ def schedule():
 def fast_path_of(schedule):
     counts = np.array(schedule.receive_count, dtype=np.uint32)
     return SumFastPath(schedule.receive_vertex, counts, schedule.rows)
+
+
+def named_places(places):
+    """Return the first bytes of a bundle's body."""
+    padding = [wire.NO_PLACE] * (wire.PLACES - len(places))
+    return np.array([*places, *padding], dtype=">u2").tobytes()
 
 
 class Half:
@@ -76,7 +71,7 @@ class Half:
         self.sender = FeatureSender(
             endpoint,
             schedule.frames.fill(
-                UNIT[0], UNIT[2], np.zeros((schedule.frames.count, LANES), np.int32)
+                UNIT[0], UNIT[2], np.zeros((schedule.frames.count, wire.LANES), np.int32)
             ),
         )
         while self.sender.send_some(1.0, self.sender.in_flight):
@@ -107,7 +102,7 @@ class Half:
 
 def header_of(kind, vertex, **fields):
     here = {"session": SESSION, "round": UNIT[0], "block_id": UNIT[1], "fragment": UNIT[2]}
-    return Header(kind=kind, dst_id=int(vertex), **{**here, **fields})
+    return wire.Header(kind=kind, dst_id=int(vertex), **{**here, **fields})
 
 
 def sums(schedule):
@@ -117,10 +112,10 @@ def sums(schedule):
 
     def frame(index, change, flagged):
         count = schedule.receive_count[index]
-        header = header_of(Kind.SUM, schedule.receive_vertex[index], count=count)
+        header = header_of(wire.Kind.SUM, schedule.receive_vertex[index], count=count)
         # A sum is the same however often it comes: of two copies either may be taken. Those of
         # every third index are zeros, which alone may come without a body.
-        numbers = (np.arange(LANES, dtype=np.int32)[np.newaxis] - index) * (index % 3 > 0)
+        numbers = (np.arange(wire.LANES, dtype=np.int32)[np.newaxis] - index) * (index % 3 > 0)
         bits = change.get("bits", 32)
         if bits == 0 and index % 3:
             change = {"bits": (bits := 8)}
@@ -137,7 +132,7 @@ def sums(schedule):
             {"fragment": SECOND},
             {"session": SESSION + 1},
             {"is_fetch": True},
-            {"kind": Kind.FEATURE},
+            {"kind": wire.Kind.FEATURE},
             *({"bits": bits} for bits in (16, 8, 0)),
         ]
     )
@@ -148,7 +143,7 @@ def sums(schedule):
 
 def bundles(schedule):
     """Frames of several rows, of which most are right."""
-    rows, width = schedule.rows, LANES // schedule.rows
+    rows, width = schedule.rows, wire.LANES // schedule.rows
     right = st.integers(0, len(schedule.receive_vertex) - 1)
     strange = st.integers(0, len(schedule.receive_vertex) + 2)
 
@@ -159,8 +154,8 @@ def bundles(schedule):
         numbers = np.zeros((rows, width), dtype=np.int32)
         for row, place in enumerate(places[:rows]):
             numbers[row] = (np.arange(width) - place) * (place % 3 > 0)
-        named = np.array([*places, *[NO_PLACE] * (PLACES - len(places))], dtype=">u2").tobytes()
-        header = header_of(Kind.SUM, SUM_BUNDLES, count=len(places))._replace(**change)
+        named = named_places(places)
+        header = header_of(wire.Kind.SUM, wire.SUM_BUNDLES, count=len(places))._replace(**change)
         return header, named + pack_lanes(numbers.reshape(1, -1), bits).tobytes()
 
     changes = [*({},) * 8, {"is_fetch": True}, {"ecn": True}, *({"bits": n} for n in (16, 8, 0))]
@@ -182,7 +177,9 @@ def answers(schedule):
 
     return st.builds(
         frame,
-        st.sampled_from([Kind.ACK, Kind.ACK, Kind.ACK, Kind.MISSING, Kind.NOTICE]),
+        st.sampled_from(
+            [wire.Kind.ACK, wire.Kind.ACK, wire.Kind.ACK, wire.Kind.MISSING, wire.Kind.NOTICE]
+        ),
         st.integers(0, groups),
         st.sampled_from([GROUP, GROUP, GROUP - 1, 0]),
         st.integers(0, len(schedule.receive_vertex) - 1),
@@ -194,7 +191,7 @@ def damaged(frame, damage):
     how, at = damage
     if how == "flipped":
         changed = bytearray(frame)
-        changed[HEADER_AT + at % (len(frame) - HEADER_AT)] ^= 1 << at % 8
+        changed[wire.HEADER_AT + at % (len(frame) - wire.HEADER_AT)] ^= 1 << at % 8
         return bytes(changed)
     return frame[: at % len(frame)] if how == "cut" else frame
 
@@ -222,9 +219,9 @@ def test_what_is_plainly_right_is_taken(schedule):
     half = Half(schedule, fast_path)
     batch = new_batch(len(schedule.receive_vertex) + 1, 256)
     for vertex, count in zip(schedule.receive_vertex, schedule.receive_count, strict=True):
-        header = header_of(Kind.SUM, vertex, count=count)
+        header = header_of(wire.Kind.SUM, vertex, count=count)
         batch.put(ADDRESSES.frame(header.pack(int(vertex).to_bytes(4, "big") * 32)))
-    batch.put(ADDRESSES.frame(header_of(Kind.ACK, 0, count=GROUP).pack(b"")))
+    batch.put(ADDRESSES.frame(header_of(wire.Kind.ACK, 0, count=GROUP).pack(b"")))
     assert FastPaths(native_frames().take_sums).take_plain(batch, [fast_path]) == ()
     assert (fast_path.taken, fast_path.acknowledged) == (batch.count - 1, [(0, GROUP)])
     assert half.receiver.took(fast_path.taken, 2.0)
@@ -239,10 +236,10 @@ def test_a_bundle_that_is_plainly_right_is_taken():
     batch = new_batch(awaited, 256)
     for first in range(0, awaited, 4):
         places = [*range(first, min(first + 4, awaited))]
-        named = np.array([*places, *[NO_PLACE] * (PLACES - len(places))], dtype=">u2").tobytes()
+        named = named_places(places)
         rows = np.zeros((4, 8), dtype=">i4")
         rows[: len(places)] = np.array(places)[:, np.newaxis]
-        header = header_of(Kind.SUM, SUM_BUNDLES, count=len(places))
+        header = header_of(wire.Kind.SUM, wire.SUM_BUNDLES, count=len(places))
         batch.put(ADDRESSES.frame(header.pack(named + rows.tobytes())))
     assert FastPaths(native_frames().take_sums).take_plain(batch, [fast_path]) == ()
     assert fast_path.taken == awaited
@@ -253,8 +250,8 @@ def test_frames_of_any_length_are_no_danger(schedule):
     """The size of a frame is the sender's word."""
     fast_path = fast_path_of(schedule)
     half = Half(schedule, fast_path)
-    batch = new_batch(4, BODY_AT)
-    batch.put(bytes(BODY_AT))
+    batch = new_batch(4, wire.BODY_AT)
+    batch.put(bytes(wire.BODY_AT))
     batch.put(b"")
     # As a kernel would say of a frame that did not fit.
     batch.sizes[:2] = 9000, 0

@@ -10,28 +10,17 @@ from switchgnn.host.innetwork.endpoint import Endpoint
 from switchgnn.host.innetwork.receiver import FetchedFeatures, SumReceiver
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import block_schedules
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    FEATURE_FRAME_BYTES,
-    LANES,
-    NO_PLACE,
-    PLACES,
-    SUM_BUNDLES,
-    Header,
-    Kind,
-    Unit,
-    fragment_words,
-    in_pool,
-)
+from switchgnn.host.wire import header as wire
 from switchgnn.planner import build_plan, load_graph
 from tests.host.addresses import ADDRESSES, SESSION, Recorder
 
 AT_ONCE = 16
+OTHER_POOL = wire.in_pool(0, 1)
 
 
 @cache
 def schedule_of(rows):
-    options = {"workers": 2, "slots": 512, "program": "ab" * 32, "lanes": LANES // rows}
+    options = {"workers": 2, "slots": 512, "program": "ab" * 32, "lanes": wire.LANES // rows}
     plan = build_plan(load_graph("digits"), **options, rows=rows)
     return max(
         block_schedules(plan.workers[0], ADDRESSES, 4, SESSION, rows),
@@ -49,7 +38,7 @@ class Asking:
         endpoint = Endpoint(0, SESSION, self.link, ADDRESSES, Pace())
         self.round_trip = endpoint.round_trip
         self.receiver = SumReceiver(
-            endpoint, schedule, unit=Unit(1, schedule.block_id, 0), began=self.now
+            endpoint, schedule, unit=wire.Unit(1, schedule.block_id, 0), began=self.now
         )
 
     def time_out(self):
@@ -62,7 +51,7 @@ class Asking:
         """Answer that a sum is not complete; return what is asked for then."""
         before = len(self.link.sent)
         self.receiver.take_missing(
-            Header(kind=Kind.MISSING, dst_id=asked.dst_id, count=count), self.now
+            wire.Header(kind=wire.Kind.MISSING, dst_id=asked.dst_id, count=count), self.now
         )
         return self.link.sent[before:]
 
@@ -71,12 +60,12 @@ class Asking:
         before = len(self.link.sent)
         index = self.schedule.receive_index[asked.dst_id]
         count, vertex = int(self.schedule.receive_count[index]), asked.dst_id
-        body = np.zeros(FEATURE_FRAME_BYTES, dtype=np.uint8)
+        body = np.zeros(wire.FEATURE_FRAME_BYTES, dtype=np.uint8)
         if self.schedule.rows > 1:
-            places = np.array([index, *[NO_PLACE] * (PLACES - 1)], dtype=">u2")
-            body[BODY_AT : BODY_AT + places.nbytes] = places.view(np.uint8)
-            count, vertex = 1, SUM_BUNDLES
-        header = Header(kind=Kind.SUM, dst_id=vertex, count=count, is_fetch=is_fetch)
+            places = np.array([index, *[wire.NO_PLACE] * (wire.PLACES - 1)], dtype=">u2")
+            body[wire.BODY_AT : wire.BODY_AT + places.nbytes] = places.view(np.uint8)
+            count, vertex = 1, wire.SUM_BUNDLES
+        header = wire.Header(kind=wire.Kind.SUM, dst_id=vertex, count=count, is_fetch=is_fetch)
         assert self.receiver.take_sum(header, memoryview(body), self.now)
         return self.link.sent[before:]
 
@@ -141,7 +130,7 @@ def test_a_sum_that_is_here_is_not_asked_for(asking):
     (asked,) = asking.time_out()
     others = [vertex for vertex in asking.receiver.missing_vertices if vertex != asked.dst_id]
     for vertex in others[:-1]:
-        asking.sum(Header(kind=Kind.RECALL, dst_id=vertex), is_fetch=False)
+        asking.sum(wire.Header(kind=wire.Kind.RECALL, dst_id=vertex), is_fetch=False)
     assert [header.dst_id for header in asking.sum(asked)] == others[-1:]
 
 
@@ -179,11 +168,11 @@ def test_progress_makes_the_next_question_a_first_one(asking):
     assert not asked.resend
 
 
-WORDS = fragment_words(2 * LANES, LANES)
+WORDS = wire.fragment_words(2 * wire.LANES, wire.LANES)
 
 
 def feature(source, fragment):
-    return np.arange(LANES, dtype=np.int32) * (source + 1) + 1000 * fragment
+    return np.arange(wire.LANES, dtype=np.int32) * (source + 1) + 1000 * fragment
 
 
 @pytest.fixture(scope="module")
@@ -203,21 +192,23 @@ def fetch_all(schedule, fetched, *, round_number=1, fragment=0):
     receiver = SumReceiver(
         Endpoint(0, SESSION, link, ADDRESSES, Pace()),
         schedule,
-        unit=Unit(round_number, schedule.block_id, WORDS[fragment]),
+        unit=wire.Unit(round_number, schedule.block_id, WORDS[fragment]),
         began=1.0,
         fetched=fetched.of(round_number, fragment),
     )
     for vertex in list(receiver.missing_vertices):
-        answer = Header(kind=Kind.MISSING, dst_id=vertex, count=1)
+        answer = wire.Header(kind=wire.Kind.MISSING, dst_id=vertex, count=1)
         receiver.take_missing(answer, 9.0)
         receiver.take_missing(answer, 99.0)
-    fetches = [header.src_id for header in link.sent if header.kind is Kind.FETCH]
+    fetches = [header.src_id for header in link.sent if header.kind is wire.Kind.FETCH]
     for source in fetches:
-        answer = Header(kind=Kind.FEATURE, src_id=source, resend=True, fragment=WORDS[fragment])
+        answer = wire.Header(
+            kind=wire.Kind.FEATURE, src_id=source, resend=True, fragment=WORDS[fragment]
+        )
         frame = ADDRESSES.frame(answer.pack(feature(source, fragment).astype(">i4").tobytes()))
         receiver.take_feature(answer, memoryview(frame), 99.1)
     assert receiver.done
-    assert fetches == [header.src_id for header in link.sent if header.kind is Kind.FETCH]
+    assert fetches == [header.src_id for header in link.sent if header.kind is wire.Kind.FETCH]
     return fetches, receiver.sums()
 
 
@@ -270,7 +261,7 @@ def test_other_fragments_and_rounds_are_other_features(small_blocks):
 
 @pytest.mark.parametrize(
     "asked",
-    [{}, {"round": 1}, {"round": 3}, {"block_id": 2}, {"fragment": in_pool(0, 1)}, {"fragment": 1}],
+    [{}, {"round": 1}, {"round": 3}, {"block_id": 2}, {"fragment": OTHER_POOL}, {"fragment": 1}],
     ids=["this", "earlier", "later", "block", "pool", "width"],
 )
 def test_only_fetches_of_a_unit_of_the_round_are_answered(asked):
@@ -279,6 +270,6 @@ def test_only_fetches_of_a_unit_of_the_round_are_answered(asked):
     responder = Responder(Endpoint(0, SESSION, link, ADDRESSES, Pace()), np.array([5]))
     for served in (1, 2):
         responder.serve(served, {(1, 0)}, lambda _request, _row: np.zeros(8, np.int32))
-    fetch = Header(kind=Kind.FETCH, src_id=5, dst_id=7, block_id=1, round=2)
+    fetch = wire.Header(kind=wire.Kind.FETCH, src_id=5, dst_id=7, block_id=1, round=2)
     responder.answer(fetch._replace(**asked))
     assert len(link.sent) == (not asked)

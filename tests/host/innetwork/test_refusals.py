@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from switchgnn.host.innetwork.errors import (
-    BarrierError,
-    DisagreementError,
-    ExchangeTimeoutError,
-    MagnitudeError,
-    RoundMismatchError,
-    SessionMismatchError,
-)
+from switchgnn.host.innetwork import errors as refusals
 from switchgnn.host.wire.header import LAST_ROUND, BarrierBody, Kind, unpack_header
 from switchgnn.planner.base.direction import Direction
 from tests.host.addresses import ADDRESSES
@@ -32,7 +25,7 @@ def test_a_magnitude_beside_which_all_others_vanish_is_refused(graph):
     features[plan.workers[2].vertices] = np.float32(3e36)
     team = Team(plan, pace=QUICK)
     team.aggregate(features)
-    assert set(map(type, team.errors.values())) >= {MagnitudeError}
+    assert set(map(type, team.errors.values())) >= {refusals.MagnitudeError}
     for worker in (0, 1):
         assert "worker 2 reports features of up to 3e+36" in str(team.errors[worker])
 
@@ -72,14 +65,14 @@ def misled(graph, workers, magnitude, *, blocks, culprit=0):
 def test_a_block_at_another_scale_is_noticed(graph):
     """As a switch says that was restarted, and then believed a larger magnitude for the round."""
     team = misled(graph, 2, 0x7E000000, blocks=[1])
-    assert isinstance(team.errors[0], BarrierError)
+    assert isinstance(team.errors[0], refusals.BarrierError)
     assert "different scales" in str(team.errors[0])
 
 
 def test_a_magnitude_whose_sums_overflow_has_its_worker_named(graph):
     """No switch hands one out that works: it knows how many are added up at most."""
     team = misled(graph, 3, 0x7F7FFFFF, blocks=[0], culprit=2)
-    assert isinstance(team.errors[0], MagnitudeError)
+    assert isinstance(team.errors[0], refusals.MagnitudeError)
     assert "worker 2 reports features of up to 3.40282e+38" in str(team.errors[0])
     assert "overflows float32" in str(team.errors[0])
 
@@ -90,7 +83,7 @@ def test_the_last_round_of_a_session(graph):
         exchange._round = LAST_ROUND
     check_rounds(team, graph, 4, rounds=1)
     team.aggregate(random_features(graph, 4))
-    assert {type(error) for error in team.errors.values()} == {RoundMismatchError}
+    assert {type(error) for error in team.errors.values()} == {refusals.RoundMismatchError}
     assert "All 16,777,215 rounds" in str(team.errors[0])
 
 
@@ -102,7 +95,9 @@ def test_a_newer_session_ends_a_worker(graph, before, after):
     team.switch.session = after
     team.aggregate(random_features(graph, 4))
     assert set(map(type, team.errors.values())) == (
-        {SessionMismatchError} if (after - before) & 0xFF < 128 else {ExchangeTimeoutError}
+        {refusals.SessionMismatchError}
+        if (after - before) & 0xFF < 128
+        else {refusals.ExchangeTimeoutError}
     )
 
 
@@ -117,14 +112,14 @@ def test_a_process_that_starts_anew_in_the_middle_of_a_round_is_refused(graph):
         link, other = exchange._link, first.switch.link(worker)
         link.take, link.inbox = other.take, other.inbox
     again.aggregate(random_features(graph, 4))
-    assert isinstance(again.errors[0], RoundMismatchError)
+    assert isinstance(again.errors[0], refusals.RoundMismatchError)
 
 
 def disagreement(errors):
     """The one worker that is disagreement with whom it disagrees; the other waits for it."""
     kinds = {type(error): (worker, str(error)) for worker, error in errors.items()}
-    assert set(kinds) == {DisagreementError, ExchangeTimeoutError}
-    return kinds[DisagreementError]
+    assert set(kinds) == {refusals.DisagreementError, refusals.ExchangeTimeoutError}
+    return kinds[refusals.DisagreementError]
 
 
 def test_workers_in_different_directions_are_told():
@@ -150,6 +145,6 @@ def test_a_worker_that_leaves_rounds_out_is_refused(graph):
     check_rounds(team, graph, 4, rounds=1)
     team.exchanges[1]._round = 9
     team.aggregate(random_features(graph, 4))
-    assert isinstance(team.errors[1], RoundMismatchError)
+    assert isinstance(team.errors[1], refusals.RoundMismatchError)
     assert "the switch, which is in round 2. Workers that" in str(team.errors[1])
     assert "--new-session" in str(team.errors[1])

@@ -18,17 +18,7 @@ from switchgnn.host.reduce.reduction import Call, frames_of_floats
 from switchgnn.host.reduce.stream import StreamStart
 from switchgnn.host.wire.header import Header, Kind
 from tests.host.addresses import addresses_of
-from tests.host.reduce.switch_model import (
-    PLAN,
-    SESSION,
-    ModelSwitch,
-    Network,
-    Weather,
-    largest_error,
-    scaled_alike,
-    started_streams,
-    stream_of,
-)
+from tests.host.reduce import switch_model as model
 
 SLOTS = 8
 GROUP = 256 * SLOTS
@@ -39,7 +29,7 @@ SIZES = (0, 1, 8, 9, 255, 256, 257, 700, GROUP - 1, GROUP, GROUP + 1, 3 * GROUP 
 
 @dataclass
 class Bench:
-    network: Network
+    network: model.Network
     streams: list
 
     @property
@@ -70,9 +60,9 @@ class Bench:
 
 
 def bench(workers, slots=SLOTS, *, weather=None, seed=0, pace=PACE, **options):
-    network = Network(ModelSwitch(workers, slots), weather, seed)
+    network = model.Network(model.ModelSwitch(workers, slots), weather, seed)
     more = {"pace": pace, "clock": network.clock, **options}
-    return Bench(network, started_streams(network.link, workers, **more))
+    return Bench(network, model.started_streams(network.link, workers, **more))
 
 
 def integers(generator, size):
@@ -105,11 +95,11 @@ def assert_float_sums(reductions, values, bits=48, slots=SLOTS):
     for reduction in reductions:
         assert reduction.done
         assert np.array_equal(reduction.result, first, equal_nan=True)
-    for part in scaled_alike(len(first), workers, slots, bits):
+    for part in model.scaled_alike(len(first), workers, slots, bits):
         parts = np.array([each[part] for each in values], dtype=np.float64)
         largest = np.abs(parts).max()
         exponent = -126 if largest == 0 else max(-126, int(np.ceil(np.log2(largest))))
-        bound = largest_error(workers, exponent, bits)
+        bound = model.largest_error(workers, exponent, bits)
         exact = parts.sum(axis=0)
         error = np.abs(first[part].astype(np.float64) - exact)
         rounding = np.abs(exact) * 2.0**-24 + 2.0**-150
@@ -180,11 +170,11 @@ def test_the_frames_of_floats_are_known_before(monkeypatch, size, bits):
 
 
 WEATHERS = {
-    "loss": Weather(loss=0.02),
-    "heavy loss": Weather(loss=0.10),
-    "reordering": Weather(jitter=0.02),
-    "strays": Weather(loss=0.01, strays=0.3),
-    "all": Weather(loss=0.05, repeats=0.2, strays=0.1, jitter=0.01),
+    "loss": model.Weather(loss=0.02),
+    "heavy loss": model.Weather(loss=0.10),
+    "reordering": model.Weather(jitter=0.02),
+    "strays": model.Weather(loss=0.01, strays=0.3),
+    "all": model.Weather(loss=0.05, repeats=0.2, strays=0.1, jitter=0.01),
 }
 
 
@@ -333,7 +323,7 @@ def test_a_timeout_is_a_time_without_sums():
 def test_frames_of_other_kinds_are_ignored():
     table = bench(1)
     other = addresses_of(0).frame(
-        Header(kind=Kind.SUM, session=SESSION, fragment=31).pack(bytes(1024))
+        Header(kind=Kind.SUM, session=model.SESSION, fragment=31).pack(bytes(1024))
     )
     table.network.inboxes[0].extend([other] * 3)
     table.submit([np.zeros(300, dtype=np.int32)])
@@ -367,7 +357,7 @@ def test_numbers_use_all_40_bits():
 @pytest.mark.parametrize("seed", range(8))
 def test_a_switch_that_forgets_everything_changes_no_sum(seed):
     generator = np.random.default_rng(seed)
-    table = bench(3, weather=Weather(loss=0.02, jitter=0.002), seed=seed)
+    table = bench(3, weather=model.Weather(loss=0.02, jitter=0.002), seed=seed)
     values = tensors(generator, 3, 6 * GROUP, integers)
     more = tensors(generator, 3, 6 * GROUP, floats)
     reductions, others = table.submit(values), table.submit(more)
@@ -468,13 +458,13 @@ def test_while_a_worker_is_missing_only_the_oldest_fragment_is_repeated():
 def test_heavy_loss_is_repaired_without_long_pauses():
     """Sums that wait for repetitions of others do not count as long round trips."""
     for seed in range(3):
-        table = bench(5, weather=Weather(loss=0.1), seed=seed)
+        table = bench(5, weather=model.Weather(loss=0.1), seed=seed)
         table.submit_integers(15 * GROUP)
         table.run(seconds=2.0)
 
 
 def test_a_slow_switch_is_not_flooded_with_repetitions():
-    weather, pace = Weather(service=0.005), replace(PACE, window=256)
+    weather, pace = model.Weather(service=0.005), replace(PACE, window=256)
     table = bench(3, 512, weather=weather, pace=pace)
     table.submit([np.ones(256 * 150, np.int32)] * 3)
     table.run()
@@ -506,27 +496,27 @@ def test_a_switch_that_ends_is_blamed_itself(workers, steps):
 
 
 def test_a_switch_without_an_answer_is_an_error_of_the_query():
-    network = Network(ModelSwitch(1, SLOTS))
+    network = model.Network(model.ModelSwitch(1, SLOTS))
     network.cut = {0}
     with pytest.raises(ExchangeTimeoutError, match="no answer"):
         one_stream(network).query()
 
 
-def one_stream(network, plan_id=PLAN):
-    return stream_of(network.link(0), 0, 1, plan_id, pace=PACE, clock=network.clock)
+def one_stream(network, plan_id=model.PLAN):
+    return model.stream_of(network.link(0), 0, 1, plan_id, pace=PACE, clock=network.clock)
 
 
 def test_another_plan_is_refused():
     with pytest.raises(PlanMismatchError):
-        one_stream(Network(ModelSwitch(1, SLOTS)), plan_id=PLAN + 1).query()
+        one_stream(model.Network(model.ModelSwitch(1, SLOTS)), plan_id=model.PLAN + 1).query()
 
 
 @pytest.mark.parametrize("slots", [0, 1, 12])
 def test_a_switch_without_slots_is_refused(slots):
-    switch = ModelSwitch(1, SLOTS)
+    switch = model.ModelSwitch(1, SLOTS)
     switch.announced = slots
     with pytest.raises(InNetworkError, match="slots"):
-        one_stream(Network(switch)).query()
+        one_stream(model.Network(switch)).query()
 
 
 @pytest.mark.parametrize("field", ["count", "fragment", "feature_group", "session", "block_id"])

@@ -13,17 +13,6 @@ from hypothesis import strategies as st
 
 from switchgnn.base.files import whole_file
 from switchgnn.planner.base import arrays as compiled
-from switchgnn.planner.base.arrays import (
-    Compiled,
-    distinct_pairs,
-    is_symmetric,
-    number_pairs,
-    sort_by_key,
-    sort_by_keys,
-    strange_row,
-    symmetric_rows,
-    thin,
-)
 from switchgnn.planner.costs.report import simulate_pool
 from switchgnn.planner.partition.g3 import g3
 from tests.planner.helpers import boundary_of, given, graphs, plan_of, random_graph, tuples
@@ -34,7 +23,7 @@ KEYS = st.lists(st.integers(0, 6), max_size=40)
 @given(KEYS)
 def test_a_counting_sort_is_a_stable_sort(keys):
     key = np.array(keys, dtype=np.int32)
-    indptr, order = sort_by_key(key, 7)
+    indptr, order = compiled.sort_by_key(key, 7)
     assert order.tolist() == np.argsort(key, kind="stable").tolist()
     assert indptr.tolist() == [sum(k < row for k in keys) for row in range(8)]
 
@@ -42,17 +31,17 @@ def test_a_counting_sort_is_a_stable_sort(keys):
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=40))
 def test_several_keys_sort_as_lexsort_does(rows):
     keys = np.array(rows, dtype=np.int32).T
-    assert sort_by_keys(*keys).tolist() == np.lexsort(keys).tolist()
+    assert compiled.sort_by_keys(*keys).tolist() == np.lexsort(keys).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=30))
 def test_pairs_are_those_of_a_set(pairs):
     one, other = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
     expected = sorted(set(pairs))
-    (first, second), number = number_pairs(one, other)
+    (first, second), number = compiled.number_pairs(one, other)
     assert list(tuples(first, second)) == expected
     assert [expected[n] for n in number.tolist()] == pairs
-    assert [each.tolist() for each in distinct_pairs(one, other)] == [
+    assert [each.tolist() for each in compiled.distinct_pairs(one, other)] == [
         first.tolist(),
         second.tolist(),
     ]
@@ -61,7 +50,9 @@ def test_pairs_are_those_of_a_set(pairs):
 @given(graphs())
 def test_symmetry_is_that_of_the_edges(graph):
     edges = set(zip(*(ends.tolist() for ends in graph.edges()), strict=True))
-    assert is_symmetric(graph.indptr, graph.indices) == all((v, u) in edges for u, v in edges)
+    assert compiled.is_symmetric(graph.indptr, graph.indices) == all(
+        (v, u) in edges for u, v in edges
+    )
 
 
 @given(graphs())
@@ -69,7 +60,7 @@ def test_symmetric_rows_hold_each_edge_both_ways(graph):
     source, destination = graph.edges()
     edges = set(tuples(source, destination))
     both = sorted(edges | {(v, u) for u, v in edges})
-    indptr, indices = symmetric_rows(source, destination, graph.vertices)
+    indptr, indices = compiled.symmetric_rows(source, destination, graph.vertices)
     rows = np.repeat(np.arange(graph.vertices), np.diff(indptr))
     assert list(tuples(rows, indices)) == both
 
@@ -85,15 +76,15 @@ def test_symmetric_rows_hold_each_edge_both_ways(graph):
 def test_strange_rows_are_found(rows, found):
     indptr = np.cumsum([0, *map(len, rows)])
     indices = np.array([v for row in rows for v in row], dtype=np.int32)
-    assert strange_row(indptr, indices) == found
+    assert compiled.strange_row(indptr, indices) == found
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_a_sample_keeps_both_directions_of_its_share(share):
     graph = random_graph(300, 9000, 5)
-    indptr, indices = thin(graph.indptr, graph.indices, share)
-    assert is_symmetric(indptr, indices)
-    assert strange_row(indptr, indices) is None
+    indptr, indices = compiled.thin(graph.indptr, graph.indices, share)
+    assert compiled.is_symmetric(indptr, indices)
+    assert compiled.strange_row(indptr, indices) is None
     assert abs(len(indices) / len(graph.indices) - share) < 0.03
     for row in range(graph.vertices):
         mine = set(indices[indptr[row] : indptr[row + 1]].tolist())
@@ -104,7 +95,7 @@ def test_a_sample_keeps_both_directions_of_its_share(share):
         assert degree.std() < 0.1
 
 
-@Compiled
+@compiled.Compiled
 def add_up(numbers):
     """What it says."""
     total = 0
@@ -129,14 +120,14 @@ def test_a_cache_that_cannot_be_written_does_not_matter(monkeypatch):
         return function
 
     monkeypatch.setattr(numba, "njit", njit)
-    assert Compiled(add_up.interpreted).machine(np.arange(4)) == 6
+    assert compiled.Compiled(add_up.interpreted).machine(np.arange(4)) == 6
 
 
 def test_without_a_home_there_is_no_cache(monkeypatch):
     """Numba would make one in a folder called ~ in the current one."""
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(pwd, "getpwuid", dict[int, object]().__getitem__)
-    machine = Compiled(add_up.interpreted).machine
+    machine = compiled.Compiled(add_up.interpreted).machine
     assert not machine.stats.cache_path
     assert machine(np.arange(4)) == 6
 
@@ -145,12 +136,12 @@ def test_without_a_home_there_is_no_cache(monkeypatch):
 def test_a_cache_that_others_may_write_to_is_not_read(monkeypatch, tmp_path, mode):
     """Numba keeps pickles and machine code there, and would run what it finds."""
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
-    own = Compiled(add_up.interpreted)
+    own = compiled.Compiled(add_up.interpreted)
     folder = Path(own.machine.stats.cache_path)
     assert folder.is_relative_to(tmp_path)
     assert folder.stat().st_mode & 0o022 == 0
     folder.chmod(mode)
-    again = Compiled(add_up.interpreted).machine
+    again = compiled.Compiled(add_up.interpreted).machine
     assert bool(again.stats.cache_path) == (mode == 0o700)
     assert again(np.arange(4)) == 6
 
@@ -179,7 +170,7 @@ def pool():
         digest_of(blocks="destination-cover", send="cover", weight=0.2, order="random"),
         pool,
         lambda: g3(GRAPH, 6, 1).tolist(),
-        lambda: list(thin(GRAPH.indptr, GRAPH.indices, 0.25)[1]),
+        lambda: list(compiled.thin(GRAPH.indptr, GRAPH.indices, 0.25)[1]),
     ],
     ids=["gamr", "bfs", "weight", "pool", "g3", "thin"],
 )

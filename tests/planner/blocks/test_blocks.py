@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import PlannerError, boundary_edges, write_plan
+from switchgnn.planner import BLOCK_STRATEGIES, PlannerError, boundary_edges, write_plan
 from switchgnn.planner.blocks import destination as blocks_destination
 from switchgnn.planner.blocks import mlgp as blocks_mlgp
 from switchgnn.planner.blocks.destination import (
@@ -31,16 +31,11 @@ from switchgnn.planner.blocks.refine import (
     refine_within,
     side_by_side,
 )
-from switchgnn.planner.check.plan import (
-    check_leaves_that_complete,
-    check_one_switch,
-    check_plan,
-)
+from switchgnn.planner.check.plan import check_leaves_that_complete, check_one_switch, check_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext, preset_strategies
 from switchgnn.planner.sending.cover import cover_edges, packets_up
-from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner import helpers
 from tests.planner.switch_model import check_leaf_spine
 from tests.support.markers import some_of

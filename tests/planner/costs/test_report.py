@@ -8,24 +8,8 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import ORDER_STRATEGIES, PRESETS, Direction, load_graph
 from switchgnn.planner.costs import flow as flow_module
-from switchgnn.planner.costs import report as report_module
-from switchgnn.planner.costs.report import (
-    Occupancy,
-    arrival_order,
-    host_based,
-    least_with_partial_sums,
-    multicast_packets,
-    once_each,
-    report_direction,
-    simulate_pool,
-)
-from switchgnn.planner.costs.study import (
-    largest_component,
-    neighbour_counts,
-    share_of_most,
-    study_memory,
-    study_partitions,
-)
+from switchgnn.planner.costs import report as reporting
+from switchgnn.planner.costs import study
 from tests.planner import helpers
 from tests.support.markers import covering
 
@@ -36,16 +20,17 @@ def test_packets_are_those_counted_one_by_one(split):
     boundary = helpers.boundary_of(graph, assignment)
     pairs = list(helpers.tuples(boundary.source, boundary.destination))
     copies = {(u, assignment[v]) for u, v in pairs}
-    once, host = once_each(boundary, workers), host_based(boundary, workers)
+    once = reporting.once_each(boundary, workers)
+    host = reporting.host_based(boundary, workers)
     for worker in range(workers):
         assert once.up[worker] == sum(assignment[u] == worker for u in {u for u, _ in pairs})
         assert once.down[worker] == sum(assignment[v] == worker for v in {v for _, v in pairs})
         assert host.up[worker] == sum(assignment[u] == worker for u, _ in copies)
         assert host.down[worker] == sum(to == worker for _, to in copies)
     one_block = np.ones(len(boundary), dtype=np.int32)
-    assert multicast_packets(boundary, one_block, workers).total == once.total
+    assert reporting.multicast_packets(boundary, one_block, workers).total == once.total
     each_alone = np.arange(1, len(boundary) + 1, dtype=np.int32)
-    assert multicast_packets(boundary, each_alone, workers).total == 2 * len(boundary)
+    assert reporting.multicast_packets(boundary, each_alone, workers).total == 2 * len(boundary)
 
 
 def smallest_cover(edges):
@@ -66,7 +51,7 @@ def test_the_bound_is_the_smallest_cover_of_each_worker(edges, two):
     graph = helpers.graph_of(*ends.T, 11, directed=True)
     assignment = np.array([0, 0, 0, *[int(two)] * 3, *[2] * 5])
     boundary = helpers.boundary_of(graph, assignment)
-    least = least_with_partial_sums(boundary, 3)
+    least = reporting.least_with_partial_sums(boundary, 3)
     own = [[(u, v) for u, v in edges if assignment[u] == worker] for worker in range(3)]
     assert least.up.tolist() == [smallest_cover(each) for each in own]
     assert least.down.tolist() == [0, 0, len({v for _, v in edges})]
@@ -76,9 +61,9 @@ def test_what_is_too_large_is_left_out(monkeypatch):
     graph = load_graph("karate")
     plan = helpers.plan_of(graph, 3, 9)
     boundary = helpers.boundary_of(graph, plan.assignment)
-    monkeypatch.setattr(report_module, "MATCHING_EDGES", len(boundary) - 1)
+    monkeypatch.setattr(reporting, "MATCHING_EDGES", len(boundary) - 1)
     monkeypatch.setattr(flow_module, "MOST_REORDERED", len(boundary) - 1)
-    found = report_direction(plan, Direction.FORWARD, boundary, (190,), {"paper": None})
+    found = reporting.report_direction(plan, Direction.FORWARD, boundary, (190,), {"paper": None})
     assert found.left_out == ["paper", "cover-bound", "order gamr", "order random"]
     assert set(found.ways) == {"plan", "host", "strawman", "once"}
     assert set(found.orders) == {"plan"}
@@ -107,20 +92,20 @@ def plain_pool(boundary, slots, arrival):
 def test_the_pool_is_that_of_the_plain_loop(split, slots, seed):
     graph, workers, assignment = split
     boundary = helpers.boundary_of(graph, assignment)
-    pool = simulate_pool(boundary, slots, workers, seed)
+    pool = reporting.simulate_pool(boundary, slots, workers, seed)
     sources = np.unique(boundary.source)
-    order = sources[arrival_order(len(sources), seed)]
+    order = sources[reporting.arrival_order(len(sources), seed)]
     arrival = [edge for u in order for edge in np.flatnonzero(boundary.source == u).tolist()]
     assert len(boundary) < 20 or not np.array_equal(order, sources)
     assert int(pool.down.sum()) == plain_pool(boundary, slots, arrival)
-    assert pool.up.tolist() == once_each(boundary, workers).up.tolist()
+    assert pool.up.tolist() == reporting.once_each(boundary, workers).up.tolist()
 
 
 def test_the_report_counts_the_plan():
     graph = helpers.random_graph(80, 400, 7, directed=True)
     plan = helpers.plan_of(graph, directions="both")
     boundary = helpers.boundary_of(graph, plan.assignment).transposed()
-    found = report_direction(plan, Direction.BACKWARD, boundary, (190,) * 3, {})
+    found = reporting.report_direction(plan, Direction.BACKWARD, boundary, (190,) * 3, {})
     record = plan.manifest.direction(Direction.BACKWARD)
     said, traffic = record.prediction, found.ways["plan"]
     assert traffic.up.packets == sum(said.packets_up)
@@ -180,7 +165,7 @@ def test_queue_and_slots_are_those_of_a_play_packet_by_packet(send, direction, o
     options = {"workers": 3, "slots": 14, "send": send, "directions": "both"}
     plan = helpers.plan_of(graph, order=order, **options)
     boundary = helpers.boundary_of(graph, plan.assignment)
-    found = report_direction(plan, direction, boundary, (190,), {}).orders
+    found = reporting.report_direction(plan, direction, boundary, (190,), {}).orders
     for name, other in (("plan", order), ("gamr", "gamr"), ("random", "random")):
         steps, queue, used = played(helpers.plan_of(graph, order=other, **options), direction)
         assert (found[name].steps, found[name].queue_max) == (steps, max(queue))
@@ -197,7 +182,7 @@ def test_few_table_entries_at_a_time_are_the_same(monkeypatch):
     reports = []
     for together in (1 << 18, 7):
         monkeypatch.setattr(flow_module, "_TOGETHER", together)
-        reports.append(report_direction(plan, Direction.FORWARD, boundary, (190,), {}))
+        reports.append(reporting.report_direction(plan, Direction.FORWARD, boundary, (190,), {}))
     assert len(plan.switch.entry_block) > 2 * together
     assert reports[0] == reports[1]
 
@@ -206,31 +191,31 @@ def test_a_report_without_boundary_edges():
     graph = load_graph("karate")
     plan = helpers.plan_of(graph, 1)
     boundary = helpers.boundary_of(graph, plan.assignment)
-    found = report_direction(plan, Direction.FORWARD, boundary, (190,), {})
+    found = reporting.report_direction(plan, Direction.FORWARD, boundary, (190,), {})
     assert found.ways["plan"].traffic_fraction == found.passes_per_contribution == 0
-    assert found.orders["plan"] == Occupancy(0, 0, 0, 0.0, 0.0, 0.0)
+    assert found.orders["plan"] == reporting.Occupancy(0, 0, 0, 0.0, 0.0, 0.0)
 
 
 def test_the_largest_component_and_the_skew():
     graph = helpers.graph_of([0, 1, 2, 3, 5], [1, 2, 1, 4, 0], 7, directed=True)
     boundary = helpers.boundary_of(graph, [0, 1, 0, 0, 1, 1, 0])
-    assert largest_component(boundary) == 4
-    assert neighbour_counts(boundary).tolist() == [2, 1, 1, 1]
-    assert share_of_most(np.array([8, 1, 1, 0, 0]), 0.2) == 0.8
-    assert largest_component(helpers.boundary_of(graph, [0] * 7)) == 0
+    assert study.largest_component(boundary) == 4
+    assert study.neighbour_counts(boundary).tolist() == [2, 1, 1, 1]
+    assert study.share_of_most(np.array([8, 1, 1, 0, 0]), 0.2) == 0.8
+    assert study.largest_component(helpers.boundary_of(graph, [0] * 7)) == 0
 
 
 @pytest.mark.whole
 def test_studies_ask_for_each_size_and_agree_with_whole_plans():
     graph = helpers.random_graph(200, 1500, 5)
     told = []
-    points = study_partitions(graph, 6, 0, told.append)
+    points = study.study_partitions(graph, 6, 0, told.append)
     assert [point.workers for point in points] == [2, 4, 6]
     assert told == [f"partition for {n} workers" for n in (2, 4, 6)]
     assert all(p.largest_component <= p.boundary_vertices <= p.copies for p in points)
     plan = helpers.plan_of(graph, 6)
     presets = {"paper": PRESETS["paper"]}
-    memory = study_memory(graph, plan.assignment, presets, 0, told.append)
+    memory = study.study_memory(graph, plan.assignment, presets, 0, told.append)
     assert [point.slots for point in memory] == [8, 10, 20, 40, 100, 200]
     said = plan.manifest.direction(Direction.FORWARD).prediction
     ours, theirs = sum(said.packets_up + said.packets_down), 2 * sum(said.host_packets_up)
@@ -246,6 +231,6 @@ def test_the_papers_order_is_quicker_than_none():
     graph, assignment = helpers.graph_of(*ends, 800), np.arange(800) % 4
     plan = helpers.plan_of(graph, 4, 270, blocks="destination", assignment=assignment)
     boundary = helpers.boundary_of(graph, assignment)
-    found = report_direction(plan, Direction.FORWARD, boundary, (190,), {})
+    found = reporting.report_direction(plan, Direction.FORWARD, boundary, (190,), {})
     packets = sum(plan.manifest.direction(Direction.FORWARD).prediction.packets_up)
     assert packets / 4 <= found.orders["gamr"].steps < 0.95 * found.orders["random"].steps

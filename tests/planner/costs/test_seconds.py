@@ -9,20 +9,12 @@ from hypothesis import strategies as st
 from switchgnn.host.direct.frames import send_order
 from switchgnn.host.direct.framing import Framing
 from switchgnn.planner import Direction
-from switchgnn.planner.costs import seconds as module
-from switchgnn.planner.costs.seconds import (
-    NetworkModel,
-    exchange_seconds,
-    host_seconds,
-    packed_frames,
-    plan_seconds,
-    served,
-)
+from switchgnn.planner.costs import seconds as costs
 from tests.planner import helpers
 from tests.planner.helpers import given, graph_of
 
 # A byte takes a nanosecond on a link, and a link a microsecond: times below are nanoseconds.
-SLOW = NetworkModel(bits_per_second=8e9, delay=1e-6)
+SLOW = costs.NetworkModel(bits_per_second=8e9, delay=1e-6)
 FEATURE, ACK, DONE, WAY = 188, 60, 88, 1000
 BARRIER = 2 * (DONE + WAY)
 PAIR = FEATURE + WAY + FEATURE + ACK + WAY + BARRIER
@@ -37,7 +29,7 @@ def plan_of(edges, owners, **options):
 
 
 def nanoseconds(plan, network=SLOW, width=32):
-    return plan_seconds(plan, Direction.FORWARD, width, network) * 1e9
+    return costs.plan_seconds(plan, Direction.FORWARD, width, network) * 1e9
 
 
 @pytest.fixture
@@ -119,16 +111,16 @@ def test_processors_take_their_time(pair):
 
 def test_nothing_takes_no_time():
     assert nanoseconds(plan_of([(0, 1)], [0, 0], workers=1)) == 0
-    assert host_seconds(np.zeros((3, 3), dtype=np.int64), 16, SLOW) == 0
+    assert costs.host_seconds(np.zeros((3, 3), dtype=np.int64), 16, SLOW) == 0
 
 
 def test_hosts_send_frames_and_acknowledge_them():
     rows = np.array([[0, 1], [1, 0]])
     expected = 2 * (FEATURE + WAY) + 2 * (ACK + WAY)
-    assert host_seconds(rows, 32, SLOW) * 1e9 == pytest.approx(expected)
+    assert costs.host_seconds(rows, 32, SLOW) * 1e9 == pytest.approx(expected)
     crowd = np.array([[0, 0, 0], [8, 0, 0], [8, 0, 0]])
     expected = FULL + WAY + 16 * FULL + WAY + 2 * (ACK + WAY)
-    assert host_seconds(crowd, NUMBERS, SLOW) * 1e9 == pytest.approx(expected)
+    assert costs.host_seconds(crowd, NUMBERS, SLOW) * 1e9 == pytest.approx(expected)
 
 
 def test_parts_on_the_same_links_take_at_least_the_longer_and_at_most_both():
@@ -136,9 +128,10 @@ def test_parts_on_the_same_links_take_at_least_the_longer_and_at_most_both():
     plan = plan_of([(0, 2), (0, 3), (0, 4)], [0, 1, 2, 2, 2], slots=1)
     rows = np.array([[0, 0, 400], [0, 0, 400], [0, 0, 0]])
     near = replace(SLOW, delay=4e-9)
-    parts = plan_seconds(plan, Direction.FORWARD, 32, near), host_seconds(rows, 32, near)
-    taken = exchange_seconds(plan, Direction.FORWARD, 32, near, rows)
-    assert max(parts) <= taken <= sum(parts)
+    switch = costs.plan_seconds(plan, Direction.FORWARD, 32, near)
+    hosts = costs.host_seconds(rows, 32, near)
+    taken = costs.exchange_seconds(plan, Direction.FORWARD, 32, near, rows)
+    assert max(switch, hosts) <= taken <= switch + hosts
 
 
 def test_parts_that_are_empty_take_no_time():
@@ -147,11 +140,11 @@ def test_parts_that_are_empty_take_no_time():
 
     def both_parts(left, rows):
         plan = plan_of(edges, owners, left=np.isin(np.arange(6), left))
-        return exchange_seconds(plan, Direction.FORWARD, 32, SLOW, rows) * 1e9
+        return costs.exchange_seconds(plan, Direction.FORWARD, 32, SLOW, rows) * 1e9
 
     assert both_parts([], np.zeros((3, 3), dtype=int)) == nanoseconds(plan_of(edges, owners))
     rows = np.array([[0, 0, 2], [0, 0, 1], [0, 0, 0]])
-    assert both_parts([3, 4, 5], rows) == host_seconds(rows, 32, SLOW) * 1e9 > 0
+    assert both_parts([3, 4, 5], rows) == costs.host_seconds(rows, 32, SLOW) * 1e9 > 0
 
 
 def test_windows_open_as_tcps():
@@ -161,7 +154,7 @@ def test_windows_open_as_tcps():
     trip = 2 * FULL + 4 * 1_000_000 + 2 * ACK
     # The first acknowledgement, and the one of the last four frames, a round trip later.
     expected = (8 - 1) * FULL + trip + (4 - 2) * FULL + trip - FULL
-    taken = host_seconds(rows, NUMBERS, far) * 1e9
+    taken = costs.host_seconds(rows, NUMBERS, far) * 1e9
     assert 2 * trip < taken
     assert taken == pytest.approx(expected, rel=0.01)
 
@@ -170,11 +163,11 @@ def test_windows_open_as_tcps():
 def test_frames_are_those_of_hosts(width, mtu):
     rows = np.random.default_rng(width).integers(0, 90, (5, 5))
     np.fill_diagonal(rows, 0)
-    frames, sizes = packed_frames(rows, width, mtu)
+    frames, sizes = costs.packed_frames(rows, width, mtu)
     framing = Framing(mtu)
     assert np.array_equal(frames, framing.frames(rows, width))
     assert np.array_equal(sizes, framing.frame_bytes(rows, width))
-    order = module._SendOrder.of(frames)
+    order = costs._SendOrder.of(frames)
     for worker, begin in enumerate(order.begin.tolist()):
         indptr = np.append(0, np.cumsum(frames[worker]))
         theirs = send_order(worker, indptr, np.arange(int(indptr[-1])))
@@ -195,4 +188,4 @@ def test_queues_are_those_served_one_by_one(drawn):
     for which, came, takes in rows:
         free[which] = max(free.get(which, 0), came) + takes
         ends.append(free[which])
-    assert served(arrival, service, queue).tolist() == ends
+    assert costs.served(arrival, service, queue).tolist() == ends

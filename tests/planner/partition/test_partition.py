@@ -13,14 +13,13 @@ import pymetis
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import build_plan, load_assignment, partition_workers
+from switchgnn.planner import PARTITION_STRATEGIES, build_plan, load_assignment, partition_workers
 from switchgnn.planner.partition import metis
 from switchgnn.planner.partition import simple as partition_boundary
 from switchgnn.planner.partition.g3 import g3
 from switchgnn.planner.partition.metis import partition_vertices
 from switchgnn.planner.partition.simple import balanced_boundary, boundary_loads, chunk, shuffled
 from switchgnn.planner.partition.workers import check_assignment
-from switchgnn.planner.strategies import PARTITION_STRATEGIES
 from tests.planner import helpers
 from tests.support.speed import seconds_here
 from tests.support.waiting import wait_until

@@ -9,18 +9,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from switchgnn import planner
 from switchgnn.base import files as swap
 from switchgnn.base.arrays import pack_arrays
-from switchgnn.planner import (
-    PlannerError,
-    load_graph,
-    read_assignment,
-    read_manifest,
-    read_plan,
-    read_switch_part,
-    read_worker_part,
-    write_plan,
-)
 from switchgnn.planner.plan import files
 from switchgnn.planner.plan.files import ASSIGNMENT_FILE, SWITCH_FILE, worker_file
 from switchgnn.planner.plan.manifest import decode_manifest, encode_manifest, seal
@@ -29,7 +20,7 @@ from tests.planner.helpers import one_sentence, plan_of
 
 
 def make(seed=0, workers=3):
-    return plan_of(load_graph("karate"), workers, 9, seed=seed)
+    return plan_of(planner.load_graph("karate"), workers, 9, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +30,12 @@ def plan():
 
 @pytest.fixture
 def folder(plan, tmp_path):
-    write_plan(plan, tmp_path / "plan")
+    planner.write_plan(plan, tmp_path / "plan")
     return tmp_path / "plan"
 
 
 def refused(function, *arguments):
-    with pytest.raises(PlannerError) as error:
+    with pytest.raises(planner.PlannerError) as error:
         function(*arguments)
     return one_sentence(error)
 
@@ -61,12 +52,12 @@ def names(folder):
 
 
 def test_round_trip(plan, folder):
-    again = read_plan(folder)
+    again = planner.read_plan(folder)
     assert again.manifest == plan.manifest
     assert same(again.switch, plan.switch)
     assert all(same(a, b) for a, b in zip(again.workers, plan.workers, strict=True))
     assert [part.worker for part in again.workers] == [0, 1, 2]
-    assert np.array_equal(read_assignment(folder), plan.assignment)
+    assert np.array_equal(planner.read_assignment(folder), plan.assignment)
     assert names(folder) == [
         "assignment.safetensors", "plan.json", "switch.safetensors",
         "worker-000.safetensors", "worker-001.safetensors", "worker-002.safetensors",
@@ -80,11 +71,11 @@ def test_round_trip(plan, folder):
 def test_a_worker_needs_its_own_file_only(folder):
     for name in (SWITCH_FILE, worker_file(0), worker_file(2), ASSIGNMENT_FILE):
         (folder / name).unlink()
-    assert read_worker_part(folder, 1).worker == 1
-    assert "incomplete" in refused(read_worker_part, folder, 0)
-    assert "incomplete" in refused(read_switch_part, folder)
-    assert "0 to 2, but not 3" in refused(read_worker_part, folder, 3)
-    assert "not -1" in refused(read_worker_part, folder, -1)
+    assert planner.read_worker_part(folder, 1).worker == 1
+    assert "incomplete" in refused(planner.read_worker_part, folder, 0)
+    assert "incomplete" in refused(planner.read_switch_part, folder)
+    assert "0 to 2, but not 3" in refused(planner.read_worker_part, folder, 3)
+    assert "not -1" in refused(planner.read_worker_part, folder, -1)
 
 
 @pytest.mark.parametrize("name", [SWITCH_FILE, worker_file(1), ASSIGNMENT_FILE])
@@ -92,7 +83,7 @@ def test_a_changed_file_is_refused(folder, name):
     data = bytearray((folder / name).read_bytes())
     data[-100] ^= 1
     (folder / name).write_bytes(data)
-    assert name in refused(read_plan, folder)
+    assert name in refused(planner.read_plan, folder)
 
 
 def edit(folder, **changes):
@@ -113,19 +104,19 @@ def edit(folder, **changes):
 )
 def test_a_changed_manifest_is_refused(folder, changes, part):
     edit(folder, **changes)
-    assert part in refused(read_manifest, folder)
+    assert part in refused(planner.read_manifest, folder)
 
 
 def test_what_is_not_a_manifest_is_refused(folder, tmp_path):
     content = json.loads((folder / "plan.json").read_text())
     del content["slots"]
     (folder / "plan.json").write_text(json.dumps(content))
-    assert "missing required field slots" in refused(read_manifest, folder)
-    assert "no plan.json" in refused(read_manifest, tmp_path)
-    assert "no plan.json" in refused(read_manifest, tmp_path / "missing")
+    assert "missing required field slots" in refused(planner.read_manifest, folder)
+    assert "no plan.json" in refused(planner.read_manifest, tmp_path)
+    assert "no plan.json" in refused(planner.read_manifest, tmp_path / "missing")
     for data in (b"", b"{", b"[]", b"\xff", b'{"slots": NaN}', b"[" * 100_000, b'{"a":' * 100_000):
         (folder / "plan.json").write_bytes(data)
-        assert "plan.json is not the manifest of a plan" in refused(read_manifest, folder)
+        assert "plan.json is not the manifest of a plan" in refused(planner.read_manifest, folder)
 
 
 def forge(plan, folder, name, data):
@@ -152,9 +143,9 @@ def forge(plan, folder, name, data):
     ],
 )
 def test_parts_whose_arrays_do_not_fit(plan, folder, name, change, part):
-    file, read = worker_file(1), partial(read_worker_part, worker=1)
+    file, read = worker_file(1), partial(planner.read_worker_part, worker=1)
     if name in SWITCH_ARRAYS:
-        file, read = SWITCH_FILE, read_switch_part
+        file, read = SWITCH_FILE, planner.read_switch_part
     arrays = load_file(folder / file)
     forge(plan, folder, file, pack_arrays(arrays | {name: change(arrays[name])}))
     assert part in refused(read, folder)
@@ -162,8 +153,8 @@ def test_parts_whose_arrays_do_not_fit(plan, folder, name, change, part):
 
 def test_a_plan_is_replaced_as_a_whole(folder):
     newer = make(seed=4, workers=2)
-    write_plan(newer, folder)
-    assert read_plan(folder).manifest == newer.manifest
+    planner.write_plan(newer, folder)
+    assert planner.read_plan(folder).manifest == newer.manifest
     assert not (folder / "worker-002.safetensors").exists()
     assert names(folder.parent) == ["plan"]
 
@@ -189,27 +180,27 @@ def test_an_interrupted_write_leaves_the_old_plan(plan, folder, monkeypatch, ste
         "killed": (swap, "swap_into_place", kill),
     }[step]
     monkeypatch.setattr(owner, name, instead)
-    with pytest.raises(KeyboardInterrupt if step == "killed" else PlannerError):
-        write_plan(make(seed=4), folder)
+    with pytest.raises(KeyboardInterrupt if step == "killed" else planner.PlannerError):
+        planner.write_plan(make(seed=4), folder)
     monkeypatch.undo()
-    assert read_plan(folder).manifest == plan.manifest
+    assert planner.read_plan(folder).manifest == plan.manifest
     assert names(folder.parent) == ["plan"]
 
 
 def test_only_plans_are_overwritten(plan, folder, tmp_path):
     (tmp_path / "thesis").mkdir()
     for free in (tmp_path / "thesis", tmp_path / "a" / "b"):  # an empty folder is no loss
-        write_plan(plan, free)
-        assert read_manifest(free) == plan.manifest
+        planner.write_plan(plan, free)
+        assert planner.read_manifest(free) == plan.manifest
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("words")
-    assert "thesis.tex, which is not part of a plan" in refused(write_plan, plan, other)
+    assert "thesis.tex, which is not part of a plan" in refused(planner.write_plan, plan, other)
     (folder / "notes.txt").write_text("words")
-    assert "notes.txt" in refused(write_plan, plan, folder)
+    assert "notes.txt" in refused(planner.write_plan, plan, folder)
     (tmp_path / "file").write_text("words")
-    assert "is a file" in refused(write_plan, plan, tmp_path / "file")
-    assert "Cannot write" in refused(write_plan, plan, tmp_path / "file" / "plan")
+    assert "is a file" in refused(planner.write_plan, plan, tmp_path / "file")
+    assert "Cannot write" in refused(planner.write_plan, plan, tmp_path / "file" / "plan")
     assert (other / "thesis.tex").exists()
     assert (folder / "notes.txt").exists()
 

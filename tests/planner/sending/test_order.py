@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from switchgnn.planner import boundary_edges
+from switchgnn.planner import BLOCK_STRATEGIES, PlanContext, ResolvedStrategies, boundary_edges
 from switchgnn.planner.base.arrays import symmetric_rows
 from switchgnn.planner.build import build_resolved
 from switchgnn.planner.plan.banks import BANKS_OF_SWITCHES
-from switchgnn.planner.presets import PlanContext, ResolvedStrategies
 from switchgnn.planner.sending import cover
 from switchgnn.planner.sending.cover import cover_edges, packets_up
 from switchgnn.planner.sending.order import gamr, priority_bfs
 from switchgnn.planner.sending.packets import make_packets
 from switchgnn.planner.sending.rates import WEIGHTS, Rates, exchange_seconds
-from switchgnn.planner.strategies import BLOCK_STRATEGIES
 from tests.planner import helpers
 
 

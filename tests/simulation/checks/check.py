@@ -6,25 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from switchgnn.host.wire.header import (
-    BODY_AT,
-    KIND_AT,
-    KIND_MASK,
-    OPENING_BLOCK,
-    PROTOCOL,
-    SESSION_MASK,
-    Header,
-    Kind,
-    body_bytes,
-    fragment_number,
-    fragment_words,
-    frame_checksum,
-    is_plain,
-    lanes_of,
-    parse_header,
-    payload_bytes,
-    pool_of,
-)
+from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.narrow import unpack_lanes
 from tests.simulation.network import units_of
 
@@ -96,7 +78,7 @@ class PacketCheck(Check):
     def opened_unheard(self, worker, unit):
         """Return whether a worker may have opened a round before packets were observed."""
         # Switches know a session a moment before workers begin, which a Byzantine one may guess.
-        return unit.block == OPENING_BLOCK and not self.scene.honest(worker)
+        return unit.block == wire.OPENING_BLOCK and not self.scene.honest(worker)
 
 
 class CheckedUnit(NamedTuple):
@@ -117,19 +99,19 @@ class CheckedUnit(NamedTuple):
 
     @property
     def pool(self):
-        return pool_of(self.place)
+        return wire.pool_of(self.place)
 
     def __str__(self):
         return f"round {self.round}, block {self.block}, fragment {self.number}, pool {self.pool}"
 
 
-class Packet(Header):
+class Packet(wire.Header):
     """A packet; `frame` holds it."""
 
     @classmethod
     def of(cls, frame):
         """Return the packet in a frame that is long enough for one, sound or not."""
-        packet = cls._make(parse_header(frame).header)
+        packet = cls._make(wire.parse_header(frame).header)
         packet.frame = frame
         return packet
 
@@ -139,24 +121,24 @@ class Packet(Header):
 
     @property
     def body(self):
-        return self.frame[BODY_AT:]
+        return self.frame[wire.BODY_AT :]
 
     @property
     def is_sound(self):
         """Whether checksum and length are right; outer headers are not checked."""
-        size = body_bytes(self)
-        if size is None or len(self.frame) < BODY_AT + size:
+        size = wire.body_bytes(self)
+        if size is None or len(self.frame) < wire.BODY_AT + size:
             return False
-        return frame_checksum(self.frame, size) == parse_header(self.frame).checksum
+        return wire.frame_checksum(self.frame, size) == wire.parse_header(self.frame).checksum
 
 
 def kind_in(frame):
-    return frame[KIND_AT] & KIND_MASK if len(frame) >= BODY_AT else 0
+    return frame[wire.KIND_AT] & wire.KIND_MASK if len(frame) >= wire.BODY_AT else 0
 
 
 def acknowledged(packet):
     """Return how many features of its group a packet acknowledges; None if it is no answer."""
-    if packet.kind == Kind.SUM:
+    if packet.kind == wire.Kind.SUM:
         # Of a vertex cut.
         return packet.src_id if packet.is_ack else None
     return packet.count
@@ -167,8 +149,12 @@ class PacketReader(SwitchCheck):
 
     def __init__(self, checks):
         self._checks = checks
-        self._taking = {int(kind): [each for each in checks if kind in each.takes] for kind in Kind}
-        self._giving = {int(kind): [each for each in checks if kind in each.gives] for kind in Kind}
+        self._taking = {
+            int(kind): [each for each in checks if kind in each.takes] for kind in wire.Kind
+        }
+        self._giving = {
+            int(kind): [each for each in checks if kind in each.gives] for kind in wire.Kind
+        }
         self._session = -1
 
     def begin(self, scene):
@@ -176,7 +162,7 @@ class PacketReader(SwitchCheck):
         self._workers = scene.worker_ports
 
     def session_begins(self):
-        self._session = self.scene.job.session & SESSION_MASK
+        self._session = self.scene.job.session & wire.SESSION_MASK
 
     def taken(self, switch, port, frames):
         worker = self._workers.get((switch.number, port))
@@ -195,7 +181,7 @@ class PacketReader(SwitchCheck):
             if checks := self._giving.get(kind_in(frame)):
                 packet = Packet.of(frame)
                 # Packets with other outer headers are only forwarded.
-                if packet.session == self._session and is_plain(frame, PROTOCOL):
+                if packet.session == self._session and wire.is_plain(frame, wire.PROTOCOL):
                     for check in checks:
                         check.gave(switch, worker, packet)
 
@@ -207,7 +193,7 @@ class PacketReader(SwitchCheck):
 def planned_units(scene, direction):
     """Return block and word of each unit of a round in a direction, in order."""
     scenario, manifest = scene.scenario, scene.subject.plan.manifest
-    words = fragment_words(scenario.width, scenario.lanes)
+    words = wire.fragment_words(scenario.width, scenario.lanes)
     return units_of(manifest.direction(direction).block_numbers, words, scenario.pools)
 
 
@@ -215,8 +201,8 @@ class Fragments:
     """The fragments of a scene's rows on the wire."""
 
     def __init__(self, scene):
-        words = fragment_words(scene.scenario.width, scene.scenario.lanes)
-        self._ends = list(accumulate(map(lanes_of, words), initial=0))
+        words = wire.fragment_words(scene.scenario.width, scene.scenario.lanes)
+        self._ends = list(accumulate(map(wire.lanes_of, words), initial=0))
         self._units = {
             unit for each in scene.subject.directions for unit in planned_units(scene, each)
         }
@@ -230,7 +216,9 @@ class Fragments:
         """Return whether a feature or a sum has its fragment of one row of `rows_of`."""
         if (packet.block_id, packet.fragment) not in self._units:
             return False
-        number, lanes = fragment_number(packet.fragment), lanes_of(packet.fragment)
-        body = np.frombuffer(packet.body, np.uint8, payload_bytes(packet.fragment, packet.bits))
+        number, lanes = wire.fragment_number(packet.fragment), wire.lanes_of(packet.fragment)
+        body = np.frombuffer(
+            packet.body, np.uint8, wire.payload_bytes(packet.fragment, packet.bits)
+        )
         found = unpack_lanes(body[np.newaxis], lanes, packet.bits)
         return np.array_equal(found[0], rows[row, self._ends[number] : self._ends[number + 1]])

@@ -6,11 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from switchgnn.controller import P4RuntimeClient
-from switchgnn.controller.admission import JobRequest
+from switchgnn.controller import JobRequest, P4RuntimeClient, Share, install_each
 from switchgnn.controller.base.errors import ControllerError, PipelineMissingError, UnknownJobError
 from switchgnn.controller.base.place import DEFAULT_JOB
-from switchgnn.controller.install import Share, install_each
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.watch import WatchEvent, WatchEventKind, watch
 from switchgnn.p4src import Program

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from switchgnn.planner.base.direction import Direction
-from switchgnn.planner.graphs.graph import graph_from_edges
+from switchgnn.planner import Direction, graph_from_edges
 from switchgnn.training.base.compression import CompressionOptions, KeepBy
 from switchgnn.training.exchange.columns import Chosen, Columns, number_kept
 from switchgnn.training.exchange.gradients import GradientSums

@@ -14,8 +14,7 @@ import torch
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.host.links.transport import NO_TRAFFIC
-from switchgnn.planner import graph_from_edges
-from switchgnn.planner.base.direction import Direction
+from switchgnn.planner import Direction, graph_from_edges
 from switchgnn.training import load_dataset, partition_dataset
 from switchgnn.training.base.errors import LostWorkerError
 from switchgnn.training.data.partition import split_machines

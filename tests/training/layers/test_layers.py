@@ -10,21 +10,12 @@ import torch
 import torch_geometric.nn as pyg
 
 from switchgnn.host.direct.kinds import copy_schedules
-from switchgnn.planner.base.direction import Direction
-from switchgnn.planner.graphs.graph import graph_from_edges
-from switchgnn.planner.presets import PlanRequest
+from switchgnn.planner import Direction, PlanRequest, graph_from_edges
+from switchgnn.training import Dataset, partition_dataset
 from switchgnn.training.base.errors import UnsupportedLayerError
-from switchgnn.training.data.dataset import Dataset
-from switchgnn.training.data.partition import partition_dataset
 from switchgnn.training.exchange.sums import RemoteSum
+from switchgnn.training.layers import models
 from switchgnn.training.layers.attention import SourceAttentionConv
-from switchgnn.training.layers.models import (
-    ModelOptions,
-    build_model,
-    check_layers,
-    distribute,
-    exchanged_widths,
-)
 from switchgnn.training.layers.pyg_layers import KINDS
 from tests.host.direct.crew import on_hub
 from tests.training.gathering import Gathering, in_threads
@@ -167,7 +158,7 @@ def on_many(name, state, data, assignment, weights):
         model, part = make(), parts[worker]
         model.load_state_dict(state)
         with RemoteSum(ends[worker]) as remote:
-            distribute(model, part, remote)
+            models.distribute(model, part, remote)
             features = torch.from_numpy(part.features).requires_grad_()
             graph = [part.edges] if part.edge_weights is None else [part.edges, part.edge_weights]
             outputs = model(features, *map(torch.from_numpy, graph))[: part.own]
@@ -245,7 +236,7 @@ def test_each_kind_of_layer_is_compared():
 )
 def test_what_is_no_sum_of_rows_is_refused(make, words):
     with pytest.raises(UnsupportedLayerError, match=words):
-        distribute(make(), half(), RemoteSum(SimpleNamespace(copied_edges=None)))
+        models.distribute(make(), half(), RemoteSum(SimpleNamespace(copied_edges=None)))
 
 
 @pytest.mark.parametrize("make", [pyg.GCNConv, pyg.GATConv], ids=["of sums", "with copies"])
@@ -267,7 +258,7 @@ def test_what_is_no_sum_of_rows_is_refused(make, words):
 def test_what_a_layer_cannot_be_called_with_is_refused(make, call, words):
     part = half()
     copying = SimpleNamespace(copied_edges=np.zeros((2, 0), dtype=np.int64))
-    layer = distribute(make(WIDE, 2), part, RemoteSum(copying))
+    layer = models.distribute(make(WIDE, 2), part, RemoteSum(copying))
     with pytest.raises(UnsupportedLayerError, match=words):
         call(layer, torch.from_numpy(part.features), torch.from_numpy(part.edges))
 
@@ -278,7 +269,7 @@ def test_a_layer_that_changes_messages_is_refused():
             return x_j / 2
 
     with pytest.raises(UnsupportedLayerError, match="message"):
-        check_layers(Halved(WIDE, 2), copies=False)
+        models.check_layers(Halved(WIDE, 2), copies=False)
 
 
 THERE, BACK = Direction.FORWARD, Direction.BACKWARD
@@ -309,7 +300,7 @@ def passes_on_two(make, inputs=unchanged, *, precompute=True, evaluate=()):
         layer.load_state_dict(alone.state_dict())
         own = torch.from_numpy(part.features.copy())
         with RemoteSum(ends[worker]) as remote:
-            distribute(layer, part, remote, precompute=precompute)
+            models.distribute(layer, part, remote, precompute=precompute)
             for number in range(PASSES):
                 layer.zero_grad()
                 with torch.set_grad_enabled(number not in evaluate):
@@ -333,9 +324,9 @@ def passes_on_two(make, inputs=unchanged, *, precompute=True, evaluate=()):
 @pytest.mark.parametrize("hidden", [3, 4, WIDE, 2 * WIDE])
 def test_the_exchanges_of_all_epochs_are_known_before(kind, layers, hidden, kept):
     """Also those of mapped rows, narrow ones, before the inputs are exchanged and kept."""
-    options = ModelOptions(kind, layers, hidden)
-    calls, _ = passes_on_two(lambda: build_model(options, WIDE, 3), precompute=kept)
-    expected = exchanged_widths(options, WIDE, 3, PASSES, kept=kept)
+    options = models.ModelOptions(kind, layers, hidden)
+    calls, _ = passes_on_two(lambda: models.build_model(options, WIDE, 3), precompute=kept)
+    expected = models.exchanged_widths(options, WIDE, 3, PASSES, kept=kept)
     assert Counter(width for _, width in calls) == expected
 
 
