@@ -288,7 +288,7 @@ def harvest_nothing(compiled: Json) -> None:
 @noticed_by("barrier.LastDoneAdvancesAll", TOFINO)
 def forget_dones(compiled: Json) -> None:
     """Let each `done` find no other one."""
-    collected = "SwitchIngress.barrier.collected."
+    collected = "SwitchIngress.port.barrier.collected."
     _leave_out(compiled, f"{collected}add_to_lower", f"{collected}collected_lower")
 
 
