@@ -75,19 +75,27 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
     }
 }
 
+// A copy for the loop.
+control Around(inout metadata_t meta, in standard_metadata_t standard_metadata) {
+    apply {
+        if (meta.loop.step == step_t.HOP && standard_metadata.egress_rid == HARVEST_COPY) {
+            meta.loop.step = step_t.HARVEST;
+            meta.loop.hop = meta.loop.hop - 1;
+        }
+    }
+}
+
 control SwitchEgress(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
     Congestion() congestion;
+    Around()     around;
     Rewrite()    rewrite;
 
     apply {
         congestion.apply(hdr, meta, standard_metadata);
         if (standard_metadata.egress_port >= FIRST_LOOP_PORT) {
-            if (meta.loop.step == step_t.HOP && standard_metadata.egress_rid == HARVEST_COPY) {
-                meta.loop.step = step_t.HARVEST;
-                meta.loop.hop = meta.loop.hop - 1;
-            }
+            around.apply(meta, standard_metadata);
             GO_AROUND(1)
         } else if (meta.loop.flags == FLOODS && standard_metadata.egress_port == meta.loop.port) {
             DROP_COPY(standard_metadata)

@@ -106,30 +106,46 @@ parser EgressParser(packet_in packet,
     PARSE_HEADERS(leaving, accept)
 }
 
-control Egress(inout headers_t hdr,
-               inout metadata_t meta,
-               in egress_intrinsic_metadata_t eg_intr_md,
-               in egress_intrinsic_metadata_from_parser_t eg_prsr_md,
-               inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md,
-               inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) {
-    SwitchEgress() egress;
-    standard_metadata_t standard_metadata;
+// The pipe of the loop sends to its own ports only.
+control LoopEgress(inout headers_t hdr,
+                   inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
+    Congestion() congestion;
+    Around()     around;
 
     apply {
-        standard_metadata.egress_port = eg_intr_md.egress_port;
-        standard_metadata.egress_rid = eg_intr_md.egress_rid;
-        standard_metadata.enq_qdepth = eg_intr_md.enq_qdepth;
-        standard_metadata.packet_length = eg_intr_md.pkt_length;
-        standard_metadata.drop = 0;
-        egress.apply(hdr, meta, standard_metadata);
-        if (standard_metadata.drop == 1) {
-            eg_dprsr_md.drop_ctl = 1;
-        }
-        if (eg_intr_md.egress_port[8:8] == 0) {
-            meta.loop.setInvalid();
-        }
+        congestion.apply(hdr, meta, standard_metadata);
+        around.apply(meta, standard_metadata);
     }
 }
+
+// The egress of a pipe.
+#define EGRESS(Part) \
+    control Part##Pipe(inout headers_t hdr, \
+                       inout metadata_t meta, \
+                       in egress_intrinsic_metadata_t eg_intr_md, \
+                       in egress_intrinsic_metadata_from_parser_t eg_prsr_md, \
+                       inout egress_intrinsic_metadata_for_deparser_t eg_dprsr_md, \
+                       inout egress_intrinsic_metadata_for_output_port_t eg_oport_md) { \
+        Part() egress; \
+        standard_metadata_t standard_metadata; \
+        apply { \
+            standard_metadata.egress_port = eg_intr_md.egress_port; \
+            standard_metadata.egress_rid = eg_intr_md.egress_rid; \
+            standard_metadata.enq_qdepth = eg_intr_md.enq_qdepth; \
+            standard_metadata.packet_length = eg_intr_md.pkt_length; \
+            standard_metadata.drop = 0; \
+            egress.apply(hdr, meta, standard_metadata); \
+            if (standard_metadata.drop == 1) { \
+                eg_dprsr_md.drop_ctl = 1; \
+            } \
+            if (eg_intr_md.egress_port[8:8] == 0) { \
+                meta.loop.setInvalid(); \
+            } \
+        } \
+    }
+EGRESS(SwitchEgress)
+EGRESS(LoopEgress)
 
 control EgressDeparser(packet_out packet,
                        inout headers_t hdr,
@@ -150,7 +166,7 @@ control EgressDeparser(packet_out packet,
 
 // Of the pipes with the ports of workers, and of the one with those of the loop.
 Pipeline(PortParser(), PortIngress(), IngressDeparser(),
-         EgressParser(), Egress(), EgressDeparser()) port;
+         EgressParser(), SwitchEgressPipe(), EgressDeparser()) port;
 Pipeline(PassParser(), PassIngress(), IngressDeparser(),
-         EgressParser(), Egress(), EgressDeparser()) pass;
+         EgressParser(), LoopEgressPipe(), EgressDeparser()) pass;
 Switch(port, pass) main;
