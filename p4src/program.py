@@ -159,4 +159,4 @@ def _count_slots(compiled: bytes) -> int:
     pooled = any(each["name"].endswith(_POOLED) for each in banks)
     reserved = sum(each["size"] for each in registers if each["name"].endswith(_REDUCE_SLOTS))
     wide = max(1, sum(_PAIR in each["name"] for each in registers) // _PAIRS)
-    return wide * sum(each["size"] - (0 if pooled else reserved) for each in banks)
+    return sum(wide * (each["size"] - (0 if pooled else reserved)) for each in banks)
