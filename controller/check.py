@@ -18,7 +18,7 @@ from switchgnn.controller.controls.tables import Entries
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.p4runtime.layout import Array, Layout, Table
 from switchgnn.p4src import Program
-from switchgnn.planner.base.lanes import BANK_LANES, ROWS
+from switchgnn.planner.base.lanes import BANK_LANES, ROWS, TOFINO_LANES
 
 _BITS = 8
 # Registers with a cell per slot, and those of the strawman with one per destination.
@@ -179,7 +179,8 @@ def _needs(
 ) -> Iterator[tuple[int, int, str, str]]:
     """Yield how much a plan needs of what, how much there is, and the remedy."""
     yield plan.manifest.workers, Session(layout).max_workers, "workers", "plan for fewer"
-    lanes = BANK_LANES * Fanout(layout).banks
+    banks = Fanout(layout).banks
+    lanes = TOFINO_LANES if banks == 1 else BANK_LANES * banks
     rows = ROWS[-1] if _SHELF_REGISTER in layout.registers else 1
     yield plan.manifest.lanes, lanes, "numbers in a row of a frame", f"plan with --lanes {lanes}"
     yield plan.manifest.rows, rows, "rows in a frame", f"plan with --rows {rows}"

@@ -22,6 +22,8 @@ _POOLED = ".free_slots"
 _ONE_CELL_PER_SLOT = (".state", _POOLED)
 # A register with a cell for each slot of a bank that the all-reduce has; the strawman has none.
 _REDUCE_SLOTS = ".fragment_tag"
+# The Tofino program's registers of two lanes, so many for 32.
+_PAIR, _PAIRS = ".lanes.lanes", 16
 
 
 class StaleProgramError(SwitchGNNError):
@@ -86,7 +88,7 @@ class Program:
     p4info: str  # P4Info in protobuf text format
     digest: str  # SHA-256 (hex) of the P4 sources; a plan names it
     compiler: str  # version of the p4c that compiled it
-    slots: int  # the aggregators of all banks together
+    slots: int  # the aggregators of all banks together, of 32 numbers each
 
 
 def load_program(files: ProgramFiles = SWITCHGNN) -> Program:
@@ -156,4 +158,5 @@ def _count_slots(compiled: bytes) -> int:
     banks = [each for each in registers if each["name"].endswith(_ONE_CELL_PER_SLOT)]
     pooled = any(each["name"].endswith(_POOLED) for each in banks)
     reserved = sum(each["size"] for each in registers if each["name"].endswith(_REDUCE_SLOTS))
-    return sum(each["size"] - (0 if pooled else reserved) for each in banks)
+    wide = max(1, sum(_PAIR in each["name"] for each in registers) // _PAIRS)
+    return sum(wide * (each["size"] - (0 if pooled else reserved)) for each in banks)

@@ -56,17 +56,21 @@ class SwitchPlan:
 
     @cached_property
     def in_one_bank(self) -> "SwitchPlan":
-        """The plan for a program with one bank, which has the slots of all banks of each pool."""
+        """The plan for a program with one bank, which has the slots of all banks of each pool.
+
+        Where all slots begin in even banks, each has two of them.
+        """
         switch, manifest = self.switch, self.manifest
         banks = switch.entry_slot.shape[1]
+        wide = 1 if np.any(switch.result_bank % 2) else 2
         bank = (switch.entry_expected > 0).argmax(axis=1)[:, np.newaxis]
         names = ("entry_slot", "entry_expected", "entry_row")
         taken = {name: np.take_along_axis(getattr(switch, name), bank, axis=1) for name in names}
-        taken["entry_slot"] += (bank * manifest.pool_slots).astype(np.uint32)
-        before = switch.result_bank.astype(np.uint32) * np.uint32(manifest.pool_slots)
+        taken["entry_slot"] += (bank // wide * manifest.pool_slots).astype(np.uint32)
+        before = switch.result_bank.astype(np.uint32) // wide * np.uint32(manifest.pool_slots)
         taken["result_slot"] = switch.result_slot + before
         taken["result_bank"] = np.zeros_like(switch.result_bank)
-        size = banks * manifest.slots_per_bank
+        size = banks // wide * manifest.slots_per_bank
         whole = replace(manifest, banks=1, slots_per_bank=size)
         return replace(self, manifest=whole, switch=replace(switch, **taken))
 

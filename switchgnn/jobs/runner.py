@@ -30,11 +30,9 @@ from switchgnn.controller import (
 )
 from switchgnn.controller.admission import JobRequest, job_named
 from switchgnn.controller.base.place import Place
-from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.client import program_cookie
-from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.target import client_of, served_jobs
 from switchgnn.controller.watch import WATCH_DEADLINE, watch
 from switchgnn.host.links.faults import Faults, worker_link
@@ -47,12 +45,12 @@ from switchgnn.live.board import EVERY, Board, JobOutcome
 from switchgnn.live.polling import kinds_of, polling_switches
 from switchgnn.p4src import Program, program_of
 from switchgnn.planner import PlanRequest, read_manifest
-from switchgnn.planner.base.lanes import BANK_LANES, LANES, WIDEST_ANSWER
+from switchgnn.planner.base.lanes import LANES, TOFINO_LANES, WIDEST_ANSWER
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.partition.leaf_spine import LeafSpine
 from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.presets import PlanContext
-from switchgnn.profiles import find_profile
+from switchgnn.profiles import UNLIMITED, find_profile
 from switchgnn.profiles.profile import network_of
 from switchgnn.softswitch.native.engine import Ahead, compile_ahead
 from switchgnn.topologies import (
@@ -140,8 +138,13 @@ class NetworkJob:
     @property
     def context(self) -> PlanContext:
         """The facts that strategies depend on."""
-        banks = Fanout(Layout.from_text(self.program.p4info)).banks
-        return PlanContext(self.workers, self.slots, leaf_spine=self.leaf_spine, banks=banks)
+        limits = find_profile(self.target) if self.target == Target.TOFINO else UNLIMITED
+        return PlanContext(
+            *(self.workers, self.slots),
+            leaf_spine=self.leaf_spine,
+            banks=limits.banks,
+            least_lanes=limits.least_lanes,
+        )
 
     def network_on(self, target: Target) -> NetworkModel:
         """Describe the links, the switch and the processors of this machine."""
@@ -158,7 +161,7 @@ class NetworkJob:
 def widest_on(target: str) -> int:
     """Return the numbers of the widest frame that a switch takes, a `Target` or another."""
     if target == Target.TOFINO:
-        return BANK_LANES
+        return TOFINO_LANES
     return LANES[-1] if target == Target.EMBEDDED else WIDEST_ANSWER
 
 

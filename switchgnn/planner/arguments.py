@@ -64,7 +64,7 @@ def check_switch(context: PlanContext, *, strawman: bool) -> None:
         each = f" in each of {context.pools} pools" * (context.pools > 1)
         raise PlannerError(
             f"{slots} slots of {BANK_LANES} numbers have no room for one sum of {lanes}{each}: "
-            f"give at least {banks_of_slot(lanes) * context.pools}."
+            f"give at least {banks_of_slot(context.slot_lanes) * context.pools}."
         )
     if strawman and context.pools * context.rows > 1:
         raise PlannerError("The strawman's switch hands out its slots to single rows, in one pool.")

@@ -240,7 +240,9 @@ class _Stages:
             )
             edges, count = bundles.edges, None
         placement = place_destinations(
-            edges, packets.block, self.room, count, banks=context.banks, lanes=context.lanes
+            *(edges, packets.block, self.room, count),
+            banks=context.banks,
+            lanes=context.slot_lanes,
         )
 
         self.tell("write the parts of the switch and the workers")

@@ -150,6 +150,7 @@ class PlanContext:
     banks: int = BANKS  # of the switch, one of BANKS_OF_SWITCHES: additions that one pass can make
     within: bool = False  # plan for the least time within these rates
     lanes: int = BANK_LANES  # of the widest row of a frame, a multiple of 8
+    least_lanes: int = 0  # numbers of the narrowest slot
     rows: int = 1  # of a frame, one of ROWS
     pools: int = 1  # that the slots are divided into, from 1 to MOST_POOLS
     # leaves of destinations complete sums, not spines; simulator only
@@ -163,14 +164,19 @@ class PlanContext:
         return self.leaf_spine.leaves, 0 if self.leaves_complete else self.leaf_spine.spines
 
     @property
+    def slot_lanes(self) -> int:
+        """The numbers of a slot for those lanes."""
+        return max(self.lanes, self.least_lanes)
+
+    @property
     def banks_apart(self) -> int:
         """The slots of those lanes that one pass can add to."""
-        return self.banks // banks_of_slot(self.lanes)
+        return self.banks // banks_of_slot(self.slot_lanes)
 
     @property
     def room(self) -> int:
         """The sums that have a slot of one pool at once."""
-        return room_of(self.slots, self.lanes, self.pools)
+        return room_of(self.slots, self.slot_lanes, self.pools)
 
 
 @dataclass(frozen=True)
@@ -257,7 +263,7 @@ def preset_strategies(name: str, graph: Graph, context: PlanContext) -> Resolved
 def check_lanes(context: PlanContext) -> None:
     """Refuse frames that no slot of the switch can hold."""
     lanes, banks = context.lanes, context.banks
-    if lanes not in LANES or banks_of_slot(lanes) > banks:
+    if lanes not in LANES or banks_of_slot(context.slot_lanes) > banks:
         most = max(each for each in LANES if banks_of_slot(each) <= banks)
         raise PlannerError(
             f"Frames of {lanes} numbers cannot be planned for a switch with {banks} banks; "

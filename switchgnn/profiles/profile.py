@@ -49,6 +49,7 @@ class SwitchProfile:
 
     name: str  # of the profile
     banks: Literal[1, 2, 4, 8] = BANKS  # slots that one pass can add to
+    least_lanes: Literal[0, 64] = 0  # numbers of the narrowest slot; 0: any
     slot_bytes: _SlotBytes | None = None  # of the registers for features; a slot takes 128
     table_bytes: Annotated[int, Meta(ge=1, le=1 << 50)] | None = None  # of all tables together
     # of all pipelines, without the first pass of each packet

@@ -32,11 +32,12 @@ LAYOUT = Layout.from_text(TOFINO.p4info)
 
 
 def planned(graph="karate", slots=64, **options):
-    how = {"workers": 4, "slots": slots, "banks": 1, "send": "cover", **options}
+    how = {"workers": 4, "slots": slots, "banks": 2, "lanes": 64, "send": "cover", **options}
     return build_plan(load_graph(graph), program=TOFINO.digest, **how)
 
 
 PLAN = planned(pools=2)
+NARROW = {"banks": 1, "lanes": 32}
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_an_install_writes_verifies_and_repeats(put, fake, client):
     assert entries["fanout"] == Fanout(LAYOUT).count(loaded)
     assert "tier" not in entries
     assert not put(PLAN).changed
-    assert show(client).jobs[0].session.pool_slots == 8 * PLAN.manifest.pool_slots
+    assert show(client).jobs[0].session.pool_slots == 4 * PLAN.manifest.pool_slots
     workers = {each["worker"] for each in show_entries(client, "partial")}
     assert workers <= {0, 1, 2, 3}
     replicas = fake.contents.groups[FIRST_HARVEST_GROUP + 1].replicas
@@ -106,7 +107,9 @@ def test_senders_have_the_numbers_of_the_job():
         assert record["dst_id"] == loaded.switch.result_vertex[result]
 
 
-@pytest.mark.parametrize("options", [{}, {"slots": 40, "pools": 3}, {"partition": "metis-volume"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"slots": 40, "pools": 3}, {"partition": "metis-volume"}, NARROW]
+)
 def test_one_bank_has_the_slots_of_all(options):
     """A destination keeps a slot of its own, and hops add to it as often as it expects."""
     before = load_plan(planned("digits", **options))
@@ -155,9 +158,9 @@ def with_many_entries():
     ("plan", "words"),
     [
         (lambda: planned(banks=8), "uses 8 banks, the P4 program has 1"),
-        (lambda: manifested(lanes=64), "64 numbers in a row of a frame.* room for 32.* --lanes 32"),
+        (lambda: manifested(lanes=72), "72 numbers in a row of a frame.* room for 64.* --lanes 64"),
         (lambda: manifested(rows=2), "2 rows in a frame.* room for 1: plan with --rows 1"),
-        (lambda: planned(slots=40_000), "40,000 slots in each bank.* room for 34,816"),
+        (lambda: planned(slots=40_000), "20,000 slots in each bank.* room for 18,432"),
         (crowded, "16,385 sources.* room for 16,384"),
         (with_many_entries, "entries for table fanout.* room for 131,072"),
     ],

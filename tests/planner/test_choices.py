@@ -39,7 +39,7 @@ from switchgnn.planner.presets import (
     resolve_strategies,
 )
 from switchgnn.planner.strategies import BLOCK_STRATEGIES, ORDER_STRATEGIES, PARTITION_STRATEGIES
-from tests.planner.helpers import boundary_of, random_graph, reports, tuples
+from tests.planner.helpers import boundary_of, graph_of, random_graph, reports, tuples
 
 GRAPH, SLOTS = load_graph("random:200:1400:1"), 40
 SMALL, FEW = random_graph(120, 500, 1), PlanContext(workers=4, slots=30)
@@ -327,6 +327,20 @@ def chosen_for(exchanges, slots, preset="paper", *, banks=8, passes=None, networ
     request, context = PlanRequest(preset, **asked), PlanContext(4, slots, banks=banks)
     network = replace(network, passes_per_second=passes)
     return choose_lanes(request, SMALL, context, exchanges, 0, network=network, widest=256)[0]
+
+
+def test_narrow_frames_take_a_whole_wide_slot():
+    context = PlanContext(2, 8, banks=2, least_lanes=64)
+    assert (context.room, context.banks_apart) == (4, 1)
+    graph, owner = graph_of([0, 0, 0], [1, 2, 3], 4, directed=True), np.array([0, 1, 1, 1])
+    how = resolve_strategies(PlanRequest("paper"), graph, context)
+    switch = build_resolved(graph, how, context, program="0", seed=0, assignment=owner).switch
+    assert list(tuples(switch.result_bank, switch.result_slot)) == [(0, 0), (2, 0), (4, 0)]
+    assert (switch.entry_expected > 0).sum(axis=1).tolist() == [1, 1, 1]
+    with reports("give at least 2"):
+        build_resolved(graph, how, replace(context, slots=1), program="0", seed=0)
+    with reports("with 1 banks"):
+        resolve_strategies(PlanRequest(), graph, replace(context, banks=1))
 
 
 @lru_cache

@@ -9,6 +9,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from switchgnn.planner.base.lanes import TOFINO_LANES
 from tests.simulation.scenario import (
     Incident,
     IncidentKind,
@@ -105,7 +106,7 @@ def draw_scenario(source: Random, wish: Wish) -> Scenario:
 
 def _for_tofino(scenario: Scenario) -> Scenario:
     second = scenario.second and _for_tofino(scenario.second)
-    lanes = min(scenario.lanes, _BANK_LANES)
+    lanes = min(scenario.lanes, TOFINO_LANES)
     whole = replace(scenario, bits=32, cache=False, epsilon=0.0)
     return replace(whole, lanes=lanes, rows=1, reduces=(), second=second)
 

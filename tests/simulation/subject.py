@@ -16,6 +16,7 @@ from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import Rows, decode_rows
 from switchgnn.p4src import Program
 from switchgnn.planner import Direction, Graph, Plan, build_plan, load_graph
+from switchgnn.planner.base.lanes import banks_of_slot
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
@@ -198,10 +199,11 @@ class Subjects:
         graph = PlanRequest(partition=scenario.partition).cut(graph, scenario.workers, seed=0)
         is_cut = isinstance(graph, ReplicaGraph)
         common = ("workers", "slots", "lanes", "rows", "pools", "partition", "directions")
+        banks = Fanout(Layout.from_text(self.program.p4info)).banks
         plan = build_plan(
             graph,
             program=self.program.digest,
-            banks=Fanout(Layout.from_text(self.program.p4info)).banks,
+            banks=max(banks, banks_of_slot(scenario.lanes)),
             blocks=EVEN if is_cut else "mlgp",
             send=REPLICAS if is_cut else scenario.send,
             **{name: getattr(scenario, name) for name in common},

@@ -185,6 +185,7 @@ def make_plan(options: PlanOptions, name: str, workers: int, tell: Progress) -> 
         recirculation_rate=limits.passes_per_second if rate is None else rate,
         leaf_spine=leaf_spine,
         banks=limits.banks,
+        least_lanes=limits.least_lanes,
         within=switch is not None,
     )
     network = options.links.network(switch, context.recirculation_rate)

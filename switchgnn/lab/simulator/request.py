@@ -207,7 +207,8 @@ class SimulateOptions:
         """
         lanes, banks = self.request.lanes or BANK_LANES, self.switch.banks
         rows = self.request.rows or 1
-        slots, wide = self.slots or slots, banks_of_slot(lanes)
+        slots, least = self.slots or slots, self.switch.least_lanes
+        wide = banks_of_slot(max(lanes, least))
         if wide > banks:
             raise SimulatorError(
                 f"A slot of {lanes} numbers takes {wide} banks, but the switch {self.switch.name} "
@@ -227,6 +228,7 @@ class SimulateOptions:
             leaf_spine=self.attached(workers),
             banks=banks,
             lanes=lanes,
+            least_lanes=least,
             rows=rows,
             pools=self.request.pools or 1,
             leaves_complete=self.leaf_spine is not None and self.leaf_spine.completion == LEAF,

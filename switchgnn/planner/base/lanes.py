@@ -10,6 +10,8 @@ LANES = tuple(range(8, 257, 8))
 ROWS = (1, 2, 4, 8)
 # The lanes of one slot of a bank. A wider fragment takes slots of 2, 4 or 8 banks.
 BANK_LANES = 32
+# The lanes of every slot of the Tofino program, which adds to one in a pass.
+TOFINO_LANES = 64
 # The widest frame that BMv2 can make of one without a body: a packet may grow by 512 bytes in it
 # (behavioral-model, targets/simple_switch/simple_switch.cpp).
 WIDEST_ANSWER = 128
@@ -47,10 +49,10 @@ def widest_lanes(widths: Iterable[int]) -> tuple[int, ...]:
 def fits_switch(lanes: int, rows: int, widest: int) -> bool:
     """Return whether a switch whose widest frame is `widest` takes rows of that many numbers.
 
-    BMv2, with WIDEST_ANSWER, also makes chunks of narrow rows, and names the rows of sums. A switch
-    with one bank makes no bundles.
+    BMv2, with WIDEST_ANSWER, also makes chunks of narrow rows, and names the rows of sums. The
+    Tofino program makes no bundles.
     """
-    if widest == BANK_LANES and rows > 1:
+    if widest == TOFINO_LANES and rows > 1:
         return False
     if widest == LANES[-1] or rows == 1:
         return rows * lanes <= widest

@@ -226,7 +226,7 @@ def choose_lanes(
         at
         for at in candidates
         if fits_switch(at.lanes, at.rows, widest)
-        and banks_of_slot(at.lanes) <= at.banks
+        and banks_of_slot(at.slot_lanes) <= at.banks
         and at.room >= MIN_SLOTS
     ]
     if not fit:
