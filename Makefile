@@ -36,6 +36,7 @@ LINKS   ?=#          of `make docs`: --check also requests the links to other si
 TORCH   ?= torch==2.13.0
 SPARE_PORTS ?= 0#    ports of the switch that `make up` keeps, for other jobs
 GRPC_PORT ?= 9559#   P4Runtime of the switch that `make up` keeps and `make shell` opens
+TOFINO_P4C ?= p4c-barefoot# of `make tofino`: p4c with its Tofino back end, beside bfas
 ELECTION_ID ?= 0,1#  of `make shell`: high,low; 0,0 only reads, beside another controller
 PYTHON ?= python3
 VENV   := .venv
@@ -129,6 +130,16 @@ numbers: $(VENV)/test  ## the numbers in README.md and docs/ that commands print
 p4: $(VENV)/base  ## compile the P4 program (needs p4c)
 	$(BIN)/python -m switchgnn.p4src.build
 
+tofino: $(VENV)/base  ## compile the P4 program for a Tofino 2, and report what it takes of the chip
+	@command -v $(TOFINO_P4C) >/dev/null && command -v bfas >/dev/null || { \
+	    echo "p4c's Tofino back end ($(TOFINO_P4C), bfas) is not on the PATH: build p4lang/p4c with it."; exit 2; }
+	rm -rf build/tofino
+	cd p4src/tofino && $(TOFINO_P4C) --target tofino2 --arch t2na --std p4-16 -g --verbose -Ttable_summary:1 \
+	    --disable-dark-allocation --Wdisable=unused -o $(CURDIR)/build/tofino switchgnn.p4
+	for each in build/tofino/*/switchgnn.bfa; do \
+	    bfas --target tofino2 --no-warn -o $$(dirname $$each) $$each || exit; done
+	$(BIN)/python -m switchgnn.p4src.report build/tofino
+
 clean:  ## remove everything that make creates
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-shell build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
@@ -177,4 +188,4 @@ $(VENV)-shell/ready: pyproject.toml
 	$(INSTALL) $(VENV)-shell "p4runtime-shell" --group shell
 	@touch $@
 
-.PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare check-lowest bench figures docs numbers p4 clean
+.PHONY: help run exchange up shell doctor soak lint check test test-all tests test-share test-bare check-lowest bench figures docs numbers p4 tofino clean

@@ -194,6 +194,24 @@ def _layers() -> str | None:
     return _table("layer | aggregation | what travels | edge weights | transports", rows)
 
 
+def _tofino2() -> str:
+    """Return what the compiled Tofino program takes of a chip, in all and by control."""
+
+    def row(pipeline: str, found: Report) -> Iterator[str]:
+        yield f"`{pipeline}`"
+        yield from (
+            f"{found[it]['used']} of {found[it]['of']:,}" for it in ("stages", "sram", "tcam")
+        )
+        yield "; ".join(
+            f"`{name}` {own['sram']} + {own['tcam']} in {str(own['stages'])[1:-1]}"
+            for name, own in sorted(found["controls"].items(), key=lambda it: -it[1]["sram"])
+        )
+
+    report = json.loads((_ROOT / "p4src/tofino/compiled/tofino2.json").read_text())
+    head = "pipeline | stages | SRAM | TCAM | of its controls: blocks of SRAM + TCAM, and stages"
+    return _table(head, (row(*each) for each in report["pipelines"].items()))
+
+
 def _make_run() -> str | None:
     """Return what `make run` prints, without the bytes of each worker, and where it ran."""
     if not os.environ.get(_ALL):
@@ -274,4 +292,5 @@ NUMBERS: Mapping[str, Callable[[], str | None]] = {
     "table_bytes": _table_bytes,
     "leaf_spine": _leaf_spine,
     "make_run": _make_run,
+    "tofino2": _tofino2,
 }

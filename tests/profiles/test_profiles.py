@@ -97,7 +97,7 @@ def test_names_and_files_that_are_none(tmp_path):
 
 
 def test_these_come_along():
-    tofinos = ("tofino1", "tofino2", "tofino2-256", "tofino2-64")
+    tofinos = ("tofino1", "tofino2", "tofino2-256", "tofino2-64", "tofino2-compiled")
     assert known_profiles() == ("bmv2", "embedded", "tofino", *tofinos, "unlimited")
     assert [find_profile(name).name for name in known_profiles()] == list(known_profiles())
 

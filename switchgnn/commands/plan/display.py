@@ -152,7 +152,8 @@ def within_switch(report: PlanReport) -> str | None:
         return None
     banks, memory = made.context.banks, made.memory
     line = (
-        f"Switch {switch.name}: {Amount(banks):slot} in a pass; "
+        f"Switch {switch.name}{', as its P4 program is compiled' * switch.program_sizes}: "
+        f"{Amount(banks):slot} in a pass; "
         f"{Amount(memory.loop_passes):pass} of its loop per fragment"
     )
     if report.loop_seconds is None:
