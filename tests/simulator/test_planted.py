@@ -122,8 +122,8 @@ MISTAKES = {
         background("test_the_exchange_is_counted_without_it", "hosts"),
     ),
     "each host draws for its own and for all": (
-        "load_ * static_cast",
-        "2 * load_ * static_cast",
+        "= options_.background_load * static_cast",
+        "= 2 * options_.background_load * static_cast",
         lambda patch: test_background.test_the_load_is_what_was_asked_for(0.1),
     ),
     "sizes are those of the points": (

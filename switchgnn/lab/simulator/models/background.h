@@ -16,8 +16,6 @@
 #include <random>
 #include <vector>
 
-// Ethernet's shortest, without its checksum, as everywhere here.
-
 // The capacity of a link while the background runs alone: two and a half times the largest flow.
 constexpr double kWarmUpBytes = 25e6;
 // An exchange that sends nothing while this many flows begin will not go on.
@@ -72,15 +70,10 @@ class Flow : public Host {
         uint64_t bytes;
     };
 
-    Flow(const Drawn& drawn, const PaceOptions& pace)
-        : Host(drawn.from, pace),
-          drawn_(drawn),
-          frames_((drawn.bytes + kFullFrameBytes - 1) / kFullFrameBytes),
-          here_(frames_),
-          missing_(frames_) {}
+    Flow(const Drawn& flow, const PaceOptions& pace) : Host(flow.from, pace), drawn(flow) {}
 
     void Start(Picoseconds now) override {
-        began_ = now;
+        began = now;
         SendSome(now);
     }
 
@@ -102,27 +95,28 @@ class Flow : public Host {
     /// A frame has arrived at the receiver, whose link to the switch is `up`.
     void Take(const Packet& packet, Link& up, Picoseconds now) {
         up.Send({.kind = Kind::BACKGROUND_ACK, .ecn = packet.ecn,
-                 .worker = static_cast<uint16_t>(drawn_.to), .id = packet.id,
+                 .worker = static_cast<uint16_t>(drawn.to), .id = packet.id,
                  .group = packet.group, .asked = packet.asked}, now);
         if (here_[packet.id]) {
-            bytes_repeated_ += packet.count;
+            bytes_repeated += packet.count;
             return;
         }
         here_[packet.id] = true;
-        bytes_arrived_ += packet.count;
-        if (--missing_ == 0) arrived_at_ = now;
+        bytes_arrived += packet.count;
+        if (--missing_ == 0) arrived = now;
     }
 
-    const Drawn& What() const { return drawn_; }
-    Picoseconds Began() const { return began_; }
+    const Drawn drawn;
+    Picoseconds began = 0;
     /// When the last missing frame arrived.
-    Picoseconds Arrived() const { return arrived_at_; }
-    /// Bytes of all frames, padded; then those that arrived, were repeated, and were sent.
+    Picoseconds arrived = 0;
+    uint64_t bytes_sent = 0;
+    uint64_t bytes_arrived = 0;
+    uint64_t bytes_repeated = 0;
+
+    /// Bytes of all frames, padded.
     uint64_t FrameBytes() const { return (frames_ - 1) * kFullFrameBytes + BytesAt(frames_ - 1); }
 
-    uint64_t BytesArrived() const { return bytes_arrived_; }
-    uint64_t BytesRepeated() const { return bytes_repeated_; }
-    uint64_t BytesSent() const { return bytes_sent_; }
     /// The time in an empty network, without a window.
     /// Frame by frame up, and the first of them, which is the longest, once more down.
     Picoseconds Ideal(const LinkOptions& link) const {
@@ -146,8 +140,8 @@ class Flow : public Host {
 
     void Send(uint32_t index, Picoseconds now) {
         const Packet packet{.kind = Kind::BACKGROUND, .worker = worker_, .count = BytesAt(index),
-                            .id = index, .group = drawn_.number, .asked = now};
-        bytes_sent_ += packet.count;
+                            .id = index, .group = drawn.number, .asked = now};
+        bytes_sent += packet.count;
         unconfirmed_.push_back({index, now});
         if (pace_.losses && !timer_.On()) {
             timer_.SetTo(now + congestion_.Trip().BackedOff(attempts_));
@@ -157,8 +151,7 @@ class Flow : public Host {
 
     /// Return whether it was unconfirmed. Mostly it is the first one.
     bool Confirm(uint32_t index) {
-        const auto found = std::find_if(unconfirmed_.begin(), unconfirmed_.end(),
-                                        [index](const auto& each) { return each.index == index; });
+        const auto found = std::ranges::find(unconfirmed_, index, &Unconfirmed::index);
         if (found == unconfirmed_.end()) return false;
         unconfirmed_.erase(found);
         return true;
@@ -182,26 +175,20 @@ class Flow : public Host {
     }
 
     uint16_t BytesAt(uint64_t index) const {
-        const uint64_t rest = drawn_.bytes - index * kFullFrameBytes;
+        const uint64_t rest = drawn.bytes - index * kFullFrameBytes;
         return static_cast<uint16_t>(std::clamp<uint64_t>(rest, kShortestFrame, kFullFrameBytes));
     }
 
-    Drawn drawn_;
-    uint64_t frames_;
+    uint64_t frames_ = (drawn.bytes + kFullFrameBytes - 1) / kFullFrameBytes;
     uint64_t sent_ = 0;
     uint64_t confirmed_ = 0;
-    uint64_t bytes_sent_ = 0;
-    Picoseconds began_ = 0;
     // In the order in which they were sent last.
     std::deque<Unconfirmed> unconfirmed_;
     Timer timer_{[this](Picoseconds now) { Late(now); }};
     int attempts_ = 0;
     // At the receiver.
-    std::vector<bool> here_;
-    uint64_t missing_;
-    uint64_t bytes_arrived_ = 0;
-    uint64_t bytes_repeated_ = 0;
-    Picoseconds arrived_at_ = 0;
+    std::vector<bool> here_ = std::vector<bool>(frames_);
+    uint64_t missing_ = frames_;
 };
 
 /// Flows begin as a Poisson process between random hosts until the exchange is over; then the
@@ -212,12 +199,7 @@ class Background : public Alarm, public Receiver {
     using Over = std::function<bool()>;
 
     Background(const Options& options, const Arrays& arrays, Over over)
-        : load_(options.background_load),
-          sizes_(arrays),
-          link_(options.up),
-          pace_(FlowPace(options.pace)),
-          over_(std::move(over)),
-          draw_(options.background_seed) {}
+        : options_(options), sizes_(arrays), over_(std::move(over)) {}
 
     /// Attach the links of the next host.
     void Attach(Link& up, Link& down) {
@@ -231,7 +213,7 @@ class Background : public Alarm, public Receiver {
         Flow& flow = *flows_[packet.group];
         const bool data = packet.kind == Kind::BACKGROUND;
         if (port == packet.worker) {
-            down_[data ? flow.What().to : flow.What().from]->Send(packet, now);
+            down_[data ? flow.drawn.to : flow.drawn.from]->Send(packet, now);
         } else if (data) {
             flow.Take(packet, *up_[port], now);
         } else {
@@ -244,40 +226,34 @@ class Background : public Alarm, public Receiver {
     }
 
     /// How long it runs before the exchange: long enough for its largest flows.
-    Picoseconds WarmUp() const { return link_.TimeOf(kWarmUpBytes); }
+    Picoseconds WarmUp() const { return options_.up.TimeOf(kWarmUpBytes); }
 
     /// Write the results: `BackgroundRun` of simulation.py.
     void Report(JsonObject&& report, bool trace) const {
-        const auto total = [](const auto& items, auto number) {
-            const auto add = [&](uint64_t sum, const auto& item) { return sum + number(*item); };
-            return std::accumulate(items.begin(), items.end(), uint64_t{0}, add);
-        };
-        using Each = const Flow&;
-        using Down = const Link&;
         const std::vector<double> slowdowns = Slowdowns();
         const size_t count = slowdowns.size();
         const double sum = std::accumulate(slowdowns.begin(), slowdowns.end(), 0.0);
         const auto high = static_cast<size_t>(std::ceil(kHigh * static_cast<double>(count)));
         report.Put("flows", count);
-        report.Put("flows_finished", total(flows_, [](Each f) { return f.Finished() ? 1 : 0; }));
+        report.Put("flows_finished", Total(flows_, &Flow::Finished));
         report.Put("seconds", static_cast<double>(ended_) / kPicosecondsPerSecond);
-        report.Put("bytes", total(flows_, [](Each f) { return f.FrameBytes(); }));
-        report.Put("bytes_sent", total(flows_, [](Each f) { return f.BytesSent(); }));
-        report.Put("bytes_arrived", total(flows_, [](Each f) { return f.BytesArrived(); }));
-        report.Put("bytes_repeated", total(flows_, [](Each f) { return f.BytesRepeated(); }));
-        report.Put("bytes_lost", total(down_, [](Down l) { return l.BackgroundLost().bytes; }));
-        report.Put("lost", total(down_, [](Down l) { return l.BackgroundLost().frames; }));
-        report.Put("marked", total(down_, [](Down l) { return l.BackgroundMarked(); }));
-        report.Put("window_cuts", total(flows_, [](Each f) { return f.Cuts(); }));
+        report.Put("bytes", Total(flows_, &Flow::FrameBytes));
+        report.Put("bytes_sent", Total(flows_, &Flow::bytes_sent));
+        report.Put("bytes_arrived", Total(flows_, &Flow::bytes_arrived));
+        report.Put("bytes_repeated", Total(flows_, &Flow::bytes_repeated));
+        report.Put("bytes_lost", Total(down_, [](Link* it) { return it->background_lost.bytes; }));
+        report.Put("lost", Total(down_, [](Link* it) { return it->background_lost.frames; }));
+        report.Put("marked", Total(down_, &Link::background_marked));
+        report.Put("window_cuts", Total(flows_, &Flow::Cuts));
         report.Put("mean_slowdown", count ? sum / static_cast<double>(count) : 0);
         report.Put("high_slowdown", count ? slowdowns[high - 1] : 0);
         if (trace) {
             report.Objects("trace", flows_, [](JsonObject& one, const auto& flow) {
-                one.Put("began", flow->Began());
-                one.Put("arrived", flow->Arrived());
-                one.Put("sender", flow->What().from);
-                one.Put("receiver", flow->What().to);
-                one.Put("bytes", flow->What().bytes);
+                one.Put("began", flow->began);
+                one.Put("arrived", flow->arrived);
+                one.Put("sender", flow->drawn.from);
+                one.Put("receiver", flow->drawn.to);
+                one.Put("bytes", flow->drawn.bytes);
             });
         }
     }
@@ -305,10 +281,8 @@ class Background : public Alarm, public Receiver {
 
     bool Stuck() {
         if (flows_.size() % kStuckAfter != 0) return false;
-        uint64_t frames = 0;
-        for (size_t host = 0; host < up_.size(); ++host) {
-            frames += up_[host]->Sent().frames + down_[host]->Sent().frames;
-        }
+        const auto sent = [](Link* link) { return link->Sent().frames; };
+        const uint64_t frames = Total(up_, sent) + Total(down_, sent);
         const bool stuck = frames == frames_before_ && !flows_.empty() && frames != 0;
         frames_before_ = frames;
         return stuck;
@@ -321,8 +295,9 @@ class Background : public Alarm, public Receiver {
     }
 
     Picoseconds Gap() {
-        const double seconds_of_one = link_.TimeOf(sizes_.Mean()) / kPicosecondsPerSecond;
-        const double per_second = load_ * static_cast<double>(up_.size()) / seconds_of_one;
+        const double seconds_of_one = options_.up.TimeOf(sizes_.Mean()) / kPicosecondsPerSecond;
+        const double load = options_.background_load * static_cast<double>(up_.size());
+        const double per_second = load / seconds_of_one;
         return std::llround(-std::log1p(-Draw()) / per_second * kPicosecondsPerSecond);
     }
 
@@ -330,19 +305,18 @@ class Background : public Alarm, public Receiver {
     std::vector<double> Slowdowns() const {
         std::vector<double> slowdowns;
         for (const auto& flow : flows_) {
-            const auto took = static_cast<double>(flow->Arrived() - flow->Began());
-            slowdowns.push_back(took / static_cast<double>(flow->Ideal(link_)));
+            const auto took = static_cast<double>(flow->arrived - flow->began);
+            slowdowns.push_back(took / static_cast<double>(flow->Ideal(options_.up)));
         }
         std::sort(slowdowns.begin(), slowdowns.end());
         return slowdowns;
     }
 
-    double load_;
+    const Options& options_;
     FlowSizes sizes_;
-    LinkOptions link_;
-    PaceOptions pace_;
+    PaceOptions pace_ = FlowPace(options_.pace);
     Over over_;
-    std::mt19937_64 draw_;
+    std::mt19937_64 draw_{options_.background_seed};
     std::vector<Link*> up_;
     std::vector<Link*> down_;
     // Kept to the end, as events may refer to them.

@@ -4,7 +4,9 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <limits>
 #include <queue>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +16,17 @@
 using Picoseconds = int64_t;
 
 constexpr double kPicosecondsPerSecond = 1e12;
+constexpr Picoseconds kNever = std::numeric_limits<Picoseconds>::max();
+/// Before all times, so that all differences with it are defined.
+constexpr Picoseconds kLongAgo = -kNever / 2;
+
+/// The sum of a number of each item: of a member, or what a function returns.
+template <typename Items, typename Number>
+uint64_t Total(const Items& items, Number number) {
+    uint64_t total = 0;
+    for (const auto& item : items) total += std::invoke(number, item);
+    return total;
+}
 
 /// Stops a simulation; the message is for the user.
 class SimulationError : public std::runtime_error {
@@ -88,6 +101,35 @@ inline void Events::Run() {
     }
 }
 
+/// Items that come out at later times, in the order of those times.
+template <typename Item>
+class Delayed : public Alarm {
+  protected:
+    virtual void Out(const Item& item, Picoseconds now) = 0;
+
+    void Delay(const Item& item, Picoseconds at) {
+        inside_.push_back({at, item});
+        if (!Pending()) Set(inside_.front().at);
+    }
+
+    void Ring(Picoseconds now) override {
+        while (!inside_.empty() && inside_.front().at <= now) {
+            const Item item = inside_.front().item;
+            inside_.pop_front();
+            Out(item, now);
+        }
+        if (!inside_.empty() && !Pending()) Set(inside_.front().at);
+    }
+
+  private:
+    struct Inside {
+        Picoseconds at;
+        Item item;
+    };
+
+    std::deque<Inside> inside_;
+};
+
 /// A time-out that is postponed often. Postponing costs no event: it compares times when it rings.
 class Timer : public Alarm {
   public:
@@ -101,23 +143,21 @@ class Timer : public Alarm {
     void SetTo(Picoseconds at) {
         on_ = true;
         due_ = at;
-        if (!ringing_ || at < rings_at_) RingAt(at);
+        if (at < rings_at_) RingAt(at);
     }
 
     void Stop() { on_ = false; }
 
   private:
     void RingAt(Picoseconds at) {
-        ringing_ = true;
         rings_at_ = at;
         Set(at);
     }
 
     void Ring(Picoseconds now) override {
-        if (!ringing_ || now != rings_at_) {
-            return;  // This ring was set before the time was brought forward.
-        }
-        ringing_ = false;
+        // This ring was set before the time was brought forward.
+        if (now != rings_at_) return;
+        rings_at_ = kNever;
         if (!on_) return;
         if (now < due_) {
             RingAt(due_);
@@ -130,8 +170,7 @@ class Timer : public Alarm {
     Call call_;
     bool on_ = false;
     Picoseconds due_ = 0;
-    bool ringing_ = false;
-    Picoseconds rings_at_ = 0;
+    Picoseconds rings_at_ = kNever;
 };
 
 struct Sample {
@@ -160,18 +199,14 @@ class Series : public Alarm {
     void Ring(Picoseconds now) override {
         if (over_()) return;
         samples_.push_back(look_(now));
-        if (samples_.size() > 1 && events.Empty()) {
-            // No other event is left, and a further sample would hide that.
-            return;
-        }
+        // If no other event is left, a further sample would hide that.
+        if (samples_.size() > 1 && events.Empty()) return;
         if (samples_.size() == kMost) {
             for (size_t i = 0; i < kMost / 2; ++i) samples_[i] = samples_[2 * i];
             samples_.resize(kMost / 2);
             distance_ *= 2;
-            Set(samples_.back().at + distance_);
-            return;
         }
-        Set(now + distance_);
+        Set(samples_.back().at + distance_);
     }
 
     Look look_;

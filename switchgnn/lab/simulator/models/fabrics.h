@@ -34,17 +34,13 @@ struct LeafTier {
 /// The links of a leaf to all spines.
 class Uplinks {
   public:
-    Uplinks(const LeafTier& tier, uint32_t leaf)
-        : leaf_(leaf),
-          workers_(tier.workers),
-          first_(tier.FirstOf(leaf)),
-          end_(tier.FirstOf(leaf + 1)) {}
+    Uplinks(const LeafTier& tier, uint32_t leaf) : tier_(tier), leaf_(leaf) {}
     void Attach(Link& up) { up_.push_back(&up); }
     uint32_t First() const { return first_; }
     /// Whether a worker is attached to this leaf.
     bool Here(uint32_t worker) const { return first_ <= worker && worker < end_; }
     /// Whether this is the port of a link from a spine.
-    bool FromSpine(uint32_t port) const { return port >= workers_; }
+    bool FromSpine(uint32_t port) const { return port >= tier_.workers; }
 
     void SendTo(uint32_t spine, const Packet& packet, Picoseconds now) {
         up_[spine]->Send(packet, now);
@@ -66,10 +62,10 @@ class Uplinks {
         return key ^ (key >> 31);
     }
 
+    LeafTier tier_;
     uint32_t leaf_;
-    uint32_t workers_;
-    uint32_t first_;
-    uint32_t end_;
+    uint32_t first_ = tier_.FirstOf(leaf_);
+    uint32_t end_ = tier_.FirstOf(leaf_ + 1);
     std::vector<Link*> up_;
 };
 
@@ -270,17 +266,14 @@ using Counts = std::vector<uint16_t>;
 Counts ContributionsFrom(uint32_t leaf, const LeafTier& tier, const Schedule& schedule,
                          size_t rows) {
     Counts here(rows, 0);
-    const auto count = [&](uint64_t packet) {
-        const uint16_t added = schedule.CountOf(packet);
-        for (const uint32_t word : schedule.ContributionsOf(packet)) {
-            here[word & ~Schedule::kLastOfPass] += added;
-        }
-    };
     for (uint32_t sender = tier.FirstOf(leaf); sender < tier.FirstOf(leaf + 1); ++sender) {
         for (uint32_t block = 0; block < schedule.blocks; ++block) {
             const Schedule::Share share = schedule.ShareOf(sender, block);
             for (uint64_t i = 0; i < share.packets; i += schedule.together) {
-                count(share.first_packet + i);
+                const uint64_t packet = share.first_packet + i;
+                for (const uint32_t word : schedule.ContributionsOf(packet)) {
+                    here[word & ~Schedule::kLastOfPass] += schedule.CountOf(packet);
+                }
             }
         }
     }

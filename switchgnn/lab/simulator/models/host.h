@@ -95,8 +95,7 @@ class Congestion {
         const uint32_t room = Room(in_flight);
         if (!Paced() || room == 0) return room;
         const auto since = static_cast<double>(now - last_refill_);
-        tokens_ = refilled_ ? std::min(kBurst, tokens_ + since * FeaturesPerPicosecond()) : kBurst;
-        refilled_ = true;
+        tokens_ = std::min(kBurst, tokens_ + since * FeaturesPerPicosecond());
         last_refill_ = now;
         return std::min(room, static_cast<uint32_t>(tokens_));
     }
@@ -151,9 +150,7 @@ class Congestion {
 
     /// At most once per round trip.
     void Halve(Picoseconds now) {
-        const bool soon = cut_ && now - last_cut_ < Smoothed();
-        if (options_.congestion == Rule::NONE || soon) return;
-        cut_ = true;
+        if (options_.congestion == Rule::NONE || now - last_cut_ < Smoothed()) return;
         last_cut_ = now;
         ++cuts_;
         opening_ = false;
@@ -176,11 +173,9 @@ class Congestion {
     uint64_t cuts_ = 0;
     double acknowledged_ = 0;
     double marked_ = 0;
-    bool cut_ = false;
-    Picoseconds last_cut_ = 0;
+    Picoseconds last_cut_ = kLongAgo;
     double tokens_;
-    bool refilled_ = false;
-    Picoseconds last_refill_ = 0;
+    Picoseconds last_refill_ = kLongAgo;
     RoundTrip round_trip_;
 };
 
@@ -200,17 +195,6 @@ inline PaceOptions PaceInFrames(const PaceOptions& workers, uint32_t frame_bytes
     return pace;
 }
 
-/// What hosts have done about losses and marks.
-struct HostTally {
-    /// How often windows were narrowed.
-    uint64_t cuts = 0;
-    /// Questions about missing packets.
-    uint64_t recalled = 0;
-    uint64_t sent_again = 0;
-    /// Data packets that arrived a second time.
-    uint64_t repeated = 0;
-};
-
 /// An end of a link, with a window of its own.
 class Host : public Receiver {
   public:
@@ -223,14 +207,14 @@ class Host : public Receiver {
     uint32_t Worker() const { return worker_; }
     bool Finished() const { return finished_; }
     Picoseconds FinishedAt() const { return finished_at_; }
+    /// How often its window was narrowed.
     uint64_t Cuts() const { return congestion_.Cuts(); }
 
-    void CountInto(HostTally& total) const {
-        total.cuts += Cuts();
-        total.recalled += tally_.recalled;
-        total.sent_again += tally_.sent_again;
-        total.repeated += tally_.repeated;
-    }
+    /// Questions about missing packets.
+    uint64_t recalled = 0;
+    uint64_t sent_again = 0;
+    /// Data packets that arrived a second time.
+    uint64_t repeated = 0;
 
   protected:
     /// Send the next data packet.
@@ -244,12 +228,9 @@ class Host : public Receiver {
         while (const uint64_t left = Sendable()) {
             const uint32_t allowed = congestion_.Allowance(InFlight(), now);
             const auto count = static_cast<uint32_t>(std::min<uint64_t>(left, allowed));
+            if (count == 0) return PaceFrom(now);
             for (uint32_t i = 0; i < count; ++i) SendNext(now);
             congestion_.Sent(count);
-            if (count == 0) {
-                PaceFrom(now);
-                return;
-            }
         }
     }
 
@@ -262,7 +243,6 @@ class Host : public Receiver {
     PaceOptions pace_;
     Congestion congestion_;
     Link* up_ = nullptr;
-    HostTally tally_;
 
   private:
     /// A higher rate brings the next packet forward.

@@ -1,6 +1,7 @@
 // A JSON object, written member by member.
 #pragma once
 
+#include <functional>
 #include <ostream>
 
 /// Ends with its scope.
@@ -18,10 +19,10 @@ class JsonObject {
     /// Begin an object, which must end before the next member.
     JsonObject Object(const char* name) { return JsonObject(Name(name)); }
 
-    /// Write an array of numbers, one of each item.
+    /// Write an array of numbers, one of each item: of a member, or what a function returns.
     template <typename Items, typename Number>
     void List(const char* name, const Items& items, Number number) {
-        ForEach(name, items, [&](const auto& item) { out_ << number(item); });
+        ForEach(name, items, [&](const auto& item) { out_ << std::invoke(number, item); });
     }
 
     /// Write an array of objects: `write(object, item)` writes the members of an item's.

@@ -129,8 +129,7 @@ class QueueMeter {
 
     /// Reset the maxima.
     void Forget() {
-        largest_ = 0;
-        largest_port_ = 0;
+        largest_ = largest_port_ = 0;
     }
 
     Picoseconds Largest() const { return largest_; }
@@ -225,12 +224,17 @@ class Receiver {
 /// queue is first in, first out. When a frame begins is worked out when the next packet is sent or
 /// arrives, so that all that could overtake it are known. So the only event is its arrival, and
 /// only the next arrival is pending.
-class Link : public Alarm {
+class Link : public Delayed<Packet> {
   public:
     /// Frames and bytes of one kind.
     struct Count {
         uint64_t frames = 0;
         uint64_t bytes = 0;
+
+        void operator+=(const Count& other) {
+            frames += other.frames;
+            bytes += other.bytes;
+        }
     };
 
     /// meter: of the switch's queues; null on the way up.
@@ -267,21 +271,15 @@ class Link : public Alarm {
         queue.packets.push_back(packet);
         queue.time += TimeOf(packet);
         if (meter_) meter_->Busy(port_, free_at_ + queues_[0].time + queues_[1].time, now);
-        Count& count = sent_[static_cast<size_t>(packet.kind)];
-        ++count.frames;
-        count.bytes += bytes;
+        sent_[static_cast<size_t>(packet.kind)] += {1, bytes};
         Begin(now);
-        if (!Pending()) Set(flying_.front().at);
     }
 
     const Count& Sent(Kind kind) const { return sent_[static_cast<size_t>(kind)]; }
     /// Everything of the exchange; the background does not count.
     Count Sent() const {
         Count total;
-        for (int kind = 0; kind < kExchangeKinds; ++kind) {
-            total.frames += sent_[kind].frames;
-            total.bytes += sent_[kind].bytes;
-        }
+        for (int kind = 0; kind < kExchangeKinds; ++kind) total += sent_[kind];
         return total;
     }
 
@@ -291,17 +289,13 @@ class Link : public Alarm {
         return static_cast<double>(Sent().bytes) - options_.BytesIn(std::max<Picoseconds>(0, left));
     }
 
-    /// Packets of the exchange that were marked; below, those that were lost.
-    uint64_t Marked() const { return marked_; }
-    uint64_t Lost() const { return lost_; }
-    uint64_t BackgroundMarked() const { return background_marked_; }
-    const Count& BackgroundLost() const { return background_lost_; }
+    /// Packets of the exchange that were marked, and that were lost; below, those of the background.
+    uint64_t marked = 0;
+    uint64_t lost = 0;
+    uint64_t background_marked = 0;
+    Count background_lost;
 
   private:
-    struct Flying {
-        Picoseconds at;
-        Packet packet;
-    };
 
     /// What has not begun, and how long it takes.
     struct Queue {
@@ -310,14 +304,14 @@ class Link : public Alarm {
     };
 
     void Ring(Picoseconds now) override {
-        while (!flying_.empty() && flying_.front().at <= now) {
-            const Packet packet = flying_.front().packet;
-            flying_.pop_front();
-            trace_.Take(now, meter_ == nullptr, port_, packet);
-            EndOf(packet).Receive(packet, port_, now);
-        }
+        Delayed::Ring(now);
         Begin(now);
-        if (!flying_.empty() && !Pending()) Set(flying_.front().at);
+    }
+
+    /// A packet arrives.
+    void Out(const Packet& packet, Picoseconds now) override {
+        trace_.Take(now, meter_ == nullptr, port_, packet);
+        EndOf(packet).Receive(packet, port_, now);
     }
 
     Receiver& EndOf(const Packet& packet) {
@@ -335,7 +329,7 @@ class Link : public Alarm {
             const Picoseconds time = TimeOf(packet);
             queue.time -= time;
             free_at_ += time;
-            flying_.push_back({free_at_ + options_.delay, packet});
+            Delay(packet, free_at_ + options_.delay);
         }
     }
 
@@ -349,17 +343,16 @@ class Link : public Alarm {
             throw SimulationError(message.str());
         }
         if (packet.kind == Kind::BACKGROUND) {
-            ++background_lost_.frames;
-            background_lost_.bytes += packet.count;
-            return;
+            background_lost += {1, packet.count};
+        } else {
+            ++lost;
         }
-        ++lost_;
     }
 
     void Mark(Packet& packet, double waiting) {
         if (waiting > options_.ecn_bytes && Markable(packet)) {
             packet.ecn = true;
-            ++(packet.kind == Kind::BACKGROUND ? background_marked_ : marked_);
+            ++(packet.kind == Kind::BACKGROUND ? background_marked : marked);
         }
     }
 
@@ -386,14 +379,9 @@ class Link : public Alarm {
     Trace& trace_;
     std::array<Picoseconds, kKinds> time_of_;
     std::array<Count, kKinds> sent_{};
-    uint64_t marked_ = 0;
-    uint64_t lost_ = 0;
-    uint64_t background_marked_ = 0;
-    Count background_lost_;
     // Of frames with numbers, and of packets without.
     std::array<Queue, 2> queues_;
     // Of the frame that has begun last.
     bool urgent_ = false;
     Picoseconds free_at_ = 0;
-    std::deque<Flying> flying_;
 };

@@ -4,6 +4,7 @@
 #include "events.h"
 #include "host.h"
 #include "link.h"
+#include "schedule.h"
 
 #include <bit>
 #include <map>
@@ -42,23 +43,10 @@ class Arrived {
 /// Sends a copy to each worker that needs it, as BNS-GCN with p = 1.
 class Peer : public Host {
   public:
-    /// to: the receiver of each frame, in sending order.
-    /// confirms: how many frames its ACK confirms; 0 where none is asked for.
-    /// bytes: of the frame.
-    /// due: before how many frames it does not leave, each of which takes the time of `slot`.
-    /// arrived: by all hosts.
-    Peer(uint32_t worker, const PaceOptions& pace, std::span<const uint8_t> to,
-         std::span<const uint8_t> confirms, std::span<const uint16_t> bytes,
-         std::span<const uint64_t> due, Picoseconds slot, uint64_t awaited, Arrived& arrived)
-        : Host(worker, pace),
-          to_(to),
-          confirms_(confirms),
-          bytes_(bytes),
-          due_(due),
-          slot_(slot),
-          awaited_(awaited),
-          marked_(256),
-          arrived_(arrived) {}
+    /// slot: the time of a frame. arrived: by all hosts.
+    Peer(uint32_t worker, const PaceOptions& pace, const Arrays& arrays, Picoseconds slot,
+         Arrived& arrived)
+        : Host(worker, pace), arrays_(arrays), slot_(slot), marked_(256), arrived_(arrived) {}
 
     void Start(Picoseconds now) override {
         began_ = now;
@@ -111,7 +99,7 @@ class Peer : public Host {
         if (arrived_.Take(packet.worker, packet.group)) {
             --awaited_;
         } else {
-            ++tally_.repeated;
+            ++repeated;
         }
         if (packet.echo) Acknowledge(packet, now);
     }
@@ -165,7 +153,7 @@ class Peer : public Host {
             if (!(run.missing >> i & 1)) continue;
             Packet packet = FrameAt(index + 1 - run.length + i, now);
             packet.echo = false;
-            ++tally_.sent_again;
+            ++sent_again;
             up_->Send(packet, now);
         }
         congestion_.Lost(now);
@@ -194,7 +182,7 @@ class Peer : public Host {
 
     void Question(uint32_t index, Run& run, Picoseconds now) {
         run.asked_at = now;
-        ++tally_.recalled;
+        ++recalled;
         up_->Send({.kind = Kind::RECALL, .worker = worker_, .count = run.length, .id = to_[index],
                    .group = index, .asked = now, .between_hosts = true}, now);
     }
@@ -203,16 +191,27 @@ class Peer : public Host {
         if (!Finished() && awaited_ == 0 && confirmed_ == to_.size()) Finish(now);
     }
 
-    std::span<const uint8_t> to_;
-    std::span<const uint8_t> confirms_;
-    std::span<const uint16_t> bytes_;
-    std::span<const uint64_t> due_;
+    /// What an array has about the frames of this worker, in sending order.
+    template <typename T>
+    std::span<const T> Mine(const char* name) const {
+        const uint64_t* const begin = &arrays_.Get<uint64_t>("frame_indptr")[worker_];
+        return arrays_.Get<T>(name).subspan(begin[0], begin[1] - begin[0]);
+    }
+
+    const Arrays& arrays_;
+    // The receiver of each frame.
+    std::span<const uint8_t> to_ = Mine<uint8_t>("frame_to");
+    // How many frames its ACK confirms; 0 where none is asked for.
+    std::span<const uint8_t> confirms_ = Mine<uint8_t>("frame_confirms");
+    std::span<const uint16_t> bytes_ = Mine<uint16_t>("frame_bytes");
+    // Before how many frames it does not leave, each of which takes the time of `slot_`.
+    std::span<const uint64_t> due_ = Mine<uint64_t>("frame_due");
     Picoseconds slot_;
     Picoseconds began_ = 0;
     // Frames that are due.
     uint64_t ripe_ = 0;
     Timer pause_{[this](Picoseconds now) { SendDue(now); }};
-    uint64_t awaited_;
+    uint64_t awaited_ = arrays_.Get<uint64_t>("awaited")[worker_];
     uint64_t sent_ = 0;
     uint64_t confirmed_ = 0;
     // From whom marked frames came since the last ACK to it.

@@ -71,15 +71,7 @@ class Schedule {
           pools(options.pools),
           rows(options.rows),
           fragment_bytes_(options.fragment_bytes),
-          send_indptr_(arrays.Get<uint64_t>("send_indptr")),
-          receive_indptr_(arrays.Get<uint64_t>("receive_indptr")),
-          receive_row_(arrays.Get<uint32_t>("receive_row")),
-          row_expected_(arrays.Get<uint16_t>("row_expected")),
-          packet_count_(arrays.Get<uint16_t>("packet_count")),
-          packet_bare_(arrays.Get<uint8_t>("packet_bare")),
-          packet_start_(arrays.Get<uint64_t>("packet_start")),
-          packet_length_(arrays.Get<uint32_t>("packet_length")),
-          contribution_(arrays.Get<uint32_t>("contribution")) {
+          arrays_(arrays) {
         for (size_t at = 1; at < receive_indptr_.size(); ++at) {
             sum_frames_ += (receive_indptr_[at] - receive_indptr_[at - 1] + rows - 1) / rows;
         }
@@ -90,7 +82,7 @@ class Schedule {
     Share ShareOf(uint32_t worker, uint32_t block) const {
         const size_t at = size_t{worker} * blocks + block;
         return {send_indptr_[at] * together, (send_indptr_[at + 1] - send_indptr_[at]) * together,
-                (receive_indptr_[at + 1] - receive_indptr_[at]) * together};
+                ReceivedRows(worker, block).size() * together};
     }
 
     /// How many packets a worker sends in a block for each that leaves with sums on average.
@@ -111,26 +103,22 @@ class Schedule {
     /// Set the contributions that each row of the worker misses at the beginning of a block. Those
     /// of a bundle are whole.
     void Expect(uint32_t worker, uint32_t block, std::vector<uint16_t>& left) const {
-        const uint64_t first = receive_indptr_[size_t{worker} * blocks + block];
-        const uint64_t count = ShareOf(worker, block).rows;
-        for (uint64_t i = 0; i < count; ++i) {
-            left[i] = rows > 1 ? 1 : row_expected_[receive_row_[first + i / together]];
+        const auto received = ReceivedRows(worker, block);
+        for (uint64_t i = 0; i < received.size() * together; ++i) {
+            left[i] = rows > 1 ? 1 : row_expected_[received[i / together]];
         }
     }
 
     /// The row of a rank among those of a worker and block.
     uint32_t RowAt(uint32_t worker, uint32_t block, uint64_t rank) const {
-        const uint64_t first = receive_indptr_[size_t{worker} * blocks + block];
-        return receive_row_[first + rank / together] * together + rank % together;
+        return ReceivedRows(worker, block)[rank / together] * together + rank % together;
     }
 
     /// The rank of a row among those of a worker and block, which ascend.
     size_t RankOf(uint32_t worker, uint32_t block, uint32_t row) const {
-        const size_t at = size_t{worker} * blocks + block;
-        const auto first = receive_row_.begin() + receive_indptr_[at];
-        const auto end = receive_row_.begin() + receive_indptr_[at + 1];
-        const auto found = std::lower_bound(first, end, row / together);
-        return static_cast<size_t>(found - first) * together + row % together;
+        const auto received = ReceivedRows(worker, block);
+        const auto found = std::ranges::lower_bound(received, row / together);
+        return static_cast<size_t>(found - received.begin()) * together + row % together;
     }
 
     /// The bytes of a packet's frame when this fragment is exchanged. Zeros need no body.
@@ -159,16 +147,23 @@ class Schedule {
     const uint32_t rows;
 
   private:
+    /// The plan's rows of a worker in a block, ascending.
+    std::span<const uint32_t> ReceivedRows(uint32_t worker, uint32_t block) const {
+        const uint64_t* const begin = &receive_indptr_[size_t{worker} * blocks + block];
+        return receive_row_.subspan(begin[0], begin[1] - begin[0]);
+    }
+
     // Of the frames of each fragment of a feature.
     std::vector<uint32_t> fragment_bytes_;
-    std::span<const uint64_t> send_indptr_;
-    std::span<const uint64_t> receive_indptr_;
-    std::span<const uint32_t> receive_row_;
-    std::span<const uint16_t> row_expected_;
-    std::span<const uint16_t> packet_count_;
-    std::span<const uint8_t> packet_bare_;
-    std::span<const uint64_t> packet_start_;
-    std::span<const uint32_t> packet_length_;
-    std::span<const uint32_t> contribution_;
+    const Arrays& arrays_;
+    std::span<const uint64_t> send_indptr_ = arrays_.Get<uint64_t>("send_indptr");
+    std::span<const uint64_t> receive_indptr_ = arrays_.Get<uint64_t>("receive_indptr");
+    std::span<const uint32_t> receive_row_ = arrays_.Get<uint32_t>("receive_row");
+    std::span<const uint16_t> row_expected_ = arrays_.Get<uint16_t>("row_expected");
+    std::span<const uint16_t> packet_count_ = arrays_.Get<uint16_t>("packet_count");
+    std::span<const uint8_t> packet_bare_ = arrays_.Get<uint8_t>("packet_bare");
+    std::span<const uint64_t> packet_start_ = arrays_.Get<uint64_t>("packet_start");
+    std::span<const uint32_t> packet_length_ = arrays_.Get<uint32_t>("packet_length");
+    std::span<const uint32_t> contribution_ = arrays_.Get<uint32_t>("contribution");
     uint64_t sum_frames_ = 0;
 };

@@ -106,9 +106,6 @@ class Simulation {
 
   private:
     std::unique_ptr<Peer> MakePeer(uint32_t worker) {
-        const auto indptr = arrays_.Get<uint64_t>("frame_indptr");
-        const uint64_t first = indptr[worker];
-        const uint64_t count = indptr[worker + 1] - first;
         const bool longer = options_.packed_frame_bytes != FrameBytes(Kind::FEATURE);
         const PaceOptions pace =
             longer ? PaceInFrames(options_.pace, options_.packed_frame_bytes) : options_.pace;
@@ -118,13 +115,7 @@ class Simulation {
         };
         const Picoseconds slot =
             time_of(options_.packed_frame_bytes) + time_of(FrameBytes(Kind::ACK)) / pace.group;
-        return std::make_unique<Peer>(
-            worker, pace, arrays_.Get<uint8_t>("frame_to").subspan(first, count),
-            arrays_.Get<uint8_t>("frame_confirms").subspan(first, count),
-            arrays_.Get<uint16_t>("frame_bytes").subspan(first, count),
-            arrays_.Get<uint64_t>("frame_due").subspan(first, count),
-            slot,
-            arrays_.Get<uint64_t>("awaited")[worker], *arrived_);
+        return std::make_unique<Peer>(worker, pace, arrays_, slot, *arrived_);
     }
 
     void AddBackground() {
@@ -189,20 +180,16 @@ class Simulation {
         uint64_t marked = 0;
         uint64_t lost = 0;
         for (const auto* links : {&down_, &fabric_.up, &fabric_.down}) {
-            for (const auto& link : *links) {
-                marked += link->Marked();
-                lost += link->Lost();
-            }
+            marked += Total(*links, &Link::marked);
+            lost += Total(*links, &Link::lost);
         }
         const Tally tally = fabric_.Count();
-        HostTally hosts;
-        for (const auto& host : hosts_) host->CountInto(hosts);
         report.Put("marked", marked);
-        report.Put("window_cuts", hosts.cuts);
+        report.Put("window_cuts", Total(hosts_, &Host::Cuts));
         report.Put("lost", lost);
-        report.Put("recalled", hosts.recalled);
-        report.Put("sent_again", tally.sent_again + hosts.sent_again);
-        report.Put("repeated", hosts.repeated);
+        report.Put("recalled", Total(hosts_, &Host::recalled));
+        report.Put("sent_again", tally.sent_again + Total(hosts_, &Host::sent_again));
+        report.Put("repeated", Total(hosts_, &Host::repeated));
         report.Put("barriers", tally.barriers);
         report.Put("sums", tally.sums);
         report.Put("overflowed", tally.overflowed);
@@ -247,11 +234,11 @@ class Simulation {
         report.List("seconds", samples, [this](const auto& it) {
             return static_cast<double>(it.at - began_) / kPicosecondsPerSecond;
         });
-        report.List("queue_bytes", samples, [](const auto& it) { return it.queue_bytes; });
-        report.List("slots", samples, [](const auto& it) { return it.slots; });
-        report.List("sums", samples, [](const auto& it) { return it.sums; });
-        report.List("overflowed", samples, [](const auto& it) { return it.overflowed; });
-        report.List("link_bytes", samples, [](const auto& it) { return it.link_bytes; });
+        report.List("queue_bytes", samples, &Sample::queue_bytes);
+        report.List("slots", samples, &Sample::slots);
+        report.List("sums", samples, &Sample::sums);
+        report.List("overflowed", samples, &Sample::overflowed);
+        report.List("link_bytes", samples, &Sample::link_bytes);
     }
 
     const Options& options_;

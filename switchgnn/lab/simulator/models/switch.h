@@ -50,11 +50,7 @@ class Slots {
           std::function<bool(uint32_t)> completes = {})
         : options_(options),
           completes_(std::move(completes)),
-          shelves_(size_t{options.workers} * options.pools * options.together),
-          together_(options.together),
           rows_of_pool_(expected.size() * options.together),
-          unfinished_(options.pools),
-          free_(options.bank_slots),
           sum_indptr_(arrays.Get<uint64_t>("sum_indptr")),
           sum_worker_(arrays.Get<uint8_t>("sum_worker")) {
         const auto worker = arrays.Get<uint8_t>("row_worker");
@@ -72,9 +68,8 @@ class Slots {
         const auto row = arrays.Get<uint32_t>("receive_row");
         for (size_t share = 1; share < received.size(); ++share) {
             const auto mine = row.subspan(received[share - 1], received[share] - received[share - 1]);
-            sums_.push_back(std::ranges::count_if(mine, [&](uint32_t at) {
-                return Completes(at * together_);
-            }));
+            const auto whole = [this](uint32_t at) { return Completes(at * together_); };
+            sums_.push_back(std::ranges::count_if(mine, whole));
         }
     }
 
@@ -242,10 +237,8 @@ class Slots {
             return Fate::COMPLETED;
         }
         if (open_[at / together_] == 0 && free_[row.bank] == 0) return Fate::OVERFLOWED;
-        if (last) {
-            // It would give its slot back at once.
-            return Fate::COMPLETED;
-        }
+        // It would give its slot back at once.
+        if (last) return Fate::COMPLETED;
         row.added = count;
         Open(at);
         return Fate::KEPT;
@@ -254,10 +247,10 @@ class Slots {
     const Options& options_;
     std::function<bool(uint32_t)> completes_;
     // By worker, pool and fragment of those exchanged together.
-    std::vector<Shelf> shelves_;
+    std::vector<Shelf> shelves_{size_t{options_.workers} * options_.pools * options_.together};
     // Of each worker in each block, those that are complete here.
     std::vector<uint64_t> sums_;
-    uint32_t together_;
+    uint32_t together_ = options_.together;
     size_t rows_of_pool_;
     // Pool by pool.
     std::vector<Row> rows_;
@@ -268,9 +261,9 @@ class Slots {
     // Unfinished sums in each slot.
     std::vector<uint8_t> open_;
     // Slots of each pool that hold some.
-    std::vector<uint64_t> unfinished_;
+    std::vector<uint64_t> unfinished_ = std::vector<uint64_t>(options_.pools);
     // Of each bank of the strawman.
-    std::vector<uint32_t> free_;
+    std::vector<uint32_t> free_ = options_.bank_slots;
     std::span<const uint64_t> sum_indptr_;
     std::span<const uint8_t> sum_worker_;
 };
@@ -306,38 +299,6 @@ class Barriers {
     std::vector<uint32_t> done_;
 };
 
-/// Packets that leave the loop at a later time, in the order of those times.
-class Outlet : public Alarm {
-  public:
-    using Send = std::function<void(const Packet& packet, uint32_t worker, Picoseconds now)>;
-
-    explicit Outlet(Send send) : send_(std::move(send)) {}
-
-    void Add(const Packet& packet, uint32_t worker, Picoseconds at) {
-        waiting_.push_back({packet, worker, at});
-        if (!Pending()) Set(at);
-    }
-
-  private:
-    struct Leaving {
-        Packet packet;
-        uint32_t worker;
-        Picoseconds at;
-    };
-
-    void Ring(Picoseconds now) override {
-        while (!waiting_.empty() && waiting_.front().at <= now) {
-            const Leaving leaving = waiting_.front();
-            waiting_.pop_front();
-            send_(leaving.packet, leaving.worker, now);
-        }
-        if (!waiting_.empty()) Set(waiting_.front().at);
-    }
-
-    Send send_;
-    std::deque<Leaving> waiting_;
-};
-
 /// A packet between two passes.
 struct Circling {
     Packet packet;
@@ -364,13 +325,13 @@ class Loop : public Alarm {
             return;
         }
         waiting_.push_back(circling);
-        longest_ = std::max<uint64_t>(longest_, waiting_.size());
+        longest = std::max<uint64_t>(longest, waiting_.size());
         if (!Pending()) Set(free_at_);
     }
 
-    uint64_t Passes() const { return passes_; }
+    uint64_t passes = 0;
     /// The most packets that waited at once.
-    uint64_t Longest() const { return longest_; }
+    uint64_t longest = 0;
 
   private:
     void Ring(Picoseconds now) override {
@@ -381,22 +342,17 @@ class Loop : public Alarm {
     }
 
     void Serve(Circling circling, Picoseconds now) {
-        bool more = true;
-        Picoseconds at = now;
-        while (more) {
-            at += service_;
-            ++passes_;
-            more = make_pass_(circling, at);
-        }
-        free_at_ = at;
+        free_at_ = now;
+        do {
+            free_at_ += service_;
+            ++passes;
+        } while (make_pass_(circling, free_at_));
     }
 
     MakePass make_pass_;
     Picoseconds service_;
     Picoseconds free_at_ = 0;
     std::deque<Circling> waiting_;
-    uint64_t passes_ = 0;
-    uint64_t longest_ = 0;
 };
 
 /// Ports to workers, or of a spine to leaves.
@@ -411,18 +367,21 @@ class Switch : public Receiver {
     std::vector<Link*> down_;
 };
 
+/// A packet that leaves the loop for a worker.
+struct Leaving {
+    Packet packet;
+    uint32_t worker;
+};
+
 /// A switch that adds what the workers attached to it send, with a loop for further passes.
-class AddingSwitch : public Switch {
+class AddingSwitch : public Switch, private Delayed<Leaving> {
   public:
     AddingSwitch(const Schedule& schedule, Slots slots, const Options& options)
         : slots_(std::move(slots)),
           schedule_(schedule),
           barriers_(options),
           loop_([this](Circling& circling, Picoseconds at) { return Pass(circling, at); },
-                options.pass),
-          outlet_([this](const Packet& packet, uint32_t worker, Picoseconds now) {
-              Send(packet, worker, now);
-          }) {}
+                options.pass) {}
 
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
         if (packet.between_hosts) {
@@ -440,8 +399,8 @@ class AddingSwitch : public Switch {
 
     Tally Count() const override {
         Tally tally = slots_.tally;
-        tally.loop_passes = loop_.Passes();
-        tally.max_loop_queue = loop_.Longest();
+        tally.loop_passes = loop_.passes;
+        tally.max_loop_queue = loop_.longest;
         return tally;
     }
 
@@ -487,7 +446,7 @@ class AddingSwitch : public Switch {
         if (at == events.Now()) {
             Send(packet, worker, at);
         } else {
-            outlet_.Add(packet, worker, at);
+            Delay({packet, worker}, at);
         }
     }
 
@@ -513,6 +472,10 @@ class AddingSwitch : public Switch {
     Slots slots_;
 
   private:
+    void Out(const Leaving& leaving, Picoseconds now) override {
+        Send(leaving.packet, leaving.worker, now);
+    }
+
     /// Make a pass; return whether another one is needed.
     bool Pass(Circling& circling, Picoseconds at) {
         bool left = false;
@@ -560,5 +523,4 @@ class AddingSwitch : public Switch {
     const Schedule& schedule_;
     Barriers barriers_;
     Loop loop_;
-    Outlet outlet_;
 };

@@ -222,7 +222,7 @@ class Worker : public Host {
         for (uint32_t pool = 0; pool < schedule.pools; ++pool) {
             const Flight& flight = flights_.emplace_back(schedule, worker, pace_);
             const auto recall = [this, &flight](uint32_t row, Picoseconds now) {
-                ++tally_.recalled;
+                ++recalled;
                 Send({.kind = Kind::RECALL, .id = row, .turn = flight.Turn()}, now);
             };
             recallers_.emplace_back(flight, recall, congestion_.Trip());
@@ -259,18 +259,12 @@ class Worker : public Host {
         Send(FlightOf(turn).Next(now), now);
     }
 
-    uint64_t Sendable() const override { return Total(&Flight::Sendable); }
-    uint64_t InFlight() const override { return Total(&Flight::InFlight); }
+    uint64_t Sendable() const override { return Total(flights_, &Flight::Sendable); }
+    uint64_t InFlight() const override { return Total(flights_, &Flight::InFlight); }
 
   private:
     uint32_t PoolOf(uint32_t turn) const { return turn % schedule_.pools; }
     Flight& FlightOf(uint32_t turn) { return flights_[PoolOf(turn)]; }
-
-    uint64_t Total(uint64_t (Flight::*number)() const) const {
-        uint64_t total = 0;
-        for (const Flight& flight : flights_) total += (flight.*number)();
-        return total;
-    }
 
     void Send(Packet packet, Picoseconds now) {
         packet.worker = worker_;
@@ -286,8 +280,7 @@ class Worker : public Host {
         if (!packet.ecn || !IsData(packet.kind)) return;
         ++untold_;
         if (pace_.congestion != Rule::NONE) recallers_[PoolOf(packet.turn)].Marked();
-        if (!notified_ || now - last_notice_ >= congestion_.Smoothed()) {
-            notified_ = true;
+        if (now - last_notice_ >= congestion_.Smoothed()) {
             last_notice_ = now;
             const auto told = static_cast<uint16_t>(std::min(untold_, kMostTold));
             Send({.kind = Kind::NOTICE, .count = told}, now);
@@ -298,10 +291,7 @@ class Worker : public Host {
     /// Begin the units whose pools have passed the barriers before them, once the exchange is open.
     void BeginSome(Picoseconds now) {
         if (passed_ < schedule_.pools) return;
-        if (passed_ == schedule_.Units() + schedule_.pools) {
-            Finish(now);
-            return;
-        }
+        if (passed_ == schedule_.Units() + schedule_.pools) return Finish(now);
         for (; begun_ < std::min(passed_, schedule_.Units()); ++begun_) {
             FlightOf(begun_).Begin(begun_);
             recallers_[PoolOf(begun_)].Begin(now);
@@ -326,7 +316,7 @@ class Worker : public Host {
         for (uint32_t i = 0; i <= packet.others; ++i) {
             const uint32_t row = i < packet.others ? packet.other[i] : packet.id;
             if (pace_.losses && (late || !flight.Misses(row))) {
-                ++tally_.repeated;
+                ++repeated;
             } else if (flight.Take(row, schedule_.rows > 1 ? 1 : packet.count)) {
                 complete = true;
             }
@@ -361,8 +351,7 @@ class Worker : public Host {
     uint32_t passed_;
     uint32_t begun_ = 0;
     uint32_t reported_ = 0;
-    bool notified_ = false;
-    Picoseconds last_notice_ = 0;
+    Picoseconds last_notice_ = kLongAgo;
     // Data packets that came marked since the last notice.
     uint32_t untold_ = 0;
 };

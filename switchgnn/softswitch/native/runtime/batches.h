@@ -20,17 +20,13 @@ struct TableFormat {
     bool writable;
     std::vector<FieldFormat> fields;
     std::vector<ActionFormat> actions;
-
-    const ActionFormat* by_number(i32 number) const {
-        for (const ActionFormat& each : actions)
-            if (each.number == number) return &each;
-        return nullptr;
-    }
 };
 
-template <class Format> const Format* by_id(const std::vector<Format>& formats, u32 ident) {
+// The format with this id or number, as `member` says; null: there is none.
+template <class Format, class Number>
+const Format* format_with(const std::vector<Format>& formats, Number Format::*member, Number number) {
     for (const Format& each : formats)
-        if (each.id == ident) return &each;
+        if (each.*member == number) return &each;
     return nullptr;
 }
 
@@ -276,7 +272,7 @@ private:
             return true;
         }
         if (known == NOWHERE || records.entry(known)->marks) return false;
-        if (item.kind == wire::MODIFY) records.set(known, item.action, 0, data, records.data_bytes);
+        if (item.kind == wire::MODIFY) records.set(records.entry(known), item.action, 0, data, records.data_bytes);
         else table.remove(known);
         return true;
     }
@@ -288,14 +284,14 @@ private:
         u8* data = nullptr;
         const auto action = [&] {
             if (!in.any_number(wire::ACTION_ID, ident)) return false;
-            const ActionFormat* const format = by_id(item.format->actions, ident);
+            const ActionFormat* const format = format_with(item.format->actions, &ActionFormat::id, ident);
             if (!format) return false;
             item.action = format->number;
             return parameters(in, *format, data);
         };
         const auto table_entry = [&] {
             if (!in.any_number(wire::TABLE_ID, ident)) return false;
-            const TableFormat* const format = item.format = by_id(formats.tables, ident);
+            const TableFormat* const format = item.format = format_with(formats.tables, &TableFormat::id, ident);
             if (!format || !format->writable) return false;
             const Records& records = format->table->records;
             item.place = staged.size();
@@ -323,7 +319,7 @@ private:
     void entry(const TableFormat& format, const u8* row) {
         const Records& records = format.table->records;
         const Entry* const entry = (const Entry*)(row + records.key_bytes + records.counts_bytes);
-        const ActionFormat* const action = format.by_number(entry->action);
+        const ActionFormat* const action = format_with(format.actions, &ActionFormat::number, +entry->action);
         const auto call = [&] {
             return out.number(wire::ACTION_ID, action->id) && parameters(out, *action, entry->data);
         };

@@ -115,10 +115,7 @@ template <class Program> struct Engine : Host {
         scratch = scratch_room.data();
         wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         epoll = epoll_create1(EPOLL_CLOEXEC);
-        epoll_event event = {};
-        event.events = EPOLLIN;
-        event.data.u32 = WAKE;
-        epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event);
+        listen(EPOLL_CTL_ADD, wake, EPOLLIN, WAKE);
         started = nanoseconds();
     }
     ~Engine() {
@@ -133,7 +130,7 @@ template <class Program> struct Engine : Host {
         for (Port& port : ports) port.queued = 0;
         while (!again.empty()) {
             const Again item = again.take();
-            item.packet ? drop(item.packet) : frames.release(item.frame);
+            give_up(item.packet, item.frame);
         }
         waiting = false;
     }
@@ -163,12 +160,13 @@ template <class Program> struct Engine : Host {
         port.departures.cuts = kind == SOCKET && Departures::is_udp(fd);
         port.beside = kind == PACKET_SOCKET ? TAGS : kind == SOCKET && arrive_whole(fd) ? SEGMENTS : NOTHING;
         if (kind != CONTROLLER) queues.attached[number] = kind != NONE;
-        if (kind == SOCKET || kind == PACKET_SOCKET) {
-            epoll_event event = {};
-            event.events = EPOLLIN;
-            event.data.u32 = (u32)number;
-            epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-        }
+        if (kind == SOCKET || kind == PACKET_SOCKET) listen(EPOLL_CTL_ADD, fd, EPOLLIN, (u32)number);
+    }
+    void listen(int operation, int fd, u32 events, u32 data) {
+        epoll_event event = {};
+        event.events = events;
+        event.data.u32 = data;
+        epoll_ctl(epoll, operation, fd, &event);
     }
 
     // Copies the bytes only of packets that have to wait.
@@ -184,12 +182,14 @@ template <class Program> struct Engine : Host {
         ~Source() {
             if (frame) frames.release(frame);
         }
-        Frame* kept() {
+        // The frame, with one user more.
+        Frame* shared() {
             if (!frame) {
                 frame = frames.take(length);
                 frame->length = (u32)length;
                 memcpy(frame->data, data, length);
             }
+            frame->users++;
             return frame;
         }
     };
@@ -205,8 +205,10 @@ template <class Program> struct Engine : Host {
         return fill(packet, source, fate, type, cut, instance);
     }
     Packet* fill(Packet* packet, Source& source, const Fate& fate, i64 type, i64 cut, i64 instance) {
-        packet->frame = source.kept();
-        packet->frame->users++;
+        packet->frame = source.shared();
+        return describe(packet, source, fate, type, cut, instance);
+    }
+    Packet* describe(Packet* packet, const Source& source, const Fate& fate, i64 type, i64 cut, i64 instance) {
         packet->pos = fate.pos, packet->type = type, packet->length = fate.length, packet->cut = cut;
         packet->arrived = (i64)source.length, packet->instance = instance, packet->since = micros();
         return packet;
@@ -215,36 +217,23 @@ template <class Program> struct Engine : Host {
         frames.release(packet->frame);
         spare.push_back(packet);
     }
+    void give_up(Packet* packet, Frame* frame) { packet ? drop(packet) : frames.release(frame); }
     void enqueue(u64 port, Packet* packet, u64 priority) {
         waiting = true;
         packet->port = port;
         packet->of_class = (u8)(priority % CLASSES);
         if (!queues.push((int)port, packet, line_clock())) drop(packet);
     }
-    // Takes over one user of the frame.
-    void enter_again(u64 port, Frame* frame, i64 type, i64 list, const State& state) {
+    // Takes over one user of the frame, and with it a packet whose headers are still those of its bytes.
+    void enter_again(u64 port, Packet* packet, Frame* frame, i64 type, i64 list, const State& state) {
         Again* const item = again.add(port);
         if (!item) {
             counts.again_drops++;
-            frames.release(frame);
+            give_up(packet, frame);
             return;
         }
-        item->packet = nullptr, item->frame = frame, item->type = type;
+        item->packet = packet, item->frame = frame, item->type = type;
         Program::keep(list, state, item->kept);
-    }
-    // Takes over a packet whose headers are still those of its bytes.
-    void enter_parsed(u64 port, Packet* packet, Source& source, i64 pos, i64 list) {
-        packet->frame = source.kept();
-        packet->frame->users++;
-        packet->pos = pos;
-        Again* const item = again.add(port);
-        if (!item) {
-            counts.again_drops++;
-            drop(packet);
-            return;
-        }
-        item->packet = packet, item->frame = packet->frame, item->type = RECIRCULATED;
-        Program::keep(list, packet->state, item->kept);
     }
 
     void receive(int port, const u8* data, size_t length) {
@@ -270,8 +259,7 @@ template <class Program> struct Engine : Host {
         if (fate.session >= 0) clone_ingress(fate, source, port, state);
         if (fate.again) {
             counts.resubmitted++;
-            source.kept()->users++;
-            enter_again(DROP_PORT, source.frame, RESUBMITTED, fate.again, state);
+            enter_again(DROP_PORT, nullptr, source.shared(), RESUBMITTED, fate.again, state);
         } else if (fate.group) {
             const auto found = groups.find(fate.group);
             if (found == groups.end() || found->second.empty()) return false;
@@ -286,8 +274,8 @@ template <class Program> struct Engine : Host {
         } else if (fate.spec == DROP_PORT) {
             counts.ingress_drops++;
         } else if (!queues.limited && !held && !waiting) {
-            const i64 length = (i64)source.length, now = micros();
-            egress(fate.spec, packet, source, fate.pos, NORMAL, fate.length, fate.cut, length, -1, now, 0, 0);
+            packet->port = fate.spec, packet->depth = 0;
+            egress(describe(packet, source, fate, NORMAL, fate.cut, -1), source, 0);
             return true;
         } else {
             enqueue(fate.spec, fill(packet, source, fate, NORMAL, fate.cut, -1), fate.priority);
@@ -315,29 +303,31 @@ template <class Program> struct Engine : Host {
         }
     }
 
-    // Takes over the packet.
-    void egress(u64 port, Packet* packet, Source& source, i64 pos, i64 type, i64 length, i64 cut,
-                i64 arrived, i64 instance, i64 since, i64 depth, i64 left) {
+    // Takes over the packet; its frame is that of the source.
+    void egress(Packet* packet, Source& source, i64 left) {
         Fate fate;
         State& state = packet->state;
+        const u64 port = packet->port;
         Frame* const out = frames.take(Program::header_bytes + source.length + 64);
-        program.egress(state, source.data, (i64)source.length, pos, port, instance, type, length, cut, arrived,
-                       micros(), since, depth, left, out->data, fate);
+        program.egress(state, source.data, (i64)source.length, packet->pos, port, packet->instance, packet->type,
+                       packet->length, packet->cut, packet->arrived, micros(), packet->since, packet->depth, left,
+                       out->data, fate);
         if (fate.session >= 0) {
             const auto found = sessions.find((u64)fate.session);
             if (found != sessions.end()) {
                 State cloned = state;
                 Program::clone(fate.clone_list, state, cloned);
                 Fate copy;
-                copy.pos = pos, copy.length = fate.length;
-                replicate(found->second, cloned, source, copy, EGRESS_CLONE, arrived);
+                copy.pos = packet->pos, copy.length = fate.length;
+                replicate(found->second, cloned, source, copy, EGRESS_CLONE, packet->arrived);
             }
             waiting = true;
         }
         if (fate.stays && fate.out >= 0) {
             counts.recirculated++;
             frames.release(out);
-            enter_parsed(port, packet, source, pos, fate.again);
+            packet->frame = source.shared();
+            enter_again(port, packet, packet->frame, RECIRCULATED, fate.again, state);
             return;
         }
         if (fate.out < 0) {
@@ -346,9 +336,9 @@ template <class Program> struct Engine : Host {
             counts.recirculated++;
             out->length = (u32)fate.out;
             out->users++;
-            enter_again(port, out, RECIRCULATED, fate.again, state);
+            enter_again(port, nullptr, out, RECIRCULATED, fate.again, state);
         } else {
-            transmit(port, out->data, (size_t)(fate.cut < fate.out ? (fate.cut < 0 ? 0 : fate.cut) : fate.out));
+            transmit(port, out->data, (size_t)std::clamp<i64>(fate.cut, 0, fate.out));
         }
         frames.release(out);
         spare.push_back(packet);
@@ -357,8 +347,7 @@ template <class Program> struct Engine : Host {
     void drain() {
         while (Packet* p = queues.pop(line_clock())) {
             Source source(frames, p->frame);
-            egress(p->port, p, source, p->pos, p->type, p->length, p->cut, p->arrived, p->instance,
-                   p->since, p->depth, queues.lengths[p->port][p->of_class]);
+            egress(p, source, queues.lengths[p->port][p->of_class]);
         }
         waiting = false;
     }
@@ -496,9 +485,7 @@ template <class Program> struct Engine : Host {
         if (!again.empty() || waiting) return 0;
         if (!queues.limited) return -1;
         const double due = queues.next_time();
-        if (due < 0) return -1;
-        const double now = clock();
-        return due > now ? due - now : 0;
+        return due < 0 ? -1 : std::max(0.0, due - clock());
     }
     int wait(epoll_event* events, double seconds) {
         if (seconds > 0) {
@@ -516,10 +503,7 @@ template <class Program> struct Engine : Host {
         for (int i = 0; i < PORTS; i++) {
             Port& port = ports[i];
             if (port.held != port.watched) {
-                epoll_event event = {};
-                event.events = port.held ? EPOLLIN | EPOLLOUT : EPOLLIN;
-                event.data.u32 = (u32)i;
-                epoll_ctl(epoll, EPOLL_CTL_MOD, port.fd, &event);
+                listen(EPOLL_CTL_MOD, port.fd, port.held ? EPOLLIN | EPOLLOUT : EPOLLIN, (u32)i);
                 port.watched = port.held;
             }
             watching |= port.watched;

@@ -145,7 +145,7 @@ void answer_free(Switch*, Answer* answer) { delete answer; }
 // A ReadResponse with some of the copied records of a table, valid until the next call.
 const u8* answer_entries(Switch*, Answer* answer, const Formats* formats, u32 table, const u8* records, u64 from,
                          u64 count, u64* size) {
-    const TableFormat& format = *by_id(formats->tables, table);
+    const TableFormat& format = *format_with(formats->tables, &TableFormat::id, table);
     answer->entries(format, records + from * format.table->records.stride, count);
     *size = answer->out.bytes.size();
     return answer->out.bytes.data();

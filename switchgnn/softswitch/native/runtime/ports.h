@@ -217,9 +217,11 @@ template <class X> struct Fifo {
         return at(count++);
     }
     void push_back(const X& x) { add() = x; }
-    void pop_front() {
+    X take() {
+        const X x = front();
         first = (first + 1) & (ring.size() - 1);
         count--;
+        return x;
     }
     void clear() { first = count = 0; }
 };
@@ -239,11 +241,9 @@ template <class X> struct RoundRobin {
         return &queue.add();
     }
     X take() {
-        const u64 port = turns.front();
-        turns.pop_front();
+        const u64 port = turns.take();
         Fifo<X>& queue = queues[port];
-        const X item = queue.front();
-        queue.pop_front();
+        const X item = queue.take();
         if (!queue.empty()) turns.push_back(port);
         return item;
     }
@@ -277,10 +277,8 @@ template <class Packet> struct Queues {
             last = CLASSES - 1;
             while (last > lowest && (classes[last].empty() || credits[last] <= 0)) last--;
             ahead = last > lowest;
-            Packet* packet = classes[last].front();
-            classes[last].pop_front();
             count--;
-            return packet;
+            return classes[last].take();
         }
         void charge(size_t size) {
             const double end = begin + (double)size * byte_time;
@@ -340,12 +338,8 @@ template <class Packet> struct Queues {
     }
     Packet* pop(double now) {
         Packet* packet = nullptr;
-        if (!ready.empty()) {
-            packet = ready.front();
-            ready.pop_front();
-        } else if (!turns.empty() || !timed.empty()) {
-            packet = pop_line(now);
-        }
+        if (!ready.empty()) packet = ready.take();
+        else if (!turns.empty() || !timed.empty()) packet = pop_line(now);
         if (packet) lengths[packet->port][packet->of_class]--;
         return packet;
     }
@@ -355,8 +349,7 @@ template <class Packet> struct Queues {
             timed.pop();
         }
         while (!turns.empty()) {
-            const int port = turns.front();
-            turns.pop_front();
+            const int port = turns.take();
             PortLine* line = lines[port];
             if (line->blocked) {
                 line->listed = false;
@@ -384,8 +377,7 @@ template <class Packet> struct Queues {
             line = lines[port] = new PortLine(shares);
             has_lines = true;
             for (size_t left = ready.size(); left--;) {
-                Packet* const packet = ready.front();
-                ready.pop_front();
+                Packet* const packet = ready.take();
                 if ((int)packet->port == port) line->push(packet);
                 else ready.push_back(packet);
             }
@@ -406,11 +398,11 @@ template <class Packet> struct Queues {
         return timed.empty() ? -1 : timed.top().first;
     }
     template <class Drop> void clear(Drop drop) {
-        for (; !ready.empty(); ready.pop_front()) drop(ready.front());
+        while (!ready.empty()) drop(ready.take());
         for (PortLine*& line : lines) {
             if (!line) continue;
             for (auto& each : line->classes)
-                for (; !each.empty(); each.pop_front()) drop(each.front());
+                while (!each.empty()) drop(each.take());
             delete line;
             line = nullptr;
         }

@@ -4,6 +4,7 @@
 
 #include "wide.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -58,9 +59,6 @@ struct Records {
         memcpy(key(used), new_key, key_bytes);
         return used++;
     }
-    void set(u32 number, i32 action, u32 marks, const u8* data, size_t size) const {
-        set(entry(number), action, marks, data, size);
-    }
     void set(Entry* entry, i32 action, u32 marks, const u8* data, size_t size) const {
         entry->action = action;
         entry->marks = marks;
@@ -98,21 +96,16 @@ struct Index {
         }
     }
     void prefetch(u64 hash) const { __builtin_prefetch(&slots[hash & (slots.size() - 1)]); }
-    void place(Slot slot) {
-        const size_t mask = slots.size() - 1;
-        size_t i = slot.hash & mask;
-        while (slots[i].number != NOWHERE) i = (i + 1) & mask;
-        slots[i] = slot;
-    }
     void add(u64 hash, u32 number) {
         if (++used * 4 > slots.size() * 3) {
             std::vector<Slot> old(slots.size() * 2, Slot{0, NOWHERE});
             old.swap(slots);
             for (const Slot& slot : old)
-                if (slot.number != NOWHERE) place(slot);
+                if (slot.number != NOWHERE) slots[at(slot.hash, NOWHERE)] = slot;
         }
-        place({(u32)hash, number});
+        slots[at(hash, NOWHERE)] = {(u32)hash, number};
     }
+    // Where a number is; NOWHERE: where one may be placed.
     size_t at(u64 hash, u32 number) const {
         const size_t mask = slots.size() - 1;
         size_t i = hash & mask;
@@ -159,13 +152,13 @@ struct Table {
     void prefetch(const u8* key) const { index.prefetch(hash(key)); }
     void insert(const u8* key, i32 action, u32 marks, const u8* data, size_t size) {
         const u32 number = records.add(key);
-        records.set(number, action, marks, data, size);
+        records.set(records.entry(number), action, marks, data, size);
         index.add(hash(key), number);
         added(number);
     }
     void put(const u8* key, i32 action, u32 marks, const u8* data, size_t size) {
         const u32 known = find(key);
-        if (known != NOWHERE) records.set(known, action, marks, data, size);
+        if (known != NOWHERE) records.set(records.entry(known), action, marks, data, size);
         else insert(key, action, marks, data, size);
     }
     void remove(u32 number) {
@@ -229,15 +222,12 @@ template <int K, class In> struct PriorityTable : Table {
     u64 hash(const u8* key) const override { return mixed(load_here<32 * K + 8>(key)); }
     void added(u32 n) override {
         const Key key = read(records.key(n));
-        size_t i = 0;
-        while (i < ranked.size() && ranked[i].key.rank >= key.rank) i++;
-        ranked.insert(ranked.begin() + (long)i, {key, n});
+        const auto lower = [&](const Ranked& each) { return each.key.rank < key.rank; };
+        ranked.insert(std::find_if(ranked.begin(), ranked.end(), lower), {key, n});
     }
-    size_t at(u32 n) const {
-        size_t i = 0;
-        while (ranked[i].number != n) i++;
-        return i;
+    auto at(u32 n) {
+        return std::find_if(ranked.begin(), ranked.end(), [n](const Ranked& each) { return each.number == n; });
     }
-    void removed(u32 n) override { ranked.erase(ranked.begin() + (long)at(n)); }
-    void renamed(u32 from, u32 to) override { ranked[at(from)].number = to; }
+    void removed(u32 n) override { ranked.erase(at(n)); }
+    void renamed(u32 from, u32 to) override { at(from)->number = to; }
 };

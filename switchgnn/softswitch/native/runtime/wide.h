@@ -23,6 +23,17 @@ typedef u8 Bytes32 __attribute__((vector_size(32), aligned(1), may_alias));
 #define INLINE static inline __attribute__((always_inline))
 #define INLINE_MEMBER inline __attribute__((always_inline))
 
+// Copies B bytes. Compilers copy structs of more than 64 bytes with `rep movs`, whose startup alone is
+// slower than these vector moves.
+template <int B> INLINE void copy_bytes(void* to, const void* from) {
+    if constexpr (B % 32 == 0) {
+#pragma GCC unroll 16
+        for (int i = 0; i < B; i += 32) *(Words4*)((u8*)to + i) = *(const Words4*)((const u8*)from + i);
+    } else {
+        memcpy(to, from, B);
+    }
+}
+
 // Words, the least significant first; negative numbers are two's complements.
 template <int N> struct W {
     u64 w[N];
@@ -31,27 +42,12 @@ template <int N> struct W {
     constexpr W(const u64 (&words)[N]) : w{} {
         for (int i = 0; i < N; i++) w[i] = words[i];
     }
-    W(const W& other) { copy(other); }
+    W(const W& other) { copy_bytes<8 * N>(w, other.w); }
     W& operator=(const W& other) {
-        copy(other);
+        copy_bytes<8 * N>(w, other.w);
         return *this;
     }
     INLINE_MEMBER const W& get() const { return *this; }
-
-  private:
-    // Compilers copy structs of more than 64 bytes with `rep movs`, whose startup alone is slower than
-    // these vector moves.
-    void copy(const W& other) {
-        if constexpr (N % 4 == 0) {
-#pragma GCC unroll 16
-            for (int i = 0; i < N; i += 4) {
-                const Words4 some = *(const Words4*)(other.w + i);
-                *(Words4*)(w + i) = some;
-            }
-        } else {
-            memcpy(w, other.w, sizeof w);
-        }
-    }
 };
 
 static const u64 no_words[1 << 12] = {};
@@ -160,14 +156,17 @@ template <int N> static __attribute__((noinline)) W<N> operator*(const W<N>& a, 
     }
     return r;
 }
+
+// Whether any bit is one, from one of the words on.
+template <class X> INLINE bool nonzero(const X& x, int from = 0) {
+    u64 any = 0;
+    for (int i = from; i < words_of<X>; i++) any |= word(x, i);
+    return any != 0;
+}
 template <int N> INLINE bool operator==(const W<N>& a, const W<N>& b) { return !nonzero(a ^ b); }
 
 // The distance of a shift; one that is too large for any number stays so.
-template <class X> INLINE u64 distance(const X& x) {
-    u64 more = 0;
-    for (int i = 1; i < words_of<X>; i++) more |= word(x, i);
-    return more ? ~0ull : word(x, 0);
-}
+template <class X> INLINE u64 distance(const X& x) { return nonzero(x, 1) ? ~0ull : word(x, 0); }
 
 INLINE u64 shl(u64 a, u64 k) { return k < 64 ? a << k : 0; }
 INLINE u128 shl(u128 a, u64 k) { return k < 128 ? a << k : 0; }
@@ -205,11 +204,6 @@ template <int N> INLINE W<N> sar(const W<N>& a, u64 k) {
 }
 
 template <class X> INLINE bool is_negative(const X& x) { return (i64)word(x, words_of<X> - 1) < 0; }
-template <class X> INLINE bool nonzero(const X& x) {
-    u64 any = 0;
-    for (int i = 0; i < words_of<X>; i++) any |= word(x, i);
-    return any != 0;
-}
 
 // Whether a < b, both of one type; S: they are two's complements.
 template <bool S> INLINE bool less(u64 a, u64 b) { return S ? (i64)a < (i64)b : a < b; }
@@ -225,11 +219,13 @@ template <bool S, int N> INLINE bool less(const W<N>& a, const W<N>& b) {
 template <class X> INLINE X quotient(X a, X b) { return b ? a / b : 0; }
 template <class X> INLINE X remainder(X a, X b) { return b ? a % b : 0; }
 
-// The same bytes from the last to the first.
-INLINE Bytes32 reversed(Bytes32 x) {
+// Copies B bytes, a multiple of 32, from the last to the first.
+template <int B> INLINE void reverse_bytes(void* to, const void* from) {
     const Bytes32 order = {31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
                            15, 14, 13, 12, 11, 10, 9,  8,  7,  6,  5,  4,  3,  2,  1,  0};
-    return __builtin_shuffle(x, order);
+#pragma GCC unroll 16
+    for (int i = 0; i < B; i += 32)
+        *(Bytes32*)((u8*)to + i) = __builtin_shuffle(*(const Bytes32*)((const u8*)from + B - 32 - i), order);
 }
 
 // Big-endian numbers of B bytes.
@@ -237,8 +233,7 @@ template <int B> INLINE T<(B + 7) / 8> load_wire(const u8* p) {
     constexpr int N = (B + 7) / 8, rest = B % 8;
     W<N> r;
     if constexpr (B % 32 == 0) {
-#pragma GCC unroll 16
-        for (int i = 0; i < B; i += 32) *(Bytes32*)((u8*)r.w + i) = reversed(*(const Bytes32*)(p + B - 32 - i));
+        reverse_bytes<B>(r.w, p);
         return r;
     }
     for (int i = 0; i < B / 8; i++) {
@@ -258,8 +253,7 @@ template <int B> INLINE T<(B + 7) / 8> load_wire(const u8* p) {
 template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
     constexpr int rest = B % 8;
     if constexpr (B % 32 == 0 && sizeof(X) == B) {
-#pragma GCC unroll 16
-        for (int i = 0; i < B; i += 32) *(Bytes32*)(p + B - 32 - i) = reversed(*(const Bytes32*)((const u8*)x.w + i));
+        reverse_bytes<B>(p, x.w);
         return;
     }
     for (int i = 0; i < B / 8; i++) {
@@ -274,25 +268,12 @@ template <int B, class X> INLINE void store_wire(u8* p, const X& x) {
 
 // Numbers of B bytes in native byte order.
 template <int B> INLINE T<(B + 7) / 8> load_here(const u8* p) {
-    if constexpr (B % 32 == 0) {
-        T<B / 8> r;
-#pragma GCC unroll 16
-        for (int i = 0; i < B; i += 32) *(Words4*)((u8*)r.w + i) = *(const Words4*)(p + i);
-        return r;
-    } else {
-        T<(B + 7) / 8> r{};
-        memcpy(&r, p, B);
-        return r;
-    }
+    T<(B + 7) / 8> r;
+    if constexpr (B % 8 != 0) r = {};
+    copy_bytes<B>(&r, p);
+    return r;
 }
-template <int B, class X> INLINE void store_here(u8* p, const X& x) {
-    if constexpr (B % 32 == 0 && sizeof(X) == B) {
-#pragma GCC unroll 16
-        for (int i = 0; i < B; i += 32) *(Words4*)(p + i) = *(const Words4*)((const u8*)x.w + i);
-    } else {
-        memcpy(p, &x, B);
-    }
-}
+template <int B, class X> INLINE void store_here(u8* p, const X& x) { copy_bytes<B>(p, &x); }
 
 template <int B> struct Raw {
     u8 bytes[B];
