@@ -109,7 +109,7 @@ control Admission(in headers_t hdr,
                 meta.outcome = NO_JOB;
             } else if (hdr.switchgnn.version != SWITCHGNN_VERSION || fits == 0) {
                 meta.outcome = MALFORMED;
-            } else if (wider != 0 && meta.own.job != 0 && !IS_REDUCE(hdr.switchgnn)) {
+            } else if (wider != 0 && meta.own.job != 0) {
                 meta.outcome = MALFORMED;
             } else if (IS_REDUCE(hdr.switchgnn) && hdr.switchgnn.pool != 0) {
                 meta.outcome = MALFORMED;
@@ -119,11 +119,7 @@ control Admission(in headers_t hdr,
                        && hdr.switchgnn.kind != kind_t.DONE
                        && hdr.switchgnn.kind != kind_t.RECALL
                        && hdr.switchgnn.kind != kind_t.FETCH
-                       && hdr.switchgnn.kind != kind_t.NOTICE
-                       && hdr.switchgnn.kind != kind_t.REDUCE
-                       && hdr.switchgnn.kind != kind_t.REDUCING
-                       && (hdr.switchgnn.kind != kind_t.REDUCED
-                           || hdr.switchgnn.resend == 0)) {
+                       && hdr.switchgnn.kind != kind_t.NOTICE) {
                 meta.outcome = UNKNOWN_KIND;
             } else if (other_session != 0) {
                 if (hdr.switchgnn.kind == kind_t.DONE) {
