@@ -60,7 +60,9 @@ def test_one_bank_and_a_rate_by_hand(tmp_path, two_to_three):
     assert told["exchange_seconds"] == pytest.approx((around + 3 * FEATURE) * 1e-12, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", sorted({*known_profiles()} - {"tofino", "tofino2-compiled", "unlimited"}))
+@pytest.mark.parametrize(
+    "name", sorted({*known_profiles()} - {"tofino", "tofino2-compiled", "unlimited"})
+)
 @pytest.mark.parametrize("system", ["strawman", "paper", "best"])
 def test_every_system_within_every_switch(name, system):
     told = as_json(*KARATE, "--system", system, "--switch", name)
