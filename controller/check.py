@@ -13,6 +13,7 @@ from switchgnn.controller.controls import entries_in
 from switchgnn.controller.controls.access import LAST_TAGS_REGISTER, last_tags
 from switchgnn.controller.controls.banks import Banks, SlotLimits, all_reduce_slots, hands_out_slots
 from switchgnn.controller.controls.fanout import Fanout
+from switchgnn.controller.controls.one_bank import fitted
 from switchgnn.controller.controls.session import Session, Tier
 from switchgnn.controller.controls.tables import Entries
 from switchgnn.controller.counters import bank_slots
@@ -118,12 +119,6 @@ def _cells(register: Array, plan: SwitchPlan, reserved: int) -> int:
 
 def _largest_first(uses: Iterable[Use]) -> tuple[Use, ...]:
     return tuple(sorted(uses, key=lambda use: (-use.bytes, use.name)))
-
-
-def fitted(plan: SwitchPlan, layout: Layout) -> SwitchPlan:
-    """Return a plan with as many banks as a program has, if that is one and suffices."""
-    folds = Fanout(layout).banks == 1 and plan.most_banks <= 1
-    return plan.in_one_bank if folds and plan.switch.entry_slot.shape[1] > 1 else plan
 
 
 def check_plan(plan: SwitchPlan, program: Program, layout: Layout, network: Network) -> None:

@@ -9,24 +9,18 @@ from typing import TypeVar
 
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Network
+from switchgnn.controller import change as changes
 from switchgnn.controller.admission import DEFAULT_REQUEST, JobRequest, admit
 from switchgnn.controller.base import errors
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
-from switchgnn.controller.change import (
-    ChangeCounts,
-    InstallReport,
-    SwitchContents,
-    change_between,
-    empty_state,
-    read_state,
-)
-from switchgnn.controller.check import check_plan, fitted
+from switchgnn.controller.check import check_plan
 from switchgnn.controller.controls import congestion, keyed_in
 from switchgnn.controller.controls.banks import SHARED_AGE, SlotLimits, hands_out_slots
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.loop import multicast_groups
+from switchgnn.controller.controls.one_bank import fitted
 from switchgnn.controller.controls.session import Session, SessionEntry
 from switchgnn.controller.p4runtime.client import P4RuntimeClient
 from switchgnn.controller.p4runtime.layout import Layout
@@ -49,7 +43,7 @@ def desired_state(
     queue: int = congestion.BMV2_QUEUE,
     *,
     place: Place = ALONE,
-) -> SwitchContents:
+) -> changes.SwitchContents:
     """Return what a job adds to a switch for a plan, without a session; see ``install_each``."""
     plan = fitted(plan, layout)
     tables = [control.rows(plan, network, place) for control in keyed_in(layout)]
@@ -57,12 +51,12 @@ def desired_state(
     marked = congestion.marking(ecn_threshold, queue, plan.sums_at_once)
     ports = [*plan.ports(network), *place.loop_ports]
     tables.append(congestion.Congestion(layout).encode(marked, ports))
-    empty = empty_state(layout)
+    empty = changes.empty_state(layout)
     settings = {}
     if hands_out_slots(layout):
         age = 0 if place.shared is None else SHARED_AGE
         settings[SlotLimits.name] = SlotLimits(layout).encode(plan.manifest.slots, age)
-    return SwitchContents(
+    return changes.SwitchContents(
         rows={**empty.rows, **{rows.table.name: rows for rows in tables}},
         defaults={**empty.defaults, **settings},
         groups=multicast_groups(plan, network, place, harvests=Fanout(layout).banks == 1),
@@ -70,8 +64,8 @@ def desired_state(
 
 
 def with_session(
-    state: SwitchContents, layout: Layout, job: int, entry: SessionEntry, newest: int = 0
-) -> SwitchContents:
+    state: changes.SwitchContents, layout: Layout, job: int, entry: SessionEntry, newest: int = 0
+) -> changes.SwitchContents:
     """Return a job's state with its session; `newest`: the newest one that the switch has had."""
     number = max(newest, entry.session)
     return replace(
@@ -117,14 +111,14 @@ class DesiredStates:
         self.layout = Layout.from_text(program.p4info)
         self.largest_feature = largest_feature
         self._queues = ecn_threshold, queue
-        self._known: dict[tuple[SwitchPlan, Network, Place], SwitchContents] = {}
+        self._known: dict[tuple[SwitchPlan, Network, Place], changes.SwitchContents] = {}
 
     def checked(self, share: Share) -> Share:
         """Return a share in the program's banks; PlanRefusedError if it fits no switch with it."""
         check_plan(share.plan, self.program, self.layout, share.network)
         return replace(share, plan=fitted(share.plan, self.layout))
 
-    def of(self, share: Share, place: Place) -> SwitchContents:
+    def of(self, share: Share, place: Place) -> changes.SwitchContents:
         """Return the state of a share at a place; switches with the same ones have one state."""
         key = share.plan, share.network, place
         if key not in self._known:
@@ -144,7 +138,7 @@ def install_each(
     progress: Progress | None = None,
     clock: Clock = SYSTEM_CLOCK,
     pool: MakeExecutor = ThreadPoolExecutor,
-) -> InstallReport:
+) -> changes.InstallReport:
     """Install a part of a plan at each switch, writing only what differs: at all, or at none.
 
     The plan is that of one job, beside those that the switches serve; a job of the same name is
@@ -220,7 +214,7 @@ def install_each(
         except BaseException:
             team.go_back()
             raise
-    return InstallReport(entries[0].session, shares[0].plan.manifest.digest, tuple(reports))
+    return changes.InstallReport(entries[0].session, shares[0].plan.manifest.digest, tuple(reports))
 
 
 class _Team:
@@ -283,7 +277,7 @@ def _client(stack: ExitStack, switch: str | P4RuntimeClient) -> P4RuntimeClient:
     return stack.enter_context(P4RuntimeClient(switch))
 
 
-def _check_room(goal: SwitchContents, address: str) -> None:
+def _check_room(goal: changes.SwitchContents, address: str) -> None:
     for rows in goal.rows.values():
         if len(rows) > rows.table.size:
             raise errors.PlanRefusedError(
@@ -340,15 +334,15 @@ def _served(
     return None
 
 
-def clear(client: P4RuntimeClient) -> ChangeCounts:
+def clear(client: P4RuntimeClient) -> changes.ChangeCounts:
     """Remove all entries and groups, restore the default actions, verify, and count.
 
     The registers keep their contents, but their session is forgotten: the next install loads
     the program again.
     """
     layout = client.get_layout()
-    empty = empty_state(layout)
-    change = change_between(layout, read_state(client, layout), empty)
+    empty = changes.empty_state(layout)
+    change = changes.change_between(layout, changes.read_state(client, layout), empty)
     client.write_requests(change.requests())
     verify(client, layout, empty)
     return change.counts

@@ -8,17 +8,10 @@ from pathlib import Path
 from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import DEFAULT_JOB, Network
 from switchgnn.base.network_file import DescribedNetwork, DescribedSwitch, networks_of
+from switchgnn.controller import change as changes
 from switchgnn.controller.base import errors
 from switchgnn.controller.base.place import Place
 from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
-from switchgnn.controller.change import (
-    SwitchContents,
-    SwitchReport,
-    change_between,
-    empty_state,
-    group_updates,
-    read_state,
-)
 from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import NO_SESSION, Session, SessionEntry
@@ -48,7 +41,7 @@ class SwitchInstall:
         self._program = program
         self._layout = layout
         self._clock = clock
-        self._before = empty_state(layout)
+        self._before = changes.empty_state(layout)
         self._cookie: int | None = None
         self._runs_program = False
         self._pushed = False
@@ -70,7 +63,7 @@ class SwitchInstall:
         """The jobs that the switch had before."""
         return self._before.jobs(self._layout)
 
-    def others(self, name: str) -> SwitchContents:
+    def others(self, name: str) -> changes.SwitchContents:
         """Return what the switch's jobs but one had before."""
         return self._before.only([each for each in self.jobs if each.name != name])
 
@@ -105,7 +98,7 @@ class SwitchInstall:
         self._runs_program = self._cookie == program_cookie(self._program)
         if self._runs_program:
             self.client.layout = self._layout
-            self._before = read_state(self.client, self._layout)
+            self._before = changes.read_state(self.client, self._layout)
 
     def load(self, *, anew: bool = False) -> None:
         """Load the program unless it runs; then what was there cannot be restored."""
@@ -114,15 +107,15 @@ class SwitchInstall:
         if self._runs_program and self.newest_session and not anew:
             return
         self._touched = self._pushed = True
-        self._before = empty_state(self._layout)
+        self._before = changes.empty_state(self._layout)
         # BMv2 keeps its groups when a program is loaded, but P4Runtime forgets them: a group
         # inserted again would send every copy twice.
         if self._cookie is not None:
-            self.client.write(list(group_updates(self.client.read_groups(), {})))
+            self.client.write(list(changes.group_updates(self.client.read_groups(), {})))
         self.client.set_pipeline(self._program, program_cookie(self._program))
         self._runs_program = True
 
-    def restore(self, contents: SwitchContents) -> int:
+    def restore(self, contents: changes.SwitchContents) -> int:
         """Load the program and write what the switch had before it restarted; count its updates.
 
         The switch has lost its windows of tags: it accepts any until barriers are complete. After a
@@ -134,32 +127,32 @@ class SwitchInstall:
         rows = [session.encode(job, replace(each, any_tag=1)) for job, each in entries.items()]
         sessions = concatenate(session.table, *rows) if rows else contents.rows[Session.name]
         goal = replace(contents, rows={**contents.rows, Session.name: sessions})
-        change = change_between(self._layout, self._before, goal)
+        change = changes.change_between(self._layout, self._before, goal)
         self.client.write_requests(change.requests())
         verify(self.client, self._layout, goal)
         return change.counts.total
 
     def bring_to(
         self,
-        desired: SwitchContents,
+        desired: changes.SwitchContents,
         job: int,
         cancel: threading.Event,
         progress: Progress | None,
-    ) -> SwitchReport:
+    ) -> changes.SwitchReport:
         """Write what a job lacks, read everything back and compare; after a failure ``go_back``.
 
         ``cancel`` is set when another switch has failed: then nothing more is written.
         """
         start = self._clock.now()
         self._job = job
-        change = change_between(self._layout, self._before, desired, job)
+        change = changes.change_between(self._layout, self._before, desired, job)
         counts = change.counts
         if counts.total:
             self._touched = True
             tell = _teller(self.client.address, counts.total, progress)
             self.client.write_requests(_until(cancel, change.requests()), tell)
             verify(self.client, self._layout, desired)
-        return SwitchReport(
+        return changes.SwitchReport(
             address=self.client.address,
             pipeline_pushed=self._pushed,
             counts=counts,
@@ -174,8 +167,8 @@ class SwitchInstall:
             return
         try:
             self.client.reopen()
-            present = read_state(self.client, self._layout)
-            change = change_between(self._layout, present, self._before, self._job)
+            present = changes.read_state(self.client, self._layout)
+            change = changes.change_between(self._layout, present, self._before, self._job)
             self.client.write_requests(change.requests())
             verify(self.client, self._layout, self._before)
         except errors.ControllerError as error:
@@ -185,9 +178,9 @@ class SwitchInstall:
             ) from error
 
 
-def verify(client: P4RuntimeClient, layout: Layout, desired: SwitchContents) -> None:
+def verify(client: P4RuntimeClient, layout: Layout, desired: changes.SwitchContents) -> None:
     """Read a switch and compare it with what was written there."""
-    found = change_between(layout, read_state(client, layout), desired)
+    found = changes.change_between(layout, changes.read_state(client, layout), desired)
     if found.counts.total:
         raise errors.VerificationError(
             f"Switch {client.address} took all updates, but reads back {found.counts.total:,} "

@@ -14,24 +14,15 @@ const bit<16> WEIGHT_OF_OTHERS = 32;
 const bit<16> SHARED_FROM = 256;
 const bit<16> MOST_OF_OTHERS = 1024;
 
-// A packet that found its egress queue longer than the threshold is marked in the SwitchGNN
-// header and, where the sender supports it, in the IPv4 header. A queue of sums alone may hold those
-// of a block; on a port that they share with ordinary traffic the threshold is lower.
-control Congestion(inout headers_t hdr,
-                   inout metadata_t meta,
-                   in standard_metadata_t standard_metadata) {
+// Whether ordinary traffic shares a port, by the packets that leave through it.
+control PortShare(in headers_t hdr, in standard_metadata_t standard_metadata, out flag_t shared) {
     REGISTER(MAX_PORTS, others)
-    COUNTER(1, marked)
     COUNTER(QUEUE_LENGTHS, port_queue)
 
-    bit<19> limit;
-    bit<19> limit_beside_others;
-    bit<19> above;
     index_t found;
-    flag_t  shared;
     index_t port;
 
-    // Whether the port is shared with others, from their weight.
+    // From their weight.
 #define SHARED \
         one = 0; \
         if (value.lo >= (bit<32>) SHARED_FROM) { \
@@ -47,6 +38,39 @@ control Congestion(inout headers_t hdr,
         value.lo = value.lo |-| 1;)
     FLAG(others, weigh,
         SHARED)
+
+    apply {
+        shared = 0;
+        if (standard_metadata.egress_port[8:8] == 0) {
+            port = (index_t) standard_metadata.egress_port[7:0];
+            found = (index_t) standard_metadata.enq_qdepth[5:0];
+            if (standard_metadata.enq_qdepth[18:6] != 0) {
+                found = (index_t) (QUEUE_LENGTHS - 1);
+            }
+            COUNT_ONE(port_queue, found)
+            if (hdr.switchgnn.isValid()) {
+                RUN(lighter, port, shared)
+            } else if (standard_metadata.packet_length >= LONG_FROM) {
+                RUN(heavier, port, shared)
+            } else {
+                RUN(weigh, port, shared)
+            }
+        }
+    }
+}
+
+// A packet that found its egress queue longer than the threshold is marked in the SwitchGNN
+// header and, where the sender supports it, in the IPv4 header. A queue of sums alone may hold those
+// of a block; on a port that they share with ordinary traffic the threshold is lower.
+control Congestion(inout headers_t hdr,
+                   inout metadata_t meta,
+                   in standard_metadata_t standard_metadata,
+                   in flag_t shared) {
+    COUNTER(1, marked)
+
+    bit<19> limit;
+    bit<19> limit_beside_others;
+    bit<19> above;
 
     action set_threshold(bit<19> alone, bit<19> beside_others) {
         limit = alone;
@@ -71,23 +95,8 @@ control Congestion(inout headers_t hdr,
         limit = 0x7ffff;
         limit_beside_others = 0x7ffff;
         threshold.apply();
-        if (standard_metadata.egress_port[8:8] == 0) {
-            port = (index_t) standard_metadata.egress_port[7:0];
-            found = (index_t) standard_metadata.enq_qdepth[5:0];
-            if (standard_metadata.enq_qdepth[18:6] != 0) {
-                found = (index_t) (QUEUE_LENGTHS - 1);
-            }
-            COUNT_ONE(port_queue, found)
-            if (hdr.switchgnn.isValid()) {
-                RUN(lighter, port, shared)
-            } else if (standard_metadata.packet_length >= LONG_FROM) {
-                RUN(heavier, port, shared)
-            } else {
-                RUN(weigh, port, shared)
-            }
-            if (shared == 1) {
-                limit = limit_beside_others;
-            }
+        if (shared == 1) {
+            limit = limit_beside_others;
         }
         measure();
         if (above != 0) {

@@ -8,11 +8,15 @@
 control SwitchEgress(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
+    PortShare()  port_share;
     Congestion() congestion;
     Rewrite()    rewrite;
 
+    flag_t shared;
+
     apply {
-        congestion.apply(hdr, meta, standard_metadata);
+        port_share.apply(hdr, standard_metadata, shared);
+        congestion.apply(hdr, meta, standard_metadata, shared);
         if (standard_metadata.egress_port >= FIRST_LOOP_PORT) {
             meta.send_sum = 0;
             meta.send_ack = 0;

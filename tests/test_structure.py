@@ -277,7 +277,10 @@ CORE = (
 NOT_CORE = (
     "p4src/strawman",
     *("p4src/tofino", "p4src/report.py"),
-    *(f"controller/{name}.py" for name in ("metrics", "watch", "show", "admission", "jobs")),
+    *(
+        f"controller/{name}.py"
+        for name in ("metrics", "watch", "show", "admission", "jobs", "controls/one_bank")
+    ),
 )
 # Only an issue that says so may raise a number here: a change that does not fit makes room first.
 MOST_LINES_OF = {"product": 65_000, "core": 14_500, "tests": 58_000, "docs": 6_500}

@@ -1,6 +1,6 @@
 """The parts of a plan that a switch needs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -48,31 +48,6 @@ class SwitchPlan:
     def ports(self, network: Network) -> list[int]:
         """Return the port of each neighbour."""
         return [each.port for each in network.neighbours[: self.neighbours]]
-
-    @property
-    def most_banks(self) -> int:
-        """The most banks that an entry adds to."""
-        return int((self.switch.entry_expected > 0).sum(axis=1).max(initial=0))
-
-    @cached_property
-    def in_one_bank(self) -> "SwitchPlan":
-        """The plan for a program with one bank, which has the slots of all banks of each pool.
-
-        Where all slots begin in even banks, each has two of them.
-        """
-        switch, manifest = self.switch, self.manifest
-        banks = switch.entry_slot.shape[1]
-        wide = 1 if np.any(switch.result_bank % 2) else 2
-        bank = (switch.entry_expected > 0).argmax(axis=1)[:, np.newaxis]
-        names = ("entry_slot", "entry_expected", "entry_row")
-        taken = {name: np.take_along_axis(getattr(switch, name), bank, axis=1) for name in names}
-        taken["entry_slot"] += (bank // wide * manifest.pool_slots).astype(np.uint32)
-        before = switch.result_bank.astype(np.uint32) // wide * np.uint32(manifest.pool_slots)
-        taken["result_slot"] = switch.result_slot + before
-        taken["result_bank"] = np.zeros_like(switch.result_bank)
-        size = banks // wide * manifest.slots_per_bank
-        whole = replace(manifest, banks=1, slots_per_bank=size)
-        return replace(self, manifest=whole, switch=replace(switch, **taken))
 
     @cached_property
     def replica_sets(self) -> tuple[Bools, Int64s]:

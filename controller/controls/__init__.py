@@ -1,11 +1,12 @@
 """One class per P4 control: the entries of its tables."""
 
-from switchgnn.controller.controls.access import Allowed, Destination, Partial, Source
+from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.congestion import Congestion
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.forward import Forward
 from switchgnn.controller.controls.job import Jobs, WorkerPorts
 from switchgnn.controller.controls.loop import Result
+from switchgnn.controller.controls.one_bank import Allowed
 from switchgnn.controller.controls.rewrite import Rewrite
 from switchgnn.controller.controls.session import Session, Tier
 from switchgnn.controller.controls.tables import Entries, Keyed

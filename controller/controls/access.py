@@ -149,23 +149,3 @@ class Partial(Keyed):
             "senders": np.bitwise_or.reduceat(sets, first, axis=0) if len(first) else sets,
         }
         return self.make(values, len(awaiting))
-
-
-class Allowed(Keyed):
-    """The same table of the Tofino program, where no packet has room for a set."""
-
-    name, action = "partial", "allow"
-
-    def count(self, plan: SwitchPlan, network: Network | None = None) -> int:
-        """Return the number of entries."""
-        return len(partial_senders(plan.switch)[0])
-
-    def rows(self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE) -> Rows:
-        """Return one entry for each sender of a partial sum for a destination of a block."""
-        switch, (result, worker) = plan.switch, partial_senders(plan.switch)
-        values: dict[str, Value] = {
-            "block_id": switch.result_block[result] + np.int64(place.first_block),
-            "dst_id": switch.result_vertex[result],
-            "worker": worker + np.int64(place.first_worker),
-        }
-        return self.make(values, len(result))

@@ -10,13 +10,7 @@ from switchgnn.base.network import NAME_BYTES, Network
 from switchgnn.controller.base.place import ALONE, Place
 from switchgnn.controller.base.plan import SwitchPlan
 from switchgnn.controller.controls.tables import Entries, Keyed
-from switchgnn.controller.p4runtime.rows import (
-    Rows,
-    Value,
-    concatenate,
-    decode_default,
-    encode_default,
-)
+from switchgnn.controller.p4runtime import rows as entries
 
 ABOVE = "set_above"
 NEWEST = "set_newest"
@@ -33,15 +27,17 @@ class Jobs(Entries):
         """How many jobs a switch can have."""
         return self.table.size
 
-    def encode(self, place: Place) -> Rows:
+    def encode(self, place: Place) -> entries.Rows:
         """Return the entry of a job."""
         numbers = [field.name for field in fields(place) if field.type is int]
         name = place.name.encode().ljust(NAME_BYTES, b"\0")
-        values: dict[str, Value] = {each: int(getattr(place, each)) for each in numbers}
+        values: dict[str, entries.Value] = {each: int(getattr(place, each)) for each in numbers}
         values["name"] = int.from_bytes(name, "big")
         return self.make(values, 1)
 
-    def decode(self, jobs: Rows, workers: Rows, shared: int | None = None) -> list[Place]:
+    def decode(
+        self, jobs: entries.Rows, workers: entries.Rows, shared: int | None = None
+    ) -> list[Place]:
         """Return the jobs of a switch by number, from the entries of both tables.
 
         `shared`: how many slots the jobs share; None: each has its own.
@@ -60,11 +56,11 @@ class Jobs(Entries):
 
     def newest(self, default: bytes) -> int:
         """Return the newest session in the default action; 0 before the first."""
-        return decode_default(self.table, NEWEST, default)["newest_session"]
+        return entries.decode_default(self.table, NEWEST, default)["newest_session"]
 
     def encode_newest(self, session: int) -> bytes:
         """Return the default action that remembers the newest session."""
-        return encode_default(self.table, NEWEST, {"newest_session": session})
+        return entries.encode_default(self.table, NEWEST, {"newest_session": session})
 
 
 class WorkerPorts(Keyed):
@@ -74,22 +70,22 @@ class WorkerPorts(Keyed):
     hidden = ("worker_bit",)
     otherwise = ("worker", "above")
 
-    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> Rows:
+    def rows(self, plan: SwitchPlan, network: Network, place: Place = ALONE) -> entries.Rows:
         """Return one entry for each neighbour."""
         ports, below = plan.ports(network), len(plan.below)
-        values: dict[str, Value] = {
+        values: dict[str, entries.Value] = {
             "port": ports[:below],
             "job": place.job,
             "worker": list(plan.below),
             "worker_bit": list(plan.members),
         }
         workers = self.make(values, below)
-        others: dict[str, Value] = {"port": ports[below:], "job": place.job}
+        others: dict[str, entries.Value] = {"port": ports[below:], "job": place.job}
         above = self.make(others, plan.above, ABOVE)
-        return concatenate(self.table, workers, above)
+        return entries.concatenate(self.table, workers, above)
 
 
-def ports_of(workers: Rows, job: int) -> tuple[int, ...]:
+def ports_of(workers: entries.Rows, job: int) -> tuple[int, ...]:
     """Return the ports of a job in entries of the worker table, in order."""
     # Both actions have the job first.
     jobs = workers.param_columns(workers.table.action(ABOVE))["job"]
@@ -97,7 +93,7 @@ def ports_of(workers: Rows, job: int) -> tuple[int, ...]:
     return tuple(sorted(int(port) for port, own in both if own == job))
 
 
-def belongs(rows: Rows, places: Sequence[Place]) -> Bools:
+def belongs(rows: entries.Rows, places: Sequence[Place]) -> Bools:
     """Return which entries of a table are those of some jobs: by number, by block, or by port."""
     # Every key begins with one of these.
     name, column = next(iter(rows.key_columns().items()))

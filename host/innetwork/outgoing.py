@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 
 from switchgnn.base.array_types import Bools, Float32s, Float64s, Int32s
-from switchgnn.host.base.compression import (
-    WHOLE_BITS,
-    Compression,
-    LeastChange,
-    Savings,
-    all_skipped,
-    largest_of_rows,
-)
+from switchgnn.host.base import compression as compress
 from switchgnn.host.innetwork.fixed_point import ROOM, ExchangeKind, FixedPoint, OwnWords
 from switchgnn.host.innetwork.responder import Fragments
 from switchgnn.host.innetwork.schedule import BlockSchedule
@@ -113,7 +106,7 @@ class RowCache:
         self.sent.clear()
 
     def keep(
-        self, changes: Int32s, rows: ChangedRows, scale: FixedPoint, savings: Savings
+        self, changes: Int32s, rows: ChangedRows, scale: FixedPoint, savings: compress.Savings
     ) -> Int32s:
         """Take over a completed round, and return the sums; `changes`: int32[n, F], of the sums.
 
@@ -147,7 +140,7 @@ def changed_rows(
     epsilon: float,
     to_skip: Bools | None = None,
 ) -> ChangedRows:
-    """Compare what each frame would carry with what was sent of it; see ``LeastChange``.
+    """Compare what each frame would carry with what was sent of it; see ``compress.LeastChange``.
 
     `values`: int32[n, F], the rows of this worker at the cache's scale. `schedules`: of all blocks,
     from block 1. `words`: of the fragments. `to_skip`: bool[n], vertices whose rows count as
@@ -155,7 +148,9 @@ def changed_rows(
     """
     lanes, cached, skipped = {}, {}, 0
     whole = cache.sums is None
-    least = LeastChange.of(0.0 if whole else epsilon, largest_of_rows(values.astype(np.int64)))
+    least = compress.LeastChange.of(
+        0.0 if whole else epsilon, compress.largest_of_rows(values.astype(np.int64))
+    )
     for block in blocks:
         schedule = schedules[block - 1]
         rows = schedule.payloads(values)
@@ -163,9 +158,11 @@ def changed_rows(
         if sent is None:
             sent = np.zeros_like(rows)
         change = rows.astype(np.int64) - sent
-        moved = least.reached(largest_of_rows(change), largest_of_rows(rows.astype(np.int64)))
+        moved = least.reached(
+            compress.largest_of_rows(change), compress.largest_of_rows(rows.astype(np.int64))
+        )
         if to_skip is not None and not whole:
-            moved &= ~all_skipped(to_skip, schedule.send_row, schedule.send_row_indptr)
+            moved &= ~compress.all_skipped(to_skip, schedule.send_row, schedule.send_row_indptr)
         filled = np.diff(schedule.send_row_indptr) > 0
         skipped += int((filled & ~moved).sum())
         change[~moved] = 0
@@ -177,11 +174,13 @@ def changed_rows(
 class Rounding:
     """Rounds rows to integers, as a compression says, with errors of up to `step_error` steps."""
 
-    def __init__(self, compression: Compression, worker: int) -> None:
+    def __init__(self, compression: compress.Compression, worker: int) -> None:
         self._stochastic = compression.stochastic
         # With a cache, what is missing stays in the difference to what was sent.
         self._feedback = (
-            compression.feedback and not compression.cache and compression.bits < WHOLE_BITS
+            compression.feedback
+            and not compression.cache
+            and compression.bits < compress.WHOLE_BITS
         )
         self._generator = np.random.default_rng((compression.seed, worker))
         self._rests: dict[Tensor, Float64s] = {}

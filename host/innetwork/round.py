@@ -9,16 +9,9 @@ from switchgnn.base.array_types import Bools, Float32s, Int32s
 from switchgnn.host.base.compression import Savings
 from switchgnn.host.base.operations import Operation
 from switchgnn.host.innetwork import fixed_point as fixed
+from switchgnn.host.innetwork import outgoing as sent
 from switchgnn.host.innetwork.barrier import Following, opening
 from switchgnn.host.innetwork.endpoint import Endpoint
-from switchgnn.host.innetwork.outgoing import (
-    ChangedRows,
-    Rounding,
-    RowCache,
-    WholeRows,
-    changed_rows,
-    cut_into_fragments,
-)
 from switchgnn.host.innetwork.responder import Responder
 from switchgnn.host.innetwork.schedule import BlockSchedule
 from switchgnn.host.wire import header
@@ -102,7 +95,7 @@ class RoundParts:
     nothing: BlockSchedule
     upcoming: Upcoming
     scales: fixed.Scales
-    rounding: Rounding
+    rounding: sent.Rounding
     savings: Savings
     # Called with the round and a unit when all workers are done with it.
     passed: Callable[[int, Following], None]
@@ -120,7 +113,7 @@ class OwnRows:
     own: int
     kind: fixed.ExchangeKind
     tensor_id: int
-    cache: RowCache | None
+    cache: sent.RowCache | None
     epsilon: float
     to_skip: Bools | None
 
@@ -149,7 +142,7 @@ class SumRound:
             word: np.zeros((count, header.lanes_of(word) // each), np.int32) for word in self._words
         }
         self._fixed_point = fixed_point
-        self._outgoing: WholeRows | ChangedRows | None = None
+        self._outgoing: sent.WholeRows | sent.ChangedRows | None = None
         self._largest = 0.0
         if fixed_point is not None:
             # The round is void for all where the features of one do not fit.
@@ -217,7 +210,7 @@ class SumRound:
         self._parts.rounding.sent()
         if scale is None:
             raise ValueError("The round was not opened.")
-        if cache is not None and isinstance(self._outgoing, ChangedRows):
+        if cache is not None and isinstance(self._outgoing, sent.ChangedRows):
             values = cache.keep(values, self._outgoing, scale, self._parts.savings)
             if not cache.fits(self._largest):
                 cache.begin_again()
@@ -225,14 +218,16 @@ class SumRound:
             values, replace(scale, magnitude=max(scale.magnitude, self._largest))
         )
 
-    def _make_outgoing(self, fixed_point: fixed.FixedPoint) -> WholeRows | ChangedRows:
+    def _make_outgoing(self, fixed_point: fixed.FixedPoint) -> sent.WholeRows | sent.ChangedRows:
         rows, parts = self._rows, self._parts
         values = parts.rounding.encode(rows.values, fixed_point, (rows.tensor_id, rows.kind))
-        outgoing: WholeRows | ChangedRows
+        outgoing: sent.WholeRows | sent.ChangedRows
         if rows.cache is None:
-            outgoing = WholeRows(cut_into_fragments(values, self._words, parts.layout.rows))
+            outgoing = sent.WholeRows(
+                sent.cut_into_fragments(values, self._words, parts.layout.rows)
+            )
         else:
-            outgoing = changed_rows(
+            outgoing = sent.changed_rows(
                 *(values, rows.cache, parts.schedules, self._blocks, self._words),
                 epsilon=rows.epsilon,
                 to_skip=rows.to_skip,

@@ -88,12 +88,16 @@ control Around(inout metadata_t meta, in standard_metadata_t standard_metadata) 
 control SwitchEgress(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
+    PortShare()  port_share;
     Congestion() congestion;
     Around()     around;
     Rewrite()    rewrite;
 
+    flag_t shared;
+
     apply {
-        congestion.apply(hdr, meta, standard_metadata);
+        port_share.apply(hdr, standard_metadata, shared);
+        congestion.apply(hdr, meta, standard_metadata, shared);
         if (standard_metadata.egress_port >= FIRST_LOOP_PORT) {
             around.apply(meta, standard_metadata);
             GO_AROUND(1)

@@ -114,7 +114,7 @@ control LoopEgress(inout headers_t hdr,
     Around()     around;
 
     apply {
-        congestion.apply(hdr, meta, standard_metadata);
+        congestion.apply(hdr, meta, standard_metadata, 0);
         around.apply(meta, standard_metadata);
     }
 }

@@ -12,10 +12,11 @@ from switchgnn.commands.controller import app
 from switchgnn.controller import SwitchPlan, load_plan, program_cookie
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.base.place import ALONE
-from switchgnn.controller.check import check_plan, fitted, memory_of
-from switchgnn.controller.controls.access import Allowed, last_tags
+from switchgnn.controller.check import check_plan, memory_of
+from switchgnn.controller.controls.access import last_tags
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_HARVEST_GROUP
+from switchgnn.controller.controls.one_bank import Allowed, fitted
 from switchgnn.controller.jobs import remove_job
 from switchgnn.controller.p4runtime.layout import Layout
 from switchgnn.controller.p4runtime.rows import INSERT, group_update

@@ -119,9 +119,20 @@ def graph_from_edges(
 ) -> Graph:
     """Build a Graph from a list of edges; drop duplicates and self-loops.
 
-    `source`, `destination`: integers[N], 0 <= id < vertices. `vertices`: their number; those
-    without an edge are isolated. `directed`: False adds the reverse of every edge, with its weight,
-    where it is not there. `weights`: numbers[N], or None. The others: see Graph.
+    Args:
+        source: integers[N], 0 <= id < vertices.
+        destination: integers[N].
+        name: see Graph.
+        vertices: their number; those without an edge are isolated.
+        directed: False adds the reverse of every edge, with its weight, where it is not there.
+        features: see Graph.
+        labels: see Graph.
+        split: see Graph.
+        original_ids: see Graph.
+        weights: numbers[N], or None.
+
+    Returns:
+        The graph, with ascending rows.
 
     Raises:
         PlannerError: no vertices, ids out of range, features that do not fit, or an edge with two

@@ -2,7 +2,8 @@
 
 import hashlib
 
-from switchgnn.controller.check import fitted, slots_per_bank
+from switchgnn.controller.check import slots_per_bank
+from switchgnn.controller.controls.one_bank import fitted
 from switchgnn.controller.controls.outcome import Outcome
 from switchgnn.host.wire.header import PROTOCOL, is_plain
 from tests.simulation.checks.check import Packet, SwitchCheck
@@ -64,7 +65,9 @@ class JobsApart(SwitchCheck):
         if not self._known:
             return
         counters = self.scene.switches[0].engine.state.counters
-        outcomes = Part(self.scene).of(counters["SwitchIngress.outcome.outcome"].packets)
+        outcomes = Part(self.scene).of(
+            next(at for name, at in counters.items() if name.endswith(".outcome.outcome")).packets
+        )
         wrong = [each.name for each in _NEVER if outcomes[each]]
         if wrong or sum(outcomes) != self._taken:
             self.tell(
