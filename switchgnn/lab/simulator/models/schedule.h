@@ -1,18 +1,13 @@
 // The arrays of a simulation, and the sends and contributions of each worker and block.
 #pragma once
 
-#include "link.h"
 #include "options.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <algorithm>
 #include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 /// The arrays that Python has written into a folder, a file each; mapped, not copied.
 class Arrays {
@@ -91,20 +86,17 @@ class Schedule {
         return static_cast<double>(ShareOf(worker, block).packets) / sums;
     }
 
-    /// The rows of the worker's fullest block.
-    uint64_t RowsOf(uint32_t worker) const {
-        uint64_t most = 0;
-        for (uint32_t block = 0; block < blocks; ++block) {
-            most = std::max(most, ShareOf(worker, block).rows);
-        }
-        return most;
+    /// The first packet of a worker; the number of packets for the worker after the last.
+    uint64_t FirstPacketOf(uint32_t worker) const {
+        return send_indptr_[size_t{worker} * blocks] * together;
     }
 
     /// Set the contributions that each row of the worker misses at the beginning of a block. Those
     /// of a bundle are whole.
     void Expect(uint32_t worker, uint32_t block, std::vector<uint16_t>& left) const {
         const auto received = ReceivedRows(worker, block);
-        for (uint64_t i = 0; i < received.size() * together; ++i) {
+        left.resize(received.size() * together);
+        for (uint64_t i = 0; i < left.size(); ++i) {
             left[i] = rows > 1 ? 1 : row_expected_[received[i / together]];
         }
     }
