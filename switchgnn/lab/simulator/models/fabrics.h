@@ -269,16 +269,14 @@ Counts ContributionsFrom(uint32_t leaf, const LeafTier& tier, const Schedule& sc
 }
 
 void Include(Tally& all, const Tally& one) {
-    all.sums += one.sums;
-    all.overflowed += one.overflowed;
-    all.sent_again += one.sent_again;
-    all.barriers = std::max(all.barriers, one.barriers);
-    all.passes += one.passes;
-    all.contributions += one.contributions;
-    all.loop_passes += one.loop_passes;
-    all.max_loop_queue = std::max(all.max_loop_queue, one.max_loop_queue);
-    all.slots = std::max(all.slots, one.slots);
-    all.max_slots = std::max(all.max_slots, one.max_slots);
+    for (const auto number : {&Tally::sums, &Tally::overflowed, &Tally::sent_again, &Tally::passes,
+                              &Tally::contributions, &Tally::loop_passes}) {
+        all.*number += one.*number;
+    }
+    for (const auto number :
+         {&Tally::barriers, &Tally::max_loop_queue, &Tally::slots, &Tally::max_slots}) {
+        all.*number = std::max(all.*number, one.*number);
+    }
 }
 
 /// One switch with a link to each worker; or leaves, spines, and a link from each to each. Ports

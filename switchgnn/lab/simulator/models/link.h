@@ -350,9 +350,8 @@ class Link : public Delayed<Packet> {
     /// Acknowledgements between hosts are not ECN-capable: they say whether their frames were
     /// marked.
     static bool Markable(const Packet& packet) {
-        if (packet.kind == Kind::BACKGROUND_ACK) return false;
-        return packet.kind == Kind::FEATURE || packet.kind == Kind::BACKGROUND ||
-               !packet.between_hosts;
+        return packet.between_hosts ? packet.kind == Kind::FEATURE
+                                    : packet.kind != Kind::BACKGROUND_ACK;
     }
 
     Picoseconds TimeOf(const Packet& packet) const {
