@@ -4,12 +4,10 @@
 
 #include "frames.h"
 
+#include <algorithm>
+
 struct RowFastPath : RowFields {
-    bool is_held(u32 group_at) const {
-        for (u32 i = 0; i < held_count; i++)
-            if (held[i] == group_at) return true;
-        return false;
-    }
+    bool is_held(u32 group_at) const { return std::find(held, held + held_count, group_at) != held + held_count; }
     void hold(u32 group_at) {
         if (!is_held(group_at)) held[held_count++] = group_at;
     }

@@ -4,6 +4,8 @@
 
 #include "frames.h"
 
+#include <algorithm>
+
 enum Awaiting { HERE = 0, PLAINLY = 1 };
 
 // Bits of a number by their code in the header, as BITS of header.py.
@@ -35,12 +37,7 @@ struct SumFastPath : SumFields {
     }
     bool take(const Fields& f, const u8* body, u32 bits) {
         if (f.fetch || f.ecn) return false;
-        u32 low = 0, high = sums;
-        while (low < high) {
-            const u32 middle = (low + high) / 2;
-            if (vertices[middle] < f.destination) low = middle + 1;
-            else high = middle;
-        }
+        const u32 low = std::lower_bound(vertices, vertices + sums, f.destination) - vertices;
         if (low == sums || vertices[low] != f.destination || counts[low] != f.count) return false;
         const u32 index = indices[low];
         if (awaited[index] != PLAINLY) return false;

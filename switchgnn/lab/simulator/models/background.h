@@ -1,20 +1,11 @@
 // Flows between the same hosts, over the same links and queues as the exchange's packets.
 #pragma once
 
-#include "events.h"
-#include "host.h"
 #include "json.h"
-#include "options.h"
 #include "schedule.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <deque>
-#include <memory>
 #include <numeric>
 #include <random>
-#include <vector>
 
 // The capacity of a link while the background runs alone: two and a half times the largest flow.
 constexpr double kWarmUpBytes = 25e6;
@@ -79,7 +70,7 @@ class Flow : public Host {
 
     /// An acknowledgement has arrived at the sender.
     void Receive(const Packet& packet, uint32_t, Picoseconds now) override {
-        congestion_.Measured(now - packet.asked);
+        congestion_.trip.Measured(now - packet.asked);
         if (!Confirm(packet.id)) return;
         attempts_ = 0;
         congestion_.Marked(packet.ecn ? 1 : 0, now);
@@ -144,7 +135,7 @@ class Flow : public Host {
         bytes_sent += packet.count;
         unconfirmed_.push_back({index, now});
         if (pace_.losses && !timer_.On()) {
-            timer_.SetTo(now + congestion_.Trip().BackedOff(attempts_));
+            timer_.SetTo(now + congestion_.trip.BackedOff(attempts_));
         }
         up_->Send(packet, now);
     }
@@ -158,7 +149,7 @@ class Flow : public Host {
     }
 
     void Late(Picoseconds now) {
-        const Picoseconds patience = congestion_.Trip().BackedOff(attempts_);
+        const Picoseconds patience = congestion_.trip.BackedOff(attempts_);
         if (unconfirmed_.front().sent_at + patience <= now) {
             ++attempts_;
             congestion_.Lost(now);
@@ -170,7 +161,7 @@ class Flow : public Host {
             unconfirmed_.pop_front();
             Send(first.index, now);
         }
-        const Picoseconds next = congestion_.Trip().BackedOff(attempts_);
+        const Picoseconds next = congestion_.trip.BackedOff(attempts_);
         timer_.SetTo(std::max(now + 1, unconfirmed_.front().sent_at + next));
     }
 
@@ -210,7 +201,7 @@ class Background : public Alarm, public Receiver {
 
     /// Take a packet of a flow: at the switch on the way up from its sender, or at the other host.
     void Receive(const Packet& packet, uint32_t port, Picoseconds now) override {
-        Flow& flow = *flows_[packet.group];
+        Flow& flow = flows_[packet.group];
         const bool data = packet.kind == Kind::BACKGROUND;
         if (port == packet.worker) {
             down_[data ? flow.drawn.to : flow.drawn.from]->Send(packet, now);
@@ -248,12 +239,12 @@ class Background : public Alarm, public Receiver {
         report.Put("mean_slowdown", count ? sum / static_cast<double>(count) : 0);
         report.Put("high_slowdown", count ? slowdowns[high - 1] : 0);
         if (trace) {
-            report.Objects("trace", flows_, [](JsonObject& one, const auto& flow) {
-                one.Put("began", flow->began);
-                one.Put("arrived", flow->arrived);
-                one.Put("sender", flow->drawn.from);
-                one.Put("receiver", flow->drawn.to);
-                one.Put("bytes", flow->drawn.bytes);
+            report.Objects("trace", flows_, [](JsonObject& one, const Flow& flow) {
+                one.Put("began", flow.began);
+                one.Put("arrived", flow.arrived);
+                one.Put("sender", flow.drawn.from);
+                one.Put("receiver", flow.drawn.to);
+                one.Put("bytes", flow.drawn.bytes);
             });
         }
     }
@@ -274,9 +265,9 @@ class Background : public Alarm, public Receiver {
         drawn.to = static_cast<uint32_t>(Draw() * (hosts - 1));
         drawn.to += drawn.to >= drawn.from ? 1 : 0;
         drawn.bytes = sizes_.At(Draw());
-        flows_.push_back(std::make_unique<Flow>(drawn, pace_));
-        flows_.back()->Attach(*up_[drawn.from]);
-        flows_.back()->Start(now);
+        Flow& flow = flows_.emplace_back(drawn, pace_);
+        flow.Attach(*up_[drawn.from]);
+        flow.Start(now);
     }
 
     bool Stuck() {
@@ -304,9 +295,9 @@ class Background : public Alarm, public Receiver {
     /// How many times as long as in an empty network, smallest first.
     std::vector<double> Slowdowns() const {
         std::vector<double> slowdowns;
-        for (const auto& flow : flows_) {
-            const auto took = static_cast<double>(flow->arrived - flow->began);
-            slowdowns.push_back(took / static_cast<double>(flow->Ideal(options_.up)));
+        for (const Flow& flow : flows_) {
+            const auto took = static_cast<double>(flow.arrived - flow.began);
+            slowdowns.push_back(took / static_cast<double>(flow.Ideal(options_.up)));
         }
         std::sort(slowdowns.begin(), slowdowns.end());
         return slowdowns;
@@ -320,7 +311,7 @@ class Background : public Alarm, public Receiver {
     std::vector<Link*> up_;
     std::vector<Link*> down_;
     // Kept to the end, as events may refer to them.
-    std::vector<std::unique_ptr<Flow>> flows_;
+    std::deque<Flow> flows_;
     Picoseconds ended_ = 0;
     uint64_t frames_before_ = 0;
 };

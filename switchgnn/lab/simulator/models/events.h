@@ -136,17 +136,16 @@ class Timer : public Alarm {
     using Call = std::function<void(Picoseconds now)>;
 
     explicit Timer(Call call) : call_(std::move(call)) {}
-    bool On() const { return on_; }
+    bool On() const { return due_ != kNever; }
     Picoseconds Due() const { return due_; }
 
     /// Call at that time instead of the one set before.
     void SetTo(Picoseconds at) {
-        on_ = true;
         due_ = at;
         if (at < rings_at_) RingAt(at);
     }
 
-    void Stop() { on_ = false; }
+    void Stop() { due_ = kNever; }
 
   private:
     void RingAt(Picoseconds at) {
@@ -158,18 +157,14 @@ class Timer : public Alarm {
         // This ring was set before the time was brought forward.
         if (now != rings_at_) return;
         rings_at_ = kNever;
-        if (!on_) return;
-        if (now < due_) {
-            RingAt(due_);
-            return;
-        }
-        on_ = false;
+        if (!On()) return;
+        if (now < due_) return RingAt(due_);
+        Stop();
         call_(now);
     }
 
     Call call_;
-    bool on_ = false;
-    Picoseconds due_ = 0;
+    Picoseconds due_ = kNever;
     Picoseconds rings_at_ = kNever;
 };
 
@@ -191,26 +186,25 @@ class Series : public Alarm {
 
     Series(Look look, Over over) : look_(std::move(look)), over_(std::move(over)) {}
     void Start(Picoseconds now) { Ring(now); }
-    const std::vector<Sample>& Samples() const { return samples_; }
+    std::vector<Sample> samples;
 
   private:
     static constexpr size_t kMost = 1024;
 
     void Ring(Picoseconds now) override {
         if (over_()) return;
-        samples_.push_back(look_(now));
+        samples.push_back(look_(now));
         // If no other event is left, a further sample would hide that.
-        if (samples_.size() > 1 && events.Empty()) return;
-        if (samples_.size() == kMost) {
-            for (size_t i = 0; i < kMost / 2; ++i) samples_[i] = samples_[2 * i];
-            samples_.resize(kMost / 2);
+        if (samples.size() > 1 && events.Empty()) return;
+        if (samples.size() == kMost) {
+            for (size_t i = 0; i < kMost / 2; ++i) samples[i] = samples[2 * i];
+            samples.resize(kMost / 2);
             distance_ *= 2;
         }
-        Set(samples_.back().at + distance_);
+        Set(samples.back().at + distance_);
     }
 
     Look look_;
     Over over_;
     Picoseconds distance_ = 1'000'000;
-    std::vector<Sample> samples_;
 };

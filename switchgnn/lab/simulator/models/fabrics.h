@@ -1,17 +1,9 @@
 // The network between the workers: a star, or leaves and spines with a link from each to each.
 #pragma once
 
-#include "link.h"
-#include "options.h"
 #include "switch.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
-#include <utility>
-#include <vector>
 
 /// The spine that has the barrier and passes notices on.
 constexpr uint32_t kBarrierSpine = 0;
@@ -258,7 +250,7 @@ class Spine : public Switch {
     std::optional<Slots> slots_;
 };
 
-using Links = std::vector<std::unique_ptr<Link>>;
+using Links = std::deque<Link>;
 
 using Counts = std::vector<uint16_t>;
 
@@ -266,31 +258,25 @@ using Counts = std::vector<uint16_t>;
 Counts ContributionsFrom(uint32_t leaf, const LeafTier& tier, const Schedule& schedule,
                          size_t rows) {
     Counts here(rows, 0);
-    for (uint32_t sender = tier.FirstOf(leaf); sender < tier.FirstOf(leaf + 1); ++sender) {
-        for (uint32_t block = 0; block < schedule.blocks; ++block) {
-            const Schedule::Share share = schedule.ShareOf(sender, block);
-            for (uint64_t i = 0; i < share.packets; i += schedule.together) {
-                const uint64_t packet = share.first_packet + i;
-                for (const uint32_t word : schedule.ContributionsOf(packet)) {
-                    here[word & ~Schedule::kLastOfPass] += schedule.CountOf(packet);
-                }
-            }
+    const uint64_t end = schedule.FirstPacketOf(tier.FirstOf(leaf + 1));
+    uint64_t packet = schedule.FirstPacketOf(tier.FirstOf(leaf));
+    for (; packet < end; packet += schedule.together) {
+        for (const uint32_t word : schedule.ContributionsOf(packet)) {
+            here[word & ~Schedule::kLastOfPass] += schedule.CountOf(packet);
         }
     }
     return here;
 }
 
 void Include(Tally& all, const Tally& one) {
-    all.sums += one.sums;
-    all.overflowed += one.overflowed;
-    all.sent_again += one.sent_again;
-    all.barriers = std::max(all.barriers, one.barriers);
-    all.passes += one.passes;
-    all.contributions += one.contributions;
-    all.loop_passes += one.loop_passes;
-    all.max_loop_queue = std::max(all.max_loop_queue, one.max_loop_queue);
-    all.slots = std::max(all.slots, one.slots);
-    all.max_slots = std::max(all.max_slots, one.max_slots);
+    for (const auto number : {&Tally::sums, &Tally::overflowed, &Tally::sent_again, &Tally::passes,
+                              &Tally::contributions, &Tally::loop_passes}) {
+        all.*number += one.*number;
+    }
+    for (const auto number :
+         {&Tally::barriers, &Tally::max_loop_queue, &Tally::slots, &Tally::max_slots}) {
+        all.*number = std::max(all.*number, one.*number);
+    }
 }
 
 /// One switch with a link to each worker; or leaves, spines, and a link from each to each. Ports
@@ -302,13 +288,9 @@ class Fabric {
     Fabric(const Options& options, const Arrays& arrays, const Schedule* schedule, Trace& trace)
         : meter(options.workers + size_t{2} * options.leaves * options.spines),
           tier_{options.workers, std::max(1U, options.leaves)} {
-        for (uint32_t leaf = 0; leaf < tier_.leaves; ++leaf) {
-            uplinks_.push_back(std::make_unique<Uplinks>(tier_, leaf));
-        }
+        for (uint32_t leaf = 0; leaf < tier_.leaves; ++leaf) uplinks_.emplace_back(tier_, leaf);
         if (!schedule) {
-            for (const auto& uplinks : uplinks_) {
-                leaves_.push_back(std::make_unique<PlainLeaf>(*uplinks));
-            }
+            for (Uplinks& each : uplinks_) leaves_.push_back(std::make_unique<PlainLeaf>(each));
         } else if (options.leaves == 0) {
             Slots slots(options, arrays, arrays.Get<uint16_t>("row_expected"));
             leaves_.push_back(std::make_unique<AddingSwitch>(*schedule, std::move(slots), options));
@@ -325,7 +307,7 @@ class Fabric {
     Tally Count() const {
         Tally all;
         for (const auto& leaf : leaves_) Include(all, leaf->Count());
-        for (const auto& spine : spines_) Include(all, spine->Count());
+        for (const auto& spine : spines_) Include(all, spine.Count());
         return all;
     }
 
@@ -358,7 +340,7 @@ class Fabric {
             Slots slots(options, arrays, from[leaf],
                         [this](uint32_t row) { return !routes_.crosses[row]; });
             leaves_.push_back(std::make_unique<Leaf>(schedule, std::move(slots), options,
-                                                     *uplinks_[leaf], routes));
+                                                     uplinks_[leaf], routes));
         }
     }
 
@@ -370,7 +352,7 @@ class Fabric {
                 return routes_.crosses[row] && routes_.vertex[row] % routes_.spines == spine;
             };
             if (adds) slots.emplace(options, arrays, arrays.Get<uint16_t>("row_expected"), completes);
-            spines_.push_back(std::make_unique<Spine>(tier_, spine, options, std::move(slots)));
+            spines_.emplace_back(tier_, spine, options, std::move(slots));
         }
     }
 
@@ -380,18 +362,16 @@ class Fabric {
             for (size_t spine = 0; spine < spines_.size(); ++spine) {
                 const auto port = static_cast<uint32_t>(tier_.workers + up.size());
                 const auto back = static_cast<uint32_t>(port + links);
-                Receiver &top = *spines_[spine], &bottom = *leaves_[leaf];
-                up.push_back(std::make_unique<Link>(options, top, port, &meter, trace));
-                down.push_back(std::make_unique<Link>(options, bottom, back, &meter, trace));
-                uplinks_[leaf]->Attach(*up.back());
-                spines_[spine]->Attach(*down.back());
+                Receiver &top = spines_[spine], &bottom = *leaves_[leaf];
+                uplinks_[leaf].Attach(up.emplace_back(options, top, port, &meter, trace));
+                spines_[spine].Attach(down.emplace_back(options, bottom, back, &meter, trace));
             }
         }
     }
 
     LeafTier tier_;
     SumRoutes routes_;
-    std::vector<std::unique_ptr<Uplinks>> uplinks_;
+    std::deque<Uplinks> uplinks_;
     std::vector<std::unique_ptr<Switch>> leaves_;
-    std::vector<std::unique_ptr<Spine>> spines_;
+    std::deque<Spine> spines_;
 };

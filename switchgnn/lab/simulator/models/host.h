@@ -1,12 +1,7 @@
 // Time-outs, window and rate of a host, as in host/base/congestion.py and host/base/pace.py.
 #pragma once
 
-#include "events.h"
 #include "link.h"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
 
 // The names and values are those of host/base/congestion.py.
 constexpr double kBurst = 8;
@@ -82,13 +77,12 @@ struct PaceOptions {
 class Congestion {
   public:
     explicit Congestion(const PaceOptions& options)
-        : options_(options),
+        : trip(2 * options.round_trip, options.shortest_timeout),
+          options_(options),
           window_(options.congestion != Rule::NONE
                       ? std::min<double>(options.window, options.first_window)
                       : options.window),
-          opening_(window_ < options.window),
-          tokens_(kBurst),
-          round_trip_(2 * options.round_trip, options.shortest_timeout) {}
+          opening_(window_ < options.window) {}
 
     /// How many features may be sent now.
     uint32_t Allowance(uint64_t in_flight, Picoseconds now) {
@@ -116,7 +110,7 @@ class Congestion {
         const double share = std::min(1.0, marked_ / acknowledged_);
         acknowledged_ = marked_ = 0;
         if (share > 0) {
-            ++cuts_;
+            ++cuts;
             opening_ = false;
         }
         const double cut = window_ * (1 - share / 2);
@@ -134,25 +128,22 @@ class Congestion {
         Halve(now);
     }
 
-    void Measured(Picoseconds round_trip) { round_trip_.Measured(round_trip); }
-
     /// Halve when packets did not arrive, unless the window is narrow.
     void Lost(Picoseconds now) {
         if (window_ > options_.safe_window) Halve(now);
     }
 
-    Picoseconds Smoothed() const { return round_trip_.Smoothed(); }
-    const RoundTrip& Trip() const { return round_trip_; }
-    uint64_t Cuts() const { return cuts_; }
+    RoundTrip trip;
+    uint64_t cuts = 0;
 
   private:
     bool Paced() const { return options_.congestion != Rule::NONE && window_ < options_.window; }
 
     /// At most once per round trip.
     void Halve(Picoseconds now) {
-        if (options_.congestion == Rule::NONE || now - last_cut_ < Smoothed()) return;
+        if (options_.congestion == Rule::NONE || now - last_cut_ < trip.Smoothed()) return;
         last_cut_ = now;
-        ++cuts_;
+        ++cuts;
         opening_ = false;
         window_ = std::max<double>(options_.group, window_ / 2);
         acknowledged_ = marked_ = 0;
@@ -164,19 +155,18 @@ class Congestion {
     }
 
     double FeaturesPerPicosecond() const {
-        return kRateGain * window_ / static_cast<double>(std::max(Smoothed(), options_.round_trip));
+        const Picoseconds round_trip = std::max(trip.Smoothed(), options_.round_trip);
+        return kRateGain * window_ / static_cast<double>(round_trip);
     }
 
     PaceOptions options_;
     double window_;
     bool opening_;
-    uint64_t cuts_ = 0;
     double acknowledged_ = 0;
     double marked_ = 0;
     Picoseconds last_cut_ = kLongAgo;
-    double tokens_;
+    double tokens_ = kBurst;
     Picoseconds last_refill_ = kLongAgo;
-    RoundTrip round_trip_;
 };
 
 /// The window of hosts that send longer frames than features: as many bytes, moving as TCP's.
@@ -205,10 +195,10 @@ class Host : public Receiver {
     void Attach(Link& up) { up_ = &up; }
     virtual void Start(Picoseconds now) = 0;
     uint32_t Worker() const { return worker_; }
-    bool Finished() const { return finished_; }
+    bool Finished() const { return finished_at_ != kNever; }
     Picoseconds FinishedAt() const { return finished_at_; }
     /// How often its window was narrowed.
-    uint64_t Cuts() const { return congestion_.Cuts(); }
+    uint64_t Cuts() const { return congestion_.cuts; }
 
     /// Questions about missing packets.
     uint64_t recalled = 0;
@@ -234,10 +224,7 @@ class Host : public Receiver {
         }
     }
 
-    void Finish(Picoseconds now) {
-        finished_ = true;
-        finished_at_ = now;
-    }
+    void Finish(Picoseconds now) { finished_at_ = now; }
 
     uint16_t worker_;
     PaceOptions pace_;
@@ -252,6 +239,5 @@ class Host : public Receiver {
     }
 
     Timer pacer_{[this](Picoseconds now) { SendSome(now); }};
-    bool finished_ = false;
-    Picoseconds finished_at_ = 0;
+    Picoseconds finished_at_ = kNever;
 };

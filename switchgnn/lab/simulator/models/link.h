@@ -7,14 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <deque>
-#include <functional>
-#include <limits>
-#include <queue>
 #include <sstream>
 #include <string>
-#include <utility>
-#include <vector>
 
 enum class Kind : uint8_t {
     FEATURE = 1,
@@ -117,8 +111,8 @@ class QueueMeter {
             sum_ += free - free_[port];
         }
         free_[port] = free;
-        largest_ = std::max(largest_, sum_ - busy_ * now);
-        largest_port_ = std::max(largest_port_, free - now);
+        maxima.all = std::max(maxima.all, sum_ - busy_ * now);
+        maxima.port = std::max(maxima.port, free - now);
     }
 
     /// Time that all queues together take to send, if one after another.
@@ -127,13 +121,13 @@ class QueueMeter {
         return sum_ - busy_ * now;
     }
 
-    /// Reset the maxima.
-    void Forget() {
-        largest_ = largest_port_ = 0;
-    }
+    /// The longest that they were, all together and a single one.
+    struct Maxima {
+        Picoseconds all = 0;
+        Picoseconds port = 0;
+    };
 
-    Picoseconds Largest() const { return largest_; }
-    Picoseconds LargestPort() const { return largest_port_; }
+    Maxima maxima;
 
   private:
     using Idle = std::pair<Picoseconds, size_t>;
@@ -155,8 +149,6 @@ class QueueMeter {
     std::priority_queue<Idle, std::vector<Idle>, std::greater<>> idle_;
     Picoseconds sum_ = 0;
     int64_t busy_ = 0;
-    Picoseconds largest_ = 0;
-    Picoseconds largest_port_ = 0;
 };
 
 struct Arrival {
@@ -177,16 +169,15 @@ class Trace {
 
     void Take(Picoseconds at, bool at_switch, uint32_t worker, const Packet& packet) {
         if (on_ && static_cast<int>(packet.kind) < kExchangeKinds) {
-            arrivals_.push_back({at, at_switch || worker >= workers_, worker, packet});
+            arrivals.push_back({at, at_switch || worker >= workers_, worker, packet});
         }
     }
 
-    const std::vector<Arrival>& Arrivals() const { return arrivals_; }
+    std::vector<Arrival> arrivals;
 
   private:
     bool on_;
     uint32_t workers_;
-    std::vector<Arrival> arrivals_;
 };
 
 struct LinkOptions {
@@ -359,9 +350,8 @@ class Link : public Delayed<Packet> {
     /// Acknowledgements between hosts are not ECN-capable: they say whether their frames were
     /// marked.
     static bool Markable(const Packet& packet) {
-        if (packet.kind == Kind::BACKGROUND_ACK) return false;
-        return packet.kind == Kind::FEATURE || packet.kind == Kind::BACKGROUND ||
-               !packet.between_hosts;
+        return packet.between_hosts ? packet.kind == Kind::FEATURE
+                                    : packet.kind != Kind::BACKGROUND_ACK;
     }
 
     Picoseconds TimeOf(const Packet& packet) const {

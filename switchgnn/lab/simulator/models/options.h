@@ -2,13 +2,8 @@
 #pragma once
 
 #include "host.h"
-#include "link.h"
 
-#include <cmath>
 #include <map>
-#include <sstream>
-#include <string>
-#include <vector>
 
 class Words {
   public:

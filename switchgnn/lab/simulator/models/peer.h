@@ -1,15 +1,9 @@
 // A worker without the switch's help: host/direct/outbox.py and host/direct/arrivals.py.
 #pragma once
 
-#include "events.h"
-#include "host.h"
-#include "link.h"
 #include "schedule.h"
 
 #include <bit>
-#include <map>
-#include <span>
-#include <vector>
 
 /// Which frames of all senders have arrived; each frame has one receiver, so all hosts share it.
 class Arrived {
@@ -114,7 +108,7 @@ class Peer : public Host {
     }
 
     void TakeAck(const Packet& packet, Picoseconds now) {
-        congestion_.Measured(now - packet.asked);
+        congestion_.trip.Measured(now - packet.asked);
         const uint32_t confirmed = pace_.losses ? Confirmed(packet, now) : packet.count;
         confirmed_ += confirmed;
         congestion_.Marked(packet.ecn ? confirmed : 0, now);
@@ -125,7 +119,7 @@ class Peer : public Host {
     /// Await the acknowledgement of a run.
     void Await(uint32_t index, uint16_t length, Picoseconds now) {
         open_[index] = {length, static_cast<uint8_t>((1U << length) - 1), now, 0};
-        if (!timer_.On()) timer_.SetTo(now + congestion_.Trip().BackedOff(0));
+        if (!timer_.On()) timer_.SetTo(now + congestion_.trip.BackedOff(0));
     }
 
     /// Return how many frames an acknowledgement confirms. Lost ones are sent again, outside the
@@ -161,7 +155,7 @@ class Peer : public Host {
     }
 
     void Late(Picoseconds now) {
-        const RoundTrip& trip = congestion_.Trip();
+        const RoundTrip& trip = congestion_.trip;
         Picoseconds next = now + trip.BackedOff(0);
         for (auto& [index, run] : open_) {
             if (now >= run.asked_at + trip.BackedOff(run.attempts)) {

@@ -1,18 +1,13 @@
 // The arrays of a simulation, and the sends and contributions of each worker and block.
 #pragma once
 
-#include "link.h"
 #include "options.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <algorithm>
 #include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 /// The arrays that Python has written into a folder, a file each; mapped, not copied.
 class Arrays {
@@ -52,6 +47,9 @@ class Arrays {
 /// k mod `pools` of the slots. A pool's turns are its opening, with the number of the pool, and its
 /// units, unit k with the number k + `pools`.
 class Schedule {
+    const Arrays& arrays_;
+    const Options& options_;
+
   public:
     /// The part of a worker in a block.
     struct Share {
@@ -65,19 +63,13 @@ class Schedule {
     static constexpr uint32_t kLastOfPass = 1U << 31;
 
     Schedule(const Arrays& arrays, const Options& options)
-        : blocks(options.blocks),
-          fragments(options.fragments),
-          together(options.together),
-          pools(options.pools),
-          rows(options.rows),
-          fragment_bytes_(options.fragment_bytes),
-          arrays_(arrays) {
+        : arrays_(arrays), options_(options) {
         for (size_t at = 1; at < receive_indptr_.size(); ++at) {
             sum_frames_ += (receive_indptr_[at] - receive_indptr_[at - 1] + rows - 1) / rows;
         }
     }
 
-    uint32_t Units() const { return blocks * fragments; }
+    uint32_t Units() const { return blocks * options_.fragments; }
 
     Share ShareOf(uint32_t worker, uint32_t block) const {
         const size_t at = size_t{worker} * blocks + block;
@@ -91,20 +83,17 @@ class Schedule {
         return static_cast<double>(ShareOf(worker, block).packets) / sums;
     }
 
-    /// The rows of the worker's fullest block.
-    uint64_t RowsOf(uint32_t worker) const {
-        uint64_t most = 0;
-        for (uint32_t block = 0; block < blocks; ++block) {
-            most = std::max(most, ShareOf(worker, block).rows);
-        }
-        return most;
+    /// The first packet of a worker; the number of packets for the worker after the last.
+    uint64_t FirstPacketOf(uint32_t worker) const {
+        return send_indptr_[size_t{worker} * blocks] * together;
     }
 
     /// Set the contributions that each row of the worker misses at the beginning of a block. Those
     /// of a bundle are whole.
     void Expect(uint32_t worker, uint32_t block, std::vector<uint16_t>& left) const {
         const auto received = ReceivedRows(worker, block);
-        for (uint64_t i = 0; i < received.size() * together; ++i) {
+        left.resize(received.size() * together);
+        for (uint64_t i = 0; i < left.size(); ++i) {
             left[i] = rows > 1 ? 1 : row_expected_[received[i / together]];
         }
     }
@@ -124,7 +113,7 @@ class Schedule {
     /// The bytes of a packet's frame when this fragment is exchanged. Zeros need no body.
     uint16_t BytesOf(uint64_t packet, uint32_t fragment) const {
         if (packet_bare_[packet / together]) return kShortestFrame;
-        return static_cast<uint16_t>(fragment_bytes_[fragment + packet % together]);
+        return static_cast<uint16_t>(options_.fragment_bytes[fragment + packet % together]);
     }
 
     uint16_t CountOf(uint64_t packet) const { return packet_count_[packet / together]; }
@@ -139,12 +128,11 @@ class Schedule {
         return (contribution & ~kLastOfPass) * together + packet % together;
     }
 
-    const uint32_t blocks;
-    const uint32_t fragments;
-    const uint32_t together;
-    const uint32_t pools;
+    const uint32_t blocks = options_.blocks;
+    const uint32_t together = options_.together;
+    const uint32_t pools = options_.pools;
     /// Of a frame.
-    const uint32_t rows;
+    const uint32_t rows = options_.rows;
 
   private:
     /// The plan's rows of a worker in a block, ascending.
@@ -153,9 +141,6 @@ class Schedule {
         return receive_row_.subspan(begin[0], begin[1] - begin[0]);
     }
 
-    // Of the frames of each fragment of a feature.
-    std::vector<uint32_t> fragment_bytes_;
-    const Arrays& arrays_;
     std::span<const uint64_t> send_indptr_ = arrays_.Get<uint64_t>("send_indptr");
     std::span<const uint64_t> receive_indptr_ = arrays_.Get<uint64_t>("receive_indptr");
     std::span<const uint32_t> receive_row_ = arrays_.Get<uint32_t>("receive_row");

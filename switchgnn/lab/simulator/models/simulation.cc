@@ -1,27 +1,19 @@
 // Workers around a fabric: one switch, or leaves and spines. In reading order, the models are the
 // event queue (events.h), packets and links (link.h), hosts (host.h, peer.h, worker.h), plans
-// (schedule.h), switches and networks of them (switch.h, fabrics.h), and background.h.
+// (schedule.h), switches and networks of them (switch.h, fabrics.h), and background.h. A header
+// includes those that it builds upon, and of the standard library what these do not.
 
 #include "background.h"
-#include "events.h"
 #include "fabrics.h"
-#include "host.h"
-#include "json.h"
-#include "options.h"
 #include "peer.h"
 #include "worker.h"
 
 #include <sys/prctl.h>
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
-#include <memory>
-#include <optional>
-#include <ostream>
-#include <string>
 
 constexpr int kRefused = 2;
 
@@ -40,11 +32,11 @@ using Count = Link::Count;
 
 /// A number of what a link has sent: of one kind, or of the whole exchange.
 auto OnLink(uint64_t Count::*number) {
-    return [number](const auto& link) { return link->Sent().*number; };
+    return [number](const Link& link) { return link.Sent().*number; };
 }
 
 auto OnLink(uint64_t Count::*number, Kind kind) {
-    return [number, kind](const auto& link) { return link->Sent(kind).*number; };
+    return [number, kind](const Link& link) { return link.Sent(kind).*number; };
 }
 
 class Simulation {
@@ -58,7 +50,13 @@ class Simulation {
         if (options.packed_frame_bytes != 0) {
             arrived_.emplace(arrays_.Get<uint64_t>("frame_indptr"));
         }
-        AddBackground();
+        if (options.background_load != 0) {
+            background_ = std::make_unique<Background>(options_, arrays_, [this] {
+                const bool over = Over();
+                if (over) Close();
+                return over;
+            });
+        }
         for (uint32_t worker = 0; worker < options.workers; ++worker) Connect(worker);
     }
 
@@ -87,12 +85,12 @@ class Simulation {
         report.Put("events", events.Count());
         report.Put("wall_seconds", seconds_);
         report.Put("peak_memory_bytes", PeakMemory());
-        report.Put("max_queue_bytes", options_.down.BytesIn(largest_queue_));
-        report.Put("max_port_queue_bytes", options_.down.BytesIn(largest_port_queue_));
+        report.Put("max_queue_bytes", options_.down.BytesIn(queues_.all));
+        report.Put("max_port_queue_bytes", options_.down.BytesIn(queues_.port));
         ReportCounts(report);
         ReportWorkers(report);
         ReportSeries(report.Object("series"));
-        report.Objects("trace", trace_.Arrivals(), [this](JsonObject& one, const Arrival& it) {
+        report.Objects("trace", trace_.arrivals, [this](JsonObject& one, const Arrival& it) {
             one.Put("picoseconds", it.at - began_);
             one.Put("at_switch", it.at_switch);
             one.Put("worker", it.worker);
@@ -118,29 +116,18 @@ class Simulation {
         return std::make_unique<Peer>(worker, pace, arrays_, slot, *arrived_);
     }
 
-    void AddBackground() {
-        if (options_.background_load == 0) return;
-        const auto over = [this] {
-            if (!Over()) return false;
-            Close();
-            return true;
-        };
-        background_ = std::make_unique<Background>(options_, arrays_, over);
-    }
-
     /// Add a worker, of the switch, of the other hosts, or of both, and its links.
     void Connect(uint32_t worker) {
         Switch& edge = fabric_.EdgeOf(worker);
-        Link& up = *up_.emplace_back(
-            std::make_unique<Link>(options_.up, edge, worker, nullptr, trace_));
+        Link& up = up_.emplace_back(options_.up, edge, worker, nullptr, trace_);
         const size_t first = hosts_.size();
         if (schedule_) {
             hosts_.push_back(
                 std::make_unique<Worker>(*schedule_, worker, options_.pace, options_.opening));
         }
         if (arrived_) hosts_.push_back(MakePeer(worker));
-        Link& down = *down_.emplace_back(std::make_unique<Link>(
-            options_.down, *hosts_[first], worker, &fabric_.meter, trace_));
+        Link& down =
+            down_.emplace_back(options_.down, *hosts_[first], worker, &fabric_.meter, trace_);
         down.TakeBetweenHosts(*hosts_.back());
         for (size_t i = first; i < hosts_.size(); ++i) hosts_[i]->Attach(up);
         edge.Attach(down);
@@ -150,30 +137,26 @@ class Simulation {
     /// Begin the exchange.
     void Open(Picoseconds now) {
         began_ = now;
-        fabric_.meter.Forget();
+        fabric_.meter.maxima = {};
         for (const auto& host : hosts_) host->Start(now);
         series_.Start(now);
     }
 
     /// End the exchange: record the maxima of its queues.
-    void Close() {
-        largest_queue_ = fabric_.meter.Largest();
-        largest_port_queue_ = fabric_.meter.LargestPort();
-    }
+    void Close() { queues_ = fabric_.meter.maxima; }
 
     Sample Look(Picoseconds now) {
         const Tally tally = fabric_.Count();
         double bytes = 0;
         for (const auto* links : {&up_, &down_}) {
-            for (const auto& link : *links) bytes += link->BytesThrough(now);
+            for (const Link& link : *links) bytes += link.BytesThrough(now);
         }
         return {now, options_.down.BytesIn(fabric_.meter.Total(now)), tally.slots, tally.sums,
                 tally.overflowed, bytes};
     }
 
     bool Over() const {
-        return std::all_of(hosts_.begin(), hosts_.end(),
-                           [](const auto& host) { return host->Finished(); });
+        return std::ranges::all_of(hosts_, [](const auto& host) { return host->Finished(); });
     }
 
     void ReportCounts(JsonObject& report) const {
@@ -230,7 +213,7 @@ class Simulation {
     }
 
     void ReportSeries(JsonObject&& report) const {
-        const auto& samples = series_.Samples();
+        const auto& samples = series_.samples;
         report.List("seconds", samples, [this](const auto& it) {
             return static_cast<double>(it.at - began_) / kPicosecondsPerSecond;
         });
@@ -255,8 +238,7 @@ class Simulation {
     Timer opening_{[this](Picoseconds now) { Open(now); }};
     // When the exchange began.
     Picoseconds began_ = 0;
-    Picoseconds largest_queue_ = 0;
-    Picoseconds largest_port_queue_ = 0;
+    QueueMeter::Maxima queues_;
     double seconds_ = 0;
 };
 

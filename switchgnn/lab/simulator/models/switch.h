@@ -2,19 +2,10 @@
 // docs/protocol.md.
 #pragma once
 
-#include "events.h"
-#include "link.h"
-#include "options.h"
 #include "schedule.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <deque>
-#include <functional>
 #include <numeric>
 #include <optional>
-#include <utility>
-#include <vector>
 
 /// What the switches have done so far.
 struct Tally {
@@ -56,13 +47,11 @@ class Slots {
         const auto worker = arrays.Get<uint8_t>("row_worker");
         const auto bank = arrays.Get<uint8_t>("row_bank");
         rows_.resize(rows_of_pool_ * options.pools);
-        marked_.resize(rows_.size());
-        bytes_.resize(rows_.size());
         open_.resize(expected.size() * options.pools);
         for (size_t i = 0; i < rows_.size(); ++i) {
             const size_t planned = i % rows_of_pool_ / together_;
             const uint8_t shared = free_.empty() ? 0 : bank[planned] % free_.size();
-            rows_[i] = {expected[planned], 0, 0, worker[planned], shared, {}};
+            rows_[i] = {.expected = expected[planned], .worker = worker[planned], .bank = shared};
         }
         const auto received = arrays.Get<uint64_t>("receive_indptr");
         const auto row = arrays.Get<uint32_t>("receive_row");
@@ -81,18 +70,19 @@ class Slots {
                        .group = packet.group, .turn = packet.turn, .asked = packet.asked,
                        .bytes = packet.bytes};
         const size_t at = At(row, packet.turn);
-        const bool begins = rows_[at].added == 0;
+        Row& held = rows_[at];
+        const bool begins = held.added == 0;
         const Fate fate =
             free_.empty() ? AddPlanned(at, leaving.count) : AddShared(at, leaving.count);
         if (fate != Fate::OVERFLOWED) {
-            marked_[at] = packet.ecn || (!begins && marked_[at]);
-            bytes_[at] = std::max(packet.bytes, begins ? uint16_t{0} : bytes_[at]);
+            held.marked = packet.ecn || (!begins && held.marked);
+            held.bytes = std::max(packet.bytes, begins ? uint16_t{0} : held.bytes);
         }
         if (fate == Fate::KEPT) return std::nullopt;
         if (fate == Fate::COMPLETED) {
             leaving.kind = Kind::SUM;
-            leaving.ecn = marked_[at];
-            leaving.bytes = bytes_[at];
+            leaving.ecn = held.marked;
+            leaving.bytes = held.bytes;
         }
         tally.overflowed += fate == Fate::OVERFLOWED;
         tally.sums += leaving.kind == Kind::SUM;
@@ -172,11 +162,15 @@ class Slots {
 
     struct Row {
         uint16_t expected;
-        uint16_t seen;
-        uint16_t added;
+        uint16_t seen = 0;
+        uint16_t added = 0;
+        /// Of the longest frame so far.
+        uint16_t bytes = 0;
         uint8_t worker;
         uint8_t bank;
-        Left left;
+        /// Whether any contribution to what it holds was marked.
+        bool marked = false;
+        Left left = {};
     };
 
     /// The sums of a worker that are complete in a unit, and those of them that have not left.
@@ -198,15 +192,18 @@ class Slots {
         if (!free_.empty()) --free_[rows_[at].bank];
     }
 
-    /// A sum is complete: the slot is free after the last one in it.
-    void Close(size_t at) {
-        if (--open_[at / together_] != 0) return;
-        --unfinished_[at / rows_of_pool_];
-        --tally.slots;
-        if (!free_.empty()) ++free_[rows_[at].bank];
+    /// A sum is complete, and `count` becomes all contributions in it. The slot is free after the
+    /// last one in it.
+    Fate Close(size_t at, uint16_t& count) {
+        count = std::exchange(rows_[at].added, 0);
+        if (--open_[at / together_] == 0) {
+            --unfinished_[at / rows_of_pool_];
+            --tally.slots;
+            if (!free_.empty()) ++free_[rows_[at].bank];
+        }
+        return Fate::COMPLETED;
     }
 
-    /// A sum's `count` becomes all contributions in it.
     Fate AddPlanned(size_t at, uint16_t& count) {
         Row& row = rows_[at];
         if (row.added == 0) Open(at);
@@ -216,10 +213,7 @@ class Slots {
             throw SimulationError(
                 "A slot got more contributions than it expects: the plan is wrong.");
         }
-        count = row.added;
-        row.added = 0;
-        Close(at);
-        return Fate::COMPLETED;
+        return Close(at, count);
     }
 
     /// As p4src/strawman/banks.p4.
@@ -230,11 +224,7 @@ class Slots {
         if (last) row.seen = 0;
         if (row.added != 0) {
             row.added += count;
-            if (!last) return Fate::KEPT;
-            count = row.added;
-            row.added = 0;
-            Close(at);
-            return Fate::COMPLETED;
+            return last ? Close(at, count) : Fate::KEPT;
         }
         if (open_[at / together_] == 0 && free_[row.bank] == 0) return Fate::OVERFLOWED;
         // It would give its slot back at once.
@@ -254,10 +244,6 @@ class Slots {
     size_t rows_of_pool_;
     // Pool by pool.
     std::vector<Row> rows_;
-    // Whether any contribution to what each row holds was marked.
-    std::vector<bool> marked_;
-    // Of the longest frame that each row has so far.
-    std::vector<uint16_t> bytes_;
     // Unfinished sums in each slot.
     std::vector<uint8_t> open_;
     // Slots of each pool that hold some.

@@ -1,16 +1,7 @@
 // A worker whose sums the switch makes: host/innetwork/exchange.py.
 #pragma once
 
-#include "events.h"
-#include "host.h"
 #include "schedule.h"
-
-#include <algorithm>
-#include <deque>
-#include <functional>
-#include <limits>
-#include <utility>
-#include <vector>
 
 // As in host/innetwork/receiver.py and host/base/pace.py.
 constexpr int kAtOnce = 16;
@@ -25,45 +16,40 @@ constexpr uint32_t kMostTold = std::numeric_limits<uint16_t>::max();
 class Flight {
   public:
     Flight(const Schedule& schedule, uint32_t worker, const PaceOptions& pace)
-        : schedule_(schedule),
-          worker_(worker),
-          pace_(pace),
-          left_(schedule.RowsOf(worker)) {}
+        : schedule_(schedule), worker_(worker), pace_(pace) {}
 
     void Begin(uint32_t unit) {
         turn_ = unit + schedule_.pools;
         block_ = unit % schedule_.blocks;
         fragment_ = unit / schedule_.blocks;
-        const Schedule::Share share = schedule_.ShareOf(worker_, block_);
-        first_ = share.first_packet;
-        size_ = share.packets;
-        awaited_ = share.rows;
+        share_ = schedule_.ShareOf(worker_, block_);
+        awaited_ = share_.rows;
         schedule_.Expect(worker_, block_, left_);
         sent_ = confirmed_ = 0;
         first_waiting_ = 0;
-        acknowledged_.assign((size_ + pace_.group - 1) / pace_.group, false);
+        acknowledged_.assign((share_.packets + pace_.group - 1) / pace_.group, false);
     }
 
     /// Features that need not wait for acknowledgements of others.
     uint64_t Sendable() const {
         const uint64_t furthest = uint64_t{first_waiting_ + pace_.groups_apart} * pace_.group;
-        return std::min(size_, furthest) - sent_;
+        return std::min(share_.packets, furthest) - sent_;
     }
 
     Packet Next(Picoseconds now) {
         Packet packet{.kind = Kind::FEATURE, .turn = turn_, .asked = now};
-        packet.count = schedule_.CountOf(first_ + sent_);
-        packet.id = static_cast<uint32_t>(first_ + sent_);
+        packet.id = static_cast<uint32_t>(share_.first_packet + sent_);
+        packet.count = schedule_.CountOf(packet.id);
         packet.bytes = schedule_.BytesOf(packet.id, fragment_);
         packet.group = static_cast<uint32_t>(sent_ / pace_.group);
         ++sent_;
-        packet.echo = sent_ % pace_.group == 0 || sent_ == size_;
+        packet.echo = sent_ % pace_.group == 0 || sent_ == share_.packets;
         return packet;
     }
 
     /// Take the acknowledgement of a group; return its features.
     uint32_t Confirm(uint32_t group) {
-        const uint64_t behind = size_ - uint64_t{group} * pace_.group;
+        const uint64_t behind = share_.packets - uint64_t{group} * pace_.group;
         const auto features = static_cast<uint32_t>(std::min<uint64_t>(pace_.group, behind));
         confirmed_ += features;
         acknowledged_[group] = true;
@@ -91,8 +77,7 @@ class Flight {
 
     std::vector<uint32_t> MissingRows() const {
         std::vector<uint32_t> rows;
-        const uint64_t count = schedule_.ShareOf(worker_, block_).rows;
-        for (uint64_t rank = 0; rank < count; ++rank) {
+        for (size_t rank = 0; rank < left_.size(); ++rank) {
             if (left_[rank] != 0) rows.push_back(schedule_.RowAt(worker_, block_, rank));
         }
         return rows;
@@ -100,7 +85,7 @@ class Flight {
 
     uint32_t Turn() const { return turn_; }
     uint64_t InFlight() const { return sent_ - confirmed_; }
-    bool AllConfirmed() const { return confirmed_ == size_; }
+    bool AllConfirmed() const { return confirmed_ == share_.packets; }
     bool Through() const { return AllConfirmed() && awaited_ == 0; }
     double PacketsPerSum() const { return schedule_.PacketsPerSum(worker_, block_); }
 
@@ -113,8 +98,7 @@ class Flight {
     uint32_t turn_ = 0;
     uint32_t block_ = 0;
     uint32_t fragment_ = 0;
-    uint64_t first_ = 0;
-    uint64_t size_ = 0;
+    Schedule::Share share_{};
     uint64_t sent_ = 0;
     uint64_t confirmed_ = 0;
     uint64_t awaited_ = 0;
@@ -142,8 +126,7 @@ class Recaller {
 
     /// The worker's own features are through, and sums are missing, which may be lost.
     void Wait(Picoseconds now) {
-        if (!waiting_) {
-            waiting_ = true;
+        if (!timer_.On()) {
             attempts_ = in_vain_ = 0;
             quiet_since_ = now;
             timer_.SetTo(Due(now));
@@ -155,7 +138,7 @@ class Recaller {
     void Marked() { marked_ = true; }
     /// A sum came.
     void Heard(Picoseconds now) {
-        if (!waiting_) return;
+        if (!timer_.On()) return;
         attempts_ = in_vain_ = 0;
         quiet_since_ = now;
         AskNext(now);
@@ -170,7 +153,6 @@ class Recaller {
 
     /// All are here.
     void Stop() {
-        waiting_ = false;
         timer_.Stop();
         to_ask_.clear();
         asked_ = 0;
@@ -206,7 +188,6 @@ class Recaller {
     Timer timer_{[this](Picoseconds now) { Late(now); }};
     Picoseconds began_ = 0;
     Picoseconds quiet_since_ = 0;
-    bool waiting_ = false;
     bool marked_ = false;
     int attempts_ = 0;
     int in_vain_ = 0;
@@ -225,7 +206,7 @@ class Worker : public Host {
                 ++recalled;
                 Send({.kind = Kind::RECALL, .id = row, .turn = flight.Turn()}, now);
             };
-            recallers_.emplace_back(flight, recall, congestion_.Trip());
+            recallers_.emplace_back(flight, recall, congestion_.trip);
         }
     }
 
@@ -280,7 +261,7 @@ class Worker : public Host {
         if (!packet.ecn || !IsData(packet.kind)) return;
         ++untold_;
         if (pace_.congestion != Rule::NONE) recallers_[PoolOf(packet.turn)].Marked();
-        if (now - last_notice_ >= congestion_.Smoothed()) {
+        if (now - last_notice_ >= congestion_.trip.Smoothed()) {
             last_notice_ = now;
             const auto told = static_cast<uint16_t>(std::min(untold_, kMostTold));
             Send({.kind = Kind::NOTICE, .count = told}, now);
@@ -301,7 +282,7 @@ class Worker : public Host {
     }
 
     void TakeAck(const Packet& packet, Picoseconds now) {
-        congestion_.Measured(now - packet.asked);
+        congestion_.trip.Measured(now - packet.asked);
         congestion_.Acknowledged(FlightOf(packet.turn).Confirm(packet.group));
         SendSome(now);
         CloseThose(now);

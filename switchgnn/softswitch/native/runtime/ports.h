@@ -205,7 +205,6 @@ template <class X> struct Fifo {
     bool empty() const { return count == 0; }
     size_t size() const { return count; }
     X& at(size_t i) { return ring[(first + i) & (ring.size() - 1)]; }
-    X& front() { return at(0); }
     // A place at the end, with what was there before.
     X& add() {
         if (count == ring.size()) {
@@ -218,7 +217,7 @@ template <class X> struct Fifo {
     }
     void push_back(const X& x) { add() = x; }
     X take() {
-        const X x = front();
+        const X x = at(0);
         first = (first + 1) & (ring.size() - 1);
         count--;
         return x;
@@ -337,9 +336,7 @@ template <class Packet> struct Queues {
         }
     }
     Packet* pop(double now) {
-        Packet* packet = nullptr;
-        if (!ready.empty()) packet = ready.take();
-        else if (!turns.empty() || !timed.empty()) packet = pop_line(now);
+        Packet* const packet = ready.empty() ? pop_line(now) : ready.take();
         if (packet) lengths[packet->port][packet->of_class]--;
         return packet;
     }

@@ -72,10 +72,7 @@ template <int N> struct Lazy {
     INLINE_MEMBER const W<N>& get() const { return set ? value : *(const W<N>*)no_words; }
 };
 
-template <int N> struct TypeOf { typedef W<N> type; };
-template <> struct TypeOf<1> { typedef u64 type; };
-template <> struct TypeOf<2> { typedef u128 type; };
-template <int N> using T = typename TypeOf<N>::type;
+template <int N> using T = std::conditional_t<N == 1, u64, std::conditional_t<N == 2, u128, W<N>>>;
 
 template <class X> constexpr int words_of = (sizeof(X) + 7) / 8;
 
