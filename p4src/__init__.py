@@ -2,7 +2,6 @@
 
 from switchgnn.p4src.program import (
     Program,
-    StaleProgramError,
     load_program,
     load_strawman,
     load_tofino,
@@ -12,7 +11,6 @@ from switchgnn.p4src.program import (
 
 __all__ = [
     "Program",
-    "StaleProgramError",
     "load_program",
     "load_strawman",
     "load_tofino",

@@ -20,15 +20,14 @@ class CompileError(SwitchGNNError):
     """p4c is missing, failed, or warned."""
 
 
-def compile_program(
-    files: ProgramFiles = SWITCHGNN, *, one_line: bool = False, sharing: bool = False
-) -> None:
+def compile_program(files: ProgramFiles) -> None:
     """Compile a program into the folder of its compilation.
-
-    ``sharing``: its sources may have what only another program uses.
 
     Nothing in the result depends on where the sources are.
     """
+    # The Tofino program's sources have what only the chip's uses; differences in the product's are
+    # read.
+    sharing, own = files.main.name == TOFINO.main.name, files.main.name == SWITCHGNN.main.name
     if shutil.which(COMPILER) is None:
         raise CompileError(
             f"{COMPILER} is not on the PATH: install p4lang/p4c with its BMv2 backend."
@@ -57,22 +56,11 @@ def compile_program(
             )
         files.compiled.mkdir(parents=True, exist_ok=True)
         compiled = json.loads(raw.read_text(), object_hook=_without_source_position)
-        layout: dict[str, Any] = {"separators": (",", ":")} if one_line else {"indent": 1}
+        layout: dict[str, Any] = {"indent": 1} if own else {"separators": (",", ":")}
         files.json.write_text(json.dumps(compiled, **layout) + "\n")
         files.p4info.write_text(p4info.read_text())
     origin = {"sources": files.digest(), "compiler": compiler_version()}
     files.origin.write_text(json.dumps(origin, indent=1) + "\n")
-
-
-def compile_strawman(folder: Path = STRAWMAN.compiled) -> None:
-    """Compile the strawman's program into ``folder``."""
-    # The differences to read are the product's.
-    compile_program(replace(STRAWMAN, compiled=folder), one_line=True)
-
-
-def compile_tofino(folder: Path = TOFINO.compiled) -> None:
-    """Compile the Tofino program for v1model into ``folder``."""
-    compile_program(replace(TOFINO, compiled=folder), one_line=True, sharing=True)
 
 
 def compiler_version() -> str:
@@ -90,11 +78,10 @@ def _without_source_position(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(folder: Path = SWITCHGNN.compiled) -> None:
-    """Compile the product's program into FOLDER, and the strawman beside its sources."""
+    """Compile the product's program into FOLDER, and the others beside their sources."""
     try:
-        compile_program(replace(SWITCHGNN, compiled=folder))
-        compile_strawman()
-        compile_tofino()
+        for files in (replace(SWITCHGNN, compiled=folder), STRAWMAN, TOFINO):
+            compile_program(files)
     except SwitchGNNError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error

@@ -336,8 +336,8 @@ def lines_of(root: Path) -> dict[str, int]:
 
 
 # Until it reaches its number, a room does not grow beyond these; lower them as it shrinks.
-MOST_FOR_NOW = {"product": 76_350, "core": 14_560, "tests": 62_960, "docs": 6_500}
-MOST_FILES = {"product": 424, "core": 93}
+MOST_FOR_NOW = {"product": 76_162, "core": 14_500, "tests": 62_743, "docs": 6_500}
+MOST_FILES = {"product": 433, "core": 93}
 
 
 def test_the_host_in_scapy_fits_a_lesson():

@@ -57,7 +57,7 @@ def plain_switch_part(part: SwitchPart) -> SwitchPart:
 def compile_plain_program(folder: Path = PLAIN.compiled) -> None:
     """Compile the program into ``folder``, with the aliases that the controller knows."""
     files = replace(PLAIN, compiled=folder)
-    compile_program(files, one_line=True)
+    compile_program(files)
     text = files.p4info.read_text()
     for short, alias in _ALIASES.items():
         text = text.replace(f'alias: "{short}"', f'alias: "{alias}"')

@@ -79,11 +79,8 @@ def test_jobs_are_apart_and_one_is_removed(put, fake, client):
 def test_the_command_brings_the_program_of_a_plan(fake, client, tmp_path):
     write_plan(PLAN, tmp_path / "plan")
     at = ("--address", fake.address)
-    for words in (
-        ("install", tmp_path / "plan"),
-        ("jobs", "--json"),
-        ("show", "--entries", "partial"),
-    ):
+    install, jobs = ("install", tmp_path / "plan"), ("jobs", "--json")
+    for words in (install, jobs, ("show", "--entries", "partial")):
         done = CliRunner().invoke(app, [*map(str, words), *at])
         assert done.exit_code == 0, done.output
     assert client.get_pipeline_cookie() == program_cookie(TOFINO)

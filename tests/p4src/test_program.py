@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.testbeds.plain_program import PLAIN, compile_plain_program
-from switchgnn.p4src import StaleProgramError, build, load_program, load_strawman, load_tofino
+from switchgnn.p4src import build, load_program, load_strawman, load_tofino, program, report
 from switchgnn.p4src.program import SOURCE_FOLDER, STRAWMAN, SWITCHGNN, TOFINO, ProgramFiles
 from tests.support.markers import full
 
@@ -16,18 +16,12 @@ needs_p4c = pytest.mark.skipif(
 )
 
 
-def compile_switchgnn(folder):
-    build.compile_program(replace(SWITCHGNN, compiled=folder))
+def compiling(files):
+    return lambda folder: build.compile_program(replace(files, compiled=folder))
 
 
-PROGRAMS = {
-    SWITCHGNN: compile_switchgnn,
-    STRAWMAN: build.compile_strawman,
-    TOFINO: build.compile_tofino,
-    PLAIN: compile_plain_program,
-}
-# For the chip itself, by another compiler.
-CHIP = SOURCE_FOLDER / "tofino" / "switchgnn.p4"
+PROGRAMS = {each: compiling(each) for each in (SWITCHGNN, STRAWMAN, TOFINO)}
+PROGRAMS[PLAIN] = compile_plain_program
 
 
 def name_of(files):
@@ -55,13 +49,13 @@ def test_the_digest_is_that_of_the_sources():
 
 def test_every_source_belongs_to_a_program():
     everything = {path.resolve() for path in SOURCE_FOLDER.glob("**/*.p4")}
-    files = SWITCHGNN, STRAWMAN, TOFINO, replace(TOFINO, main=CHIP)
+    files = SWITCHGNN, STRAWMAN, TOFINO, report.CHIP
     assert {path for each in files for path in each.sources()} == everything
 
 
 def test_the_chip_runs_what_is_tested():
-    chip = names(replace(TOFINO, main=CHIP))
-    assert chip - names(TOFINO) == {"chip.p4", CHIP.name}
+    chip = names(report.CHIP)
+    assert chip - names(TOFINO) == {"chip.p4", report.CHIP.main.name}
     assert names(TOFINO) - chip == {"emulated.p4", "emulation.p4"}
 
 
@@ -87,7 +81,7 @@ def test_a_changed_source_is_noticed(tmp_path, files, source, belongs_to):
     changed = tmp_path / "p4src" / source
     changed.write_text(changed.read_text() + "// More.\n")
     if files in belongs_to:
-        with pytest.raises(StaleProgramError, match="make p4"):
+        with pytest.raises(program.StaleProgramError, match="make p4"):
             load_program(copy)
     else:
         load_program(copy)
@@ -96,12 +90,12 @@ def test_a_changed_source_is_noticed(tmp_path, files, source, belongs_to):
 def test_a_missing_source_is_noticed(tmp_path):
     copy = a_copy(tmp_path, SWITCHGNN)
     (tmp_path / "p4src" / "dedup.p4").unlink()
-    with pytest.raises(StaleProgramError, match=r"dedup\.p4"):
+    with pytest.raises(program.StaleProgramError, match=r"dedup\.p4"):
         load_program(copy)
 
 
 def test_a_missing_compilation_is_noticed(tmp_path):
-    with pytest.raises(StaleProgramError, match="make p4"):
+    with pytest.raises(program.StaleProgramError, match="make p4"):
         load_program(replace(SWITCHGNN, compiled=tmp_path))
 
 

@@ -39,13 +39,12 @@ def test_its_profile_is_what_the_report_says():
 def stage(number, tables, **blocks):
     widths = {"nRows": 8, "nColumns": 10, "nUnits": 6}
     memories = {"rams": "srams", "tcams": "tcams", "map_rams": "maprams"}
-    return {
-        "stage_number": number,
-        "logical_tables": {"ids": [{"table_name": name} for name in tables]},
-    } | {
+    found = {
         memory: widths | {units: [{"usages": [each]} for each in blocks.get(units, ())]}
         for memory, units in memories.items()
     }
+    ids = [{"table_name": name} for name in tables]
+    return found | {"stage_number": number, "logical_tables": {"ids": ids}}
 
 
 def test_a_compilation_is_read(tmp_path, monkeypatch):

@@ -65,9 +65,8 @@ class JobsApart(SwitchCheck):
         if not self._known:
             return
         counters = self.scene.switches[0].engine.state.counters
-        outcomes = Part(self.scene).of(
-            next(at for name, at in counters.items() if name.endswith(".outcome.outcome")).packets
-        )
+        (counter,) = [counters[name] for name in counters if name.endswith("outcome.outcome")]
+        outcomes = Part(self.scene).of(counter.packets)
         wrong = [each.name for each in _NEVER if outcomes[each]]
         if wrong or sum(outcomes) != self._taken:
             self.tell(
