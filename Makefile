@@ -133,9 +133,10 @@ p4: $(VENV)/base  ## compile the P4 program (needs p4c)
 tofino: $(VENV)/base  ## compile the P4 program for a Tofino 2, and report what it takes of the chip
 	@command -v $(TOFINO_P4C) >/dev/null && command -v bfas >/dev/null || { \
 	    echo "p4c's Tofino back end ($(TOFINO_P4C), bfas) is not on the PATH: build p4lang/p4c with it."; exit 2; }
-	rm -rf build/tofino
+	rm -rf build/tofino && mkdir -p build/tofino
 	cd p4src/tofino && $(TOFINO_P4C) --target tofino2 --arch t2na --std p4-16 -g --verbose -Ttable_summary:1 \
-	    --disable-dark-allocation --Wdisable=unused -o $(CURDIR)/build/tofino switchgnn.p4
+	    --disable-dark-allocation --Wdisable=unused --p4runtime-files $(CURDIR)/build/tofino/p4info.json \
+	    -o $(CURDIR)/build/tofino switchgnn.p4
 	for each in build/tofino/*/switchgnn.bfa; do \
 	    bfas --target tofino2 --no-warn -o $$(dirname $$each) $$each || exit; done
 	$(BIN)/python -m switchgnn.p4src.report build/tofino

@@ -9,11 +9,4 @@ from switchgnn.p4src.program import (
     program_of,
 )
 
-__all__ = [
-    "Program",
-    "load_program",
-    "load_strawman",
-    "load_tofino",
-    "program_named",
-    "program_of",
-]
+__all__ = ["Program", "load_program", "load_strawman", "load_tofino", "program_named", "program_of"]

@@ -38,6 +38,7 @@ def read_compilation(folder: Path) -> dict[str, Any]:
         manifest = _load(folder / "manifest.json")
         names = [pipe["pipe_name"] for pipe in manifest["programs"][0]["pipes"]]
         pipelines = {name: _pipeline(folder / name / "logs") for name in names}
+        tables = tables_of(_load(folder / "p4info.json"))
     except (OSError, ValueError, LookupError) as error:
         raise CompileError(f"{folder} has no compilation of `make tofino`: {error}.") from error
     blocks = sum(sum(each["plan_tables"].values()) for each in pipelines.values())
@@ -46,6 +47,33 @@ def read_compilation(folder: Path) -> dict[str, Any]:
         "sources": CHIP.digest(),
         "table_bytes": blocks * BLOCK_BYTES,
         "pipelines": pipelines,
+        "tables": tables,
+    }
+
+
+def tables_of(p4info: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a controller writes into each table of a P4Info in JSON: names and bits."""
+
+    def bits(fields: Iterable[Mapping[str, Any]]) -> str:
+        return " ".join(f"{each['name']}:{each['bitwidth']}" for each in fields)
+
+    def name_of(each: Mapping[str, Any]) -> str:
+        return str(each["preamble"]["name"].rpartition(".")[2])
+
+    actions = {
+        each["preamble"]["id"]: f"{name_of(each)}({bits(each.get('params', ()))})"
+        for each in p4info["actions"]
+    }
+    return {
+        name_of(table): "; ".join(
+            (
+                table["size"],
+                bits(table["matchFields"]),
+                *(actions[each["id"]] for each in table["actionRefs"]),
+            )
+        )
+        for table in p4info["tables"]
+        if not table.get("isConstTable")
     }
 
 
@@ -113,7 +141,7 @@ def main(folder: Path) -> None:
     except CompileError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from error
-    lines = re.sub(r"\{[^{}]*\}", lambda found: " ".join(found[0].split()), text)
+    lines = re.sub(r"\{[^{}()]*\}", lambda found: " ".join(found[0].split()), text)
     REPORT.write_text(f"{lines}\n", encoding="utf-8")
 
 

@@ -12,12 +12,7 @@ from typing import Any
 
 from switchgnn.base.machine import python_program
 from switchgnn.base.network import bad_job_name
-from switchgnn.base.network_file import (
-    DescribedNetwork,
-    Target,
-    networks_of,
-    read_network,
-)
+from switchgnn.base.network_file import DescribedNetwork, Target, networks_of, read_network
 from switchgnn.controller.controls.congestion import BMV2_QUEUE, DEFAULT_ECN_THRESHOLD
 from switchgnn.softswitch.base.ports import DEFAULT_DEPTH
 from switchgnn.softswitch.native.build import Backend

@@ -149,10 +149,5 @@ def train_disturbed(
     observer = _Disturbing(disturbance, after)
     with NewForkserver(imported_before_forks(), ENVIRONMENT) as forkserver:
         return run_training(
-            job,
-            data,
-            lambda *_: None,
-            lambda _: None,
-            forkserver=forkserver,
-            observer=observer,
+            job, data, lambda *_: None, lambda _: None, forkserver=forkserver, observer=observer
         )

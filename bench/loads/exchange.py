@@ -13,12 +13,7 @@ from switchgnn.host.links.transport import LinkConfig
 from switchgnn.host.paths.edges import write_edges
 from switchgnn.host.wire.header import LANES
 from switchgnn.host.worker import WorkerTask
-from switchgnn.jobs.workers import (
-    WorkerError,
-    WorkerOutcome,
-    run_workers,
-    worker_command,
-)
+from switchgnn.jobs.workers import WorkerError, WorkerOutcome, run_workers, worker_command
 from switchgnn.topologies import WireBytes, usual_limits
 
 WORKER_COMMAND = worker_command("worker")

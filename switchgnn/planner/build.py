@@ -240,9 +240,7 @@ class _Stages:
             )
             edges, count = bundles.edges, None
         placement = place_destinations(
-            *(edges, packets.block, self.room, count),
-            banks=context.banks,
-            lanes=context.slot_lanes,
+            *(edges, packets.block, self.room, count), banks=context.banks, lanes=context.slot_lanes
         )
 
         self.tell("write the parts of the switch and the workers")

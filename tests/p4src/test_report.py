@@ -4,7 +4,9 @@ import json
 import re
 
 import pytest
+from google.protobuf import json_format
 
+from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import load_tofino, report
 from switchgnn.p4src.build import CompileError
 from switchgnn.profiles import find_profile
@@ -23,6 +25,11 @@ def test_a_pipeline_fits_the_chip(name):
     for each in ("sram", "tcam", "map_rams"):
         used = sum(own[each] for own in found["controls"].values())
         assert found[each]["used"] == used <= found[each]["of"]
+
+
+def test_the_chip_has_the_tables_that_are_tested():
+    info = parse_p4info(load_tofino().p4info)
+    assert REPORT["tables"] == report.tables_of(json_format.MessageToDict(info))
 
 
 def test_its_profile_is_what_the_report_says():
@@ -67,6 +74,7 @@ def test_a_compilation_is_read(tmp_path, monkeypatch):
     (logs / "table_summary.log").write_text(line.format(7) + line.format(9))
     with pytest.raises(CompileError, match=r"phv\.json"):
         report.read_compilation(tmp_path)
+    (tmp_path / "p4info.json").write_text('{"tables": [], "actions": []}')
     (logs / "phv.json").write_text('{"containers": [{}, {}]}')
     monkeypatch.setattr(report, "REPORT", tmp_path / "report.json")
     report.main(tmp_path)
