@@ -7,7 +7,6 @@ forward and backward, so that a bin's rows fill whole groups of frames.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +29,14 @@ def copies(boundary: BoundaryEdges) -> Bools:
     return np.ones(len(boundary), dtype=np.bool_)
 
 
-# Those of `host`: a copy for each worker that needs it.
-copy_schedules = partial(schedules.direct_schedules, choose=copies)
-# Those of `host-partial`: whichever rows are fewer.
-partial_schedules = partial(schedules.direct_schedules, choose=fewest_rows)
+def copy_schedules(graph: Graph, assignment: Int32s, workers: int) -> schedules.DirectSchedules:
+    """Make those of `host`: a copy for each worker that needs it; see ``direct_schedules``."""
+    return schedules.direct_schedules(graph, assignment, workers, choose=copies)
+
+
+def partial_schedules(graph: Graph, assignment: Int32s, workers: int) -> schedules.DirectSchedules:
+    """Make those of `host-partial`: whichever rows are fewer; see ``direct_schedules``."""
+    return schedules.direct_schedules(graph, assignment, workers, choose=fewest_rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,9 +125,12 @@ class _RowIds:
     of_edge: Int64s
 
 
+DirectSchedules = tuple[DirectSchedule, ...]
+
+
 def direct_schedules(
     graph: Graph, assignment: Int32s, workers: int, *, choose: EdgeChoice
-) -> tuple[DirectSchedule, ...]:
+) -> DirectSchedules:
     """Cut the exchange into one schedule per worker.
 
     `assignment`: int32[V], the worker of each vertex. `choose`: returns bool[E] for the boundary
