@@ -136,6 +136,7 @@ def test_another_process_of_a_worker_is_refused_unless_the_first_had_done_nothin
         pytest.param(Wish(cut=True), range(6, 24), id="more vertex cuts", marks=whole),
         pytest.param(Wish(2, 2, cut=True), range(12), id="leaf-spine cut", marks=whole),
         pytest.param(Wish(tofino=True), range(6), id="tofino"),
+        pytest.param(Wish(byzantine=True, tofino=True), (30, 68), id="tofino, byzantine"),
         pytest.param(Wish(second=True, tofino=True), range(8), id="tofino, two jobs", marks=whole),
         pytest.param(Wish(second=True), range(6), id="two jobs", marks=whole),
         pytest.param(Wish(2, 1, second=True), range(3), id="two jobs on a leaf", marks=whole),
