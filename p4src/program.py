@@ -22,7 +22,7 @@ _POOLED = ".free_slots"
 _ONE_CELL_PER_SLOT = (".state", _POOLED)
 # A register with a cell for each slot of a bank that the all-reduce has; the strawman has none.
 _REDUCE_SLOTS = ".fragment_tag"
-# The Tofino program's registers of two lanes, so many for 32.
+# A register of the Tofino program has two lanes; 16 of them hold the 32 numbers of a slot.
 _PAIR, _PAIRS = ".lanes.lanes", 16
 
 
