@@ -27,7 +27,7 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
     }
 
     action unknown_destination() {
-        UNKNOWN(meta, UNKNOWN_VERTEX, vertex)
+        UNKNOWN(meta, UNKNOWN_VERTEX, destination)
     }
 
     table destination {
@@ -59,7 +59,7 @@ control Source(in headers_t hdr, inout metadata_t meta) {
     }
 
     action unknown_vertex() {
-        UNKNOWN(meta, UNKNOWN_VERTEX, vertex)
+        UNKNOWN(meta, UNKNOWN_VERTEX, source)
     }
 
     table source {

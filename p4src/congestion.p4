@@ -127,14 +127,11 @@ control Notice(inout headers_t hdr,
             meta.outcome = WRONG_PORT;
         } else {
             meta.outcome = NOTICED;
-#ifndef TOFINO
             if (meta.above_port != 0) {
                 // It comes back from above, for all workers.
                 hdr.switchgnn.src_id = meta.switch_number;
                 standard_metadata.egress_spec = meta.above_port;
-            } else
-#endif
-            {
+            } else {
                 standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
             }
         }

@@ -54,7 +54,6 @@ control Session(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-#ifndef TOFINO
 // A leaf has workers below and spines above. A spine has leaves below and treats them as
 // workers that send partial sums. The default is a single switch.
 control Tier(inout metadata_t meta) {
@@ -84,6 +83,7 @@ control Tier(inout metadata_t meta) {
     }
 }
 
+#ifndef TOFINO
 // A port may bring in whole frames with a right checksum, and of our own kinds only those that
 // workers send, or a switch above. A packet of our protocol in a fragment, with options or
 // after a VLAN tag, which a host's kernel removes, would be forwarded like ordinary traffic, and a

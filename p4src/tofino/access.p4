@@ -1,5 +1,5 @@
-// Checks that a packet may touch what it names; as ../access.p4, for one switch. Here is decided what
-// becomes of it if TagWindow lets its tag pass.
+// Checks that a packet may touch what it names; as ../access.p4. Here is decided what becomes of it if
+// TagWindow lets its tag pass.
 #pragma once
 
 #include "metadata.p4"
@@ -31,36 +31,131 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// How a worker gets a sum that does not come: from another one, or from the slot, which a recall looks
-// at and a fetch releases.
+// Whether the sender owns what it names. A count above the expected one would complete or release the
+// slot for all. A plain feature's block is looked up in the loop.
+control Permission(in headers_t hdr, inout metadata_t meta) {
+    port_t  source_differs;
+    port_t  destination_differs;
+    count_t above;
+
+    action compare() {
+        source_differs = meta.source_port ^ meta.loop.port;
+        destination_differs = meta.destination_port ^ meta.loop.port;
+        above = hdr.switchgnn.count |-| meta.destination_expected;
+    }
+
+    action refuse(outcome_t outcome) { meta.outcome = outcome; }
+
+    // What a worker sends; from above, only what is here.
+    table permission {
+        key = {
+            meta.from_above: ternary; hdr.switchgnn.kind: ternary; hdr.switchgnn.resend: ternary;
+            meta.unknown_source: ternary; meta.unknown_destination: ternary;
+            source_differs: ternary; destination_differs: ternary; meta.destination_above: ternary;
+            hdr.switchgnn.src_id[31:30]: ternary @name("level");
+            meta.allowed: ternary; meta.destination_group: ternary;
+            hdr.switchgnn.count: ternary; above: ternary;
+        }
+        actions = { refuse; NoAction; }
+        const default_action = refuse(WRONG_PORT);
+        SIZE(14)
+        const entries = {
+            (_, _, _, _, 1, _, _, _, _, _, _, _, _): refuse(UNKNOWN_VERTEX);
+            (1, kind_t.FETCH, _, 1, _, _, _, _, _, _, _, _, _): refuse(UNKNOWN_VERTEX);
+            (1, _, _, _, _, _, _, _, _, _, _, _, _): NoAction();
+            (_, kind_t.FEATURE, _, 1, _, _, _, _, _, _, _, _, _): refuse(UNKNOWN_VERTEX);
+            (_, kind_t.FEATURE, _, _, _, 0, _, _, 2, 0, _, _, _): refuse(WRONG_PORT);
+            (_, kind_t.FEATURE, _, _, _, 0, _, _, 2, _, _, 0, _): refuse(WRONG_COUNT);
+            (_, kind_t.FEATURE, _, _, _, 0, _, _, 2, _, _, _, 0): NoAction();
+            (_, kind_t.FEATURE, 1, _, _, 0, _, _, 0 &&& 2, _, _, _, _): NoAction();
+            (_, kind_t.FEATURE, _, _, _, 0, _, _, 0 &&& 2, _, _, 1, _): NoAction();
+            (_, kind_t.FEATURE, _, _, _, 0, _, _, _, _, _, _, _): refuse(WRONG_COUNT);
+            (_, kind_t.FEATURE, _, _, _, _, _, _, _, _, _, _, _): refuse(WRONG_PORT);
+            (_, kind_t.FETCH, _, 1, _, _, _, 0, _, _, _, _, _): refuse(UNKNOWN_VERTEX);
+            (_, _, _, _, _, _, 0, _, _, _, 0, _, _): NoAction();
+            (_, _, _, _, _, _, _, _, _, _, 0, _, _): refuse(WRONG_PORT);
+            (_, _, _, _, _, _, _, _, _, 1, _, _, _): NoAction();
+        }
+    }
+
+    apply {
+        compare();
+        permission.apply();
+    }
+}
+
+// Between a worker and a switch above; and how a worker gets a sum that does not come: from another
+// one, or from the slot, which a recall looks at and a fetch releases.
 control Recovery(in headers_t hdr, inout metadata_t meta) {
+    action send_down(outcome_t outcome, bit<1> look_again) {
+        meta.outcome = outcome;
+        meta.loop.look_again = look_again;
+        meta.loop.to = meta.destination_port;
+        meta.loop.group = meta.destination_group;
+        meta.loop.flags = FLOODS;
+    }
+
     action relay() {
         meta.outcome = RESENT;
         meta.loop.to = meta.destination_port;
         meta.loop.group = meta.destination_group;
     }
 
-    action fetch() {
-        meta.outcome = FETCHED;
+    action pass_up() {
+        meta.outcome = PASSED_ON;
+        meta.loop.to = meta.destination_above;
+    }
+
+    // To the owner of the feature.
+    action fetch(outcome_t outcome) {
+        meta.outcome = outcome;
         meta.loop.to = meta.source_port;
         meta.loop.leave = leave_t.FETCH;
     }
 
+    // From above, nobody is told of a sum that is missing.
     action recall() { meta.outcome = RECALLED; }
 
-    apply {
-        if (hdr.switchgnn.kind == kind_t.FEATURE) {
-            relay();
-        } else if (hdr.switchgnn.kind == kind_t.FETCH) {
-            fetch();
-        } else {
-            recall();
+    action recall_for_worker() {
+        meta.outcome = RECALLED;
+        meta.loop.to = meta.loop.port;
+    }
+
+    // The leaves are asked for their parts.
+    action recall_parts() {
+        recall_for_worker();
+        meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
+    }
+
+    table recovery {
+        key = {
+            meta.from_above: ternary; hdr.switchgnn.kind: ternary; hdr.switchgnn.resend: ternary;
+            meta.destination_above: ternary; meta.leaves_below: ternary;
         }
+        actions = {
+            send_down; relay; pass_up; fetch; recall; recall_for_worker; recall_parts; NoAction;
+        }
+        const default_action = pass_up;
+        SIZE(11)
+        const entries = {
+            (1, kind_t.FETCH, _, _, _): fetch(PASSED_ON);
+            (1, kind_t.RECALL, _, _, _): recall();
+            (1, kind_t.MISSING, 1, _, _): send_down(PASSED_ON, 1);
+            (1, kind_t.FEATURE, _, _, _): send_down(RESENT, 0);
+            (1, _, _, _, _): send_down(PASSED_ON, 0);
+            (_, kind_t.FEATURE, 0, _, _): NoAction();
+            (_, kind_t.FEATURE, _, _, _): relay();
+            (_, kind_t.FETCH, _, 0, _): fetch(FETCHED);
+            (_, _, 1, 0, 1): recall_parts();
+            (_, _, _, 0, _): recall_for_worker();
+        }
+    }
+
+    apply {
+        recovery.apply();
     }
 }
 
-// A count above the expected one would complete or release the slot for all. A plain feature's block is
-// looked up in the loop.
 control Access(inout headers_t hdr,
                inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
@@ -68,11 +163,8 @@ control Access(inout headers_t hdr,
     Source()      source;
     Partial()     partial;
     Notice()      notice;
+    Permission()  permission;
     Recovery()    recovery;
-
-    count_t above;
-
-    action measure() { above = hdr.switchgnn.count |-| meta.destination_expected; }
 
     action find() {
         meta.loop.source = meta.source_index;
@@ -86,41 +178,28 @@ control Access(inout headers_t hdr,
         }
         if (IS_PLAIN_FEATURE(hdr.switchgnn)) {
             meta.loop.plain = 1;
-        } else {
+        } else if (hdr.switchgnn.kind != kind_t.FETCH || meta.from_above == 0) {
             destination.apply(hdr, meta);
             partial.apply(hdr, meta);
         }
-        measure();
         find();
-        if (meta.pool_above != 0 && hdr.switchgnn.kind != kind_t.NOTICE) {
-            meta.outcome = WRONG_TAG;
-        } else if (hdr.switchgnn.kind == kind_t.NOTICE) {
+        if (hdr.switchgnn.kind == kind_t.NOTICE) {
+            meta.loop.any_time = 1;
             notice.apply(hdr, meta, standard_metadata);
+            meta.loop.to = standard_metadata.egress_spec;
             meta.loop.group = standard_metadata.mcast_grp;
-        } else if (meta.unknown_vertex == 1) {
-            meta.outcome = UNKNOWN_VERTEX;
-        } else if (hdr.switchgnn.kind == kind_t.FEATURE) {
-            if (meta.source_port != meta.loop.port) {
-                meta.outcome = WRONG_PORT;
-            } else if (IS_PARTIAL(hdr.switchgnn.src_id)) {
-                if (meta.allowed == 0) {
-                    meta.outcome = WRONG_PORT;
-                } else if (hdr.switchgnn.count == 0 || above != 0) {
-                    meta.outcome = WRONG_COUNT;
+        } else {
+            if (meta.from_above == 1) {
+                meta.loop.any_time = 1;
+            }
+            if (meta.pool_above != 0 && meta.from_above == 0) {
+                meta.outcome = WRONG_TAG;
+            } else {
+                permission.apply(hdr, meta);
+                if (meta.outcome == PENDING) {
+                    recovery.apply(hdr, meta);
                 }
-            } else if (hdr.switchgnn.resend == 0 && hdr.switchgnn.count != 1) {
-                meta.outcome = WRONG_COUNT;
             }
-        } else if (meta.destination_group != 0) {
-            if (meta.allowed == 0) {
-                meta.outcome = WRONG_PORT;
-            }
-        } else if (meta.destination_port != meta.loop.port) {
-            meta.outcome = WRONG_PORT;
-        }
-        if (meta.outcome == PENDING
-                && (hdr.switchgnn.kind != kind_t.FEATURE || hdr.switchgnn.resend == 1)) {
-            recovery.apply(hdr, meta);
         }
     }
 }

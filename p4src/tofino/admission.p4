@@ -1,5 +1,5 @@
 // What a port may bring in, as Admission in ../session.p4: frames of our protocol with whole groups of
-// 32-bit lanes, and only the kinds that workers send.
+// 32-bit lanes, and only the kinds that workers or a switch above send.
 #pragma once
 
 #include "metadata.p4"
@@ -85,6 +85,30 @@ control Admission(in headers_t hdr,
         }
     }
 
+    action refuse() { meta.outcome = UNKNOWN_KIND; }
+
+    // That a worker sends, or a switch above.
+    table kinds {
+        key = {
+            hdr.switchgnn.kind: ternary; meta.from_above: ternary; hdr.switchgnn.resend: ternary;
+        }
+        actions = { refuse; NoAction; }
+        const default_action = refuse;
+        SIZE(10)
+        const entries = {
+            (kind_t.FEATURE, 0, _): NoAction();
+            (kind_t.FEATURE, _, 1): NoAction();
+            (kind_t.DONE, 0, _): NoAction();
+            (kind_t.RECALL, _, _): NoAction();
+            (kind_t.FETCH, _, _): NoAction();
+            (kind_t.NOTICE, _, _): NoAction();
+            (kind_t.SUM, 1, _): NoAction();
+            (kind_t.MISSING, 1, _): NoAction();
+            (kind_t.ADVANCE, 1, _): NoAction();
+            (kind_t.WAITING, 1, _): NoAction();
+        }
+    }
+
     JOIN_2(8, join_width, wider, 3w0, hdr.switchgnn.width)
 
     apply {
@@ -115,13 +139,10 @@ control Admission(in headers_t hdr,
                 meta.outcome = MALFORMED;
             } else if (hdr.barrier.isValid() && above != 0) {
                 meta.outcome = MALFORMED;
-            } else if (hdr.switchgnn.kind != kind_t.FEATURE
-                       && hdr.switchgnn.kind != kind_t.DONE
-                       && hdr.switchgnn.kind != kind_t.RECALL
-                       && hdr.switchgnn.kind != kind_t.FETCH
-                       && hdr.switchgnn.kind != kind_t.NOTICE) {
-                meta.outcome = UNKNOWN_KIND;
-            } else if (other_session != 0) {
+            } else {
+                kinds.apply();
+            }
+            if (meta.outcome == PENDING && other_session != 0) {
                 if (hdr.switchgnn.kind == kind_t.DONE) {
                     meta.other_session = 1;
                 } else {

@@ -14,7 +14,6 @@
 control Arrival(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
-    WorkerPorts() worker;
     Jobs()        job;
     Session()     session;
     Ranges()      ranges;
@@ -43,6 +42,17 @@ control Arrival(inout headers_t hdr,
 
     action pass_into_loop() { lane = lane + (FIRST_LOOP_PORT - (1 << LOOP_LANE_BITS)); }
 
+    action pass_down() {
+        hdr.done.setInvalid();
+        standard_metadata.mcast_grp = meta.loop.group;
+    }
+
+    // With what comes next, to the windows.
+    action take_down() {
+        meta.loop.step = step_t.COLLECT;
+        standard_metadata.egress_spec = meta.loop.to;
+    }
+
     // Decided, but not yet counted.
     action enter(port_t port) {
         meta.loop.verdict = meta.outcome;
@@ -56,7 +66,6 @@ control Arrival(inout headers_t hdr,
 
     apply {
         arrive();
-        worker.apply(meta, meta.loop.port);
         job.apply(hdr, meta);
         session.apply(hdr, meta);
         ranges.apply(hdr, meta);
@@ -67,6 +76,9 @@ control Arrival(inout headers_t hdr,
         }
         pass_into_loop();
         find_own();
+        if (meta.any_tag == 1 && meta.above_port != 0) {
+            meta.loop.no_window = 1;
+        }
         admission.apply(hdr, meta, standard_metadata);
         if (meta.outcome == PENDING) {
             if (!hdr.switchgnn.isValid()) {
@@ -77,7 +89,11 @@ control Arrival(inout headers_t hdr,
                 } else {
                     access.apply(hdr, meta, standard_metadata);
                 }
-                if (!hdr.barrier.isValid()) {
+                if (hdr.switchgnn.kind == kind_t.WAITING) {
+                    pass_down();
+                } else if (hdr.switchgnn.kind == kind_t.ADVANCE) {
+                    take_down();
+                } else if (!hdr.barrier.isValid()) {
                     enter(meta.loop.lane);
                 } else if (meta.outcome != WRONG_PORT) {
                     // One that speaks for another worker gets no answer.

@@ -51,29 +51,21 @@ control Use(in headers_t hdr, inout metadata_t meta) {
 
     table use {
         key = {
-            meta.outcome:   ternary;
-            meta.loop.step: ternary;
-            meta.newer:     ternary;
-            meta.same:      ternary;
+            meta.outcome: ternary; meta.loop.step: ternary; meta.newer: ternary;
+            meta.same: ternary; meta.loop.look_again: ternary;
         }
-        actions = {
-            refuse;
-            aggregate;
-            go_on;
-            look;
-            release;
-            NoAction;
-        }
+        actions = { refuse; aggregate; go_on; look; release; NoAction; }
         const default_action = NoAction;
-        SIZE(7)
+        SIZE(8)
         const entries = {
-            (PENDING, step_t.FIRST, 1, _): aggregate();
-            (PENDING, step_t.FIRST, _, 0): refuse(STALE);
-            (PENDING, step_t.FIRST, _, _): refuse(DUPLICATE);
-            (PENDING, step_t.HOP, _, _): go_on();
-            (PENDING, step_t.HARVEST, _, _): look();
-            (RECALLED, step_t.FIRST, _, _): look();
-            (FETCHED, step_t.FIRST, _, _): release();
+            (PENDING, step_t.FIRST, 1, _, _): aggregate();
+            (PENDING, step_t.FIRST, _, 0, _): refuse(STALE);
+            (PENDING, step_t.FIRST, _, _, _): refuse(DUPLICATE);
+            (PENDING, step_t.HOP, _, _, _): go_on();
+            (PENDING, step_t.HARVEST, _, _, _): look();
+            (RECALLED, step_t.FIRST, _, _, _): look();
+            (PASSED_ON, step_t.FIRST, _, _, 1): look();
+            (FETCHED, step_t.FIRST, _, _, _): release();
         }
     }
 

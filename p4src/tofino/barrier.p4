@@ -1,7 +1,8 @@
-// The block barrier; as ../barrier.p4, for one switch. A `done` takes up to four passes: FIRST only
-// reads what it is compared with, COLLECT adds its worker, and for the last one MOVE and CLOSE move the
-// windows. Passes of two `done` of a tag may alternate: sets and magnitudes only grow, and both would
-// move the windows to the same place.
+// The block barrier; as ../barrier.p4. A `done` takes up to four passes: FIRST only reads what it is
+// compared with, COLLECT adds its worker, and for the last one MOVE and CLOSE move the windows; one of
+// an earlier tag takes FIRST and LATE. ADVANCE from above takes COLLECT, MOVE and CLOSE. Passes of two
+// `done` of a tag may alternate: sets and magnitudes only grow, and both would move the windows to the
+// same place.
 #pragma once
 
 #include "done.p4"
@@ -26,6 +27,11 @@ control Barrier(inout headers_t hdr,
     COMPARE(barrier_tag, compare_window)
     WRITE(barrier_tag, move_window)
     COMPARE(collected_tag, compare)
+    ALU(collected_tag, match,
+        one = 0;
+        if (SAME(value, meta)) {
+            one = value.hi;
+        })
     CLAIM(collected_tag, claim)
     ALU_3(incarnation, read_process,
         one = 0;
@@ -98,30 +104,26 @@ control Barrier(inout headers_t hdr,
     // Where the tag is: by the window, or if that is of another session by what is collected.
     table position {
         key = {
-            meta.work.window_session: ternary;
-            meta.work.window_newer:   ternary;
-            meta.work.window_same:    ternary;
-            meta.work.newer:          ternary;
-            meta.work.same:           ternary;
-            meta.work.other_session:  ternary;
-            hdr.done.block:           ternary;
-            meta.loop.any_tag:        ternary;
+            meta.loop.no_window: ternary; meta.work.window_session: ternary;
+            meta.work.window_newer: ternary; meta.work.window_same: ternary;
+            meta.work.newer: ternary; meta.work.same: ternary; meta.work.other_session: ternary;
+            hdr.done.block: ternary; meta.loop.any_tag: ternary;
         }
         actions = { find; }
         const default_action = find(0, 0, 0);
         SIZE(11)
         const entries = {
-            (0, 1, _, _, _, _, _, _): find(1, 0, 1);
-            (0, _, 0, _, _, _, _, _): find(1, 1, 0);
-            (0, _, _, _, _, _, _, _): find(1, 0, 0);
-            (_, _, _, _, 0, 0, _, 0): find(0, 0, 1);
-            (_, _, _, 1, 0, _, 0, 0): find(0, 0, 0);
-            (_, _, _, _, 0, _, 0, 0): find(0, 1, 0);
-            (_, _, _, _, 0, _, _, 0): find(0, 0, 1);
-            (_, _, _, 0, 0, _, _, _): find(0, 1, 0);
-            (_, _, _, _, 0, _, _, _): find(0, 0, 0);
-            (_, _, _, _, _, _, 0, _): find(0, 0, 0);
-            (_, _, _, _, _, _, _, 0): find(0, 0, 1);
+            (0, 0, 1, _, _, _, _, _, _): find(1, 0, 1);
+            (0, 0, _, 0, _, _, _, _, _): find(1, 1, 0);
+            (0, 0, _, _, _, _, _, _, _): find(1, 0, 0);
+            (_, _, _, _, _, 0, 0, _, 0): find(0, 0, 1);
+            (_, _, _, _, 1, 0, _, 0, 0): find(0, 0, 0);
+            (_, _, _, _, _, 0, _, 0, 0): find(0, 1, 0);
+            (_, _, _, _, _, 0, _, _, 0): find(0, 0, 1);
+            (_, _, _, _, 0, 0, _, _, _): find(0, 1, 0);
+            (_, _, _, _, _, 0, _, _, _): find(0, 0, 0);
+            (_, _, _, _, _, _, _, 0, _): find(0, 0, 0);
+            (_, _, _, _, _, _, _, _, 0): find(0, 0, 1);
         }
     }
 
@@ -130,24 +132,18 @@ control Barrier(inout headers_t hdr,
     // Whether all have begun the round.
     table opening {
         key = {
-            opened:                   ternary;
-            meta.work.window_session: ternary;
-            meta.work.other_round:    ternary;
-            meta.work.tag_lo:         ternary;
-            meta.work.newer:          ternary;
+            opened: ternary; meta.loop.no_window: ternary; meta.work.window_session: ternary;
+            meta.work.other_round: ternary; meta.work.tag_lo: ternary; meta.work.newer: ternary;
         }
-        actions = {
-            close;
-            NoAction;
-        }
+        actions = { close; NoAction; }
         const default_action = NoAction;
         SIZE(5)
         const entries = {
-            (1, _, _, _, _): close();
-            (_, 0, _, _, _): NoAction();
-            (_, _, 0, 0, _): NoAction();
-            (_, _, 0, _, _): close();
-            (_, _, _, _, 0): close();
+            (1, _, _, _, _, _): close();
+            (_, 0, 0, _, _, _): NoAction();
+            (_, _, _, 0, 0, _): NoAction();
+            (_, _, _, 0, _, _): close();
+            (_, _, _, _, _, 0): close();
         }
     }
 
@@ -155,21 +151,16 @@ control Barrier(inout headers_t hdr,
 
     table process {
         key = {
-            meta.work.known:        ternary;
-            meta.work.number:       ternary;
-            hdr.switchgnn.block_id: ternary;
-            meta.work.later:        ternary;
+            meta.leaves_below: ternary; meta.work.known: ternary; meta.work.number: ternary;
+            hdr.switchgnn.block_id: ternary; meta.work.later: ternary;
         }
-        actions = {
-            suspect;
-            NoAction;
-        }
+        actions = { suspect; NoAction; }
         const default_action = NoAction;
         SIZE(4)
         const entries = {
-            (0, 0, _, _): NoAction();
-            (0, _, 0, 1): NoAction();
-            (0, _, _, _): suspect();
+            (0, 0, 0, _, _): NoAction();
+            (0, 0, _, 0, 1): NoAction();
+            (0, 0, _, _, _): suspect();
         }
     }
 
@@ -178,14 +169,10 @@ control Barrier(inout headers_t hdr,
     // Whether what comes next is what the first worker said.
     table next {
         key = {
-            meta.work.same:           ternary;
-            meta.work.following_next: ternary;
-            meta.work.early_features: ternary;
+            meta.work.same: ternary;
+            meta.work.following_next: ternary; meta.work.early_features: ternary;
         }
-        actions = {
-            disagree;
-            NoAction;
-        }
+        actions = { disagree; NoAction; }
         const default_action = disagree;
         SIZE(2)
         const entries = {
@@ -194,19 +181,53 @@ control Barrier(inout headers_t hdr,
         }
     }
 
-    action go_around() {
-        meta.loop.step = step_t.COLLECT;
+    // From above: what comes next is what the first worker said.
+    action follow() {
+        hdr.done.next = meta.work.following_next;
+        hdr.done.move_hi = meta.loop.tag_hi;
+    }
+
+    action follow_to_next_round() { hdr.done.move_hi = meta.loop.tag_hi + 1; }
+
+    action go_around(step_t step) {
+        meta.loop.step = step;
         standard_metadata.egress_spec = meta.loop.to;
     }
 
     // To the window of features, with what comes next.
-    action move(bit<8> flags) {
+    action move_below() {
         meta.loop.step = step_t.MOVE;
         meta.loop.tag_hi = hdr.done.move_hi;
         meta.loop.tag_lo = hdr.done.next;
+        standard_metadata.egress_spec = meta.loop.lane;
+    }
+
+    action move(bit<8> flags) {
+        move_below();
         meta.loop.flags = flags;
         hdr.barrier.workers = meta.work.after;
-        standard_metadata.egress_spec = meta.loop.lane;
+    }
+
+    action pass_down() {
+        hdr.switchgnn.echo = 0;
+        hdr.done.setInvalid();
+        standard_metadata.mcast_grp = meta.loop.group;
+    }
+
+    // To the switch above, as a worker does, with the maximum of the tag's own round only.
+    action report(bit<32> reporter) {
+        hdr.switchgnn.dst_id = reporter;
+        hdr.switchgnn.src_id = meta.switch_number;
+        hdr.barrier.workers = meta.work.beats;
+        hdr.done.setInvalid();
+        standard_metadata.egress_spec = meta.above_port;
+    }
+
+    action report_own() { report(hdr.switchgnn.src_id); }
+
+    action report_largest() {
+        report(meta.work.reporter & 0xffff);
+        hdr.barrier.magnitude = meta.work.largest;
     }
 
     action answer(leave_t leave, count_t refusal) {
@@ -233,14 +254,13 @@ control Barrier(inout headers_t hdr,
 
     action tell_late() {
         tell_one();
-        meta.outcome = DONE_REPEATED;
         hdr.barrier.workers = hdr.done.members;
     }
 
     action wait(leave_t leave) {
         answer(leave, REFUSAL_NONE);
         tell();
-        hdr.barrier.workers = meta.work.after;
+        hdr.barrier.workers = meta.work.after | meta.elsewhere;
         hdr.waiting.setValid();
         hdr.waiting.heartbeats = meta.work.beats;
         hdr.ipv4.total_len = WAITING_LENGTH;
@@ -251,7 +271,7 @@ control Barrier(inout headers_t hdr,
         meta.loop.destination = culprit;
         hdr.barrier.magnitude = 0;
         hdr.barrier.round = 0;
-        hdr.barrier.workers = 0;
+        hdr.barrier.workers = meta.elsewhere;
         hdr.waiting.setValid();
         hdr.waiting.heartbeats = 0;
         hdr.ipv4.total_len = WAITING_LENGTH;
@@ -282,46 +302,42 @@ control Barrier(inout headers_t hdr,
 
     table conclusion {
         key = {
-            meta.loop.step:          ternary;
-            meta.outcome:            ternary;
-            meta.passed:             ternary;
-            meta.complete:           ternary;
-            meta.loop.flags:         ternary;
-            meta.window_known:       ternary;
-            meta.work.other_session: ternary;
+            meta.loop.step: ternary; hdr.switchgnn.kind: ternary; meta.outcome: ternary;
+            meta.passed: ternary; meta.complete: ternary; meta.loop.flags: ternary;
+            meta.window_known: ternary; meta.work.other_session: ternary;
+            meta.above_port: ternary; meta.work.round_differs: ternary;
         }
         actions = {
-            go_around;
-            move;
-            tell_one;
-            tell_all;
-            tell_late;
-            wait;
-            refuse;
-            refuse_magnitude;
-            refuse_next;
-            refuse_window;
-            refuse_collected;
-            NoAction;
+            go_around; move; move_below; pass_down; report_own; report_largest; tell_one; tell_all;
+            tell_late; wait; refuse; refuse_magnitude; refuse_next; refuse_window;
+            refuse_collected; NoAction;
         }
         const default_action = NoAction;
-        SIZE(16)
+        SIZE(23)
         const entries = {
-            (step_t.CLOSE, _, _, _, 0, _, _): tell_all();
-            (step_t.CLOSE, _, _, _, _, _, _): tell_one();
-            (step_t.COLLECT, DONE_REPEATED, _, 1, _, _, _): move(DONE_AGAIN);
-            (step_t.COLLECT, _, _, 1, _, _, _): move(0);
-            (step_t.COLLECT, DONE_REPEATED, _, _, _, _, _): wait(leave_t.WAITING);
-            (step_t.COLLECT, _, _, _, _, _, _): NoAction();
-            (_, PENDING, 1, _, _, _, _): tell_late();
-            (_, PENDING, _, _, _, _, _): go_around();
-            (_, WRONG_MAGNITUDE, _, _, _, _, _): refuse_magnitude();
-            (_, WRONG_NEXT, _, _, _, _, _): refuse_next();
-            (_, WRONG_INCARNATION, _, _, _, _, _): refuse(REFUSAL_INCARNATION, 0);
-            (_, WRONG_TAG, _, _, _, 1, _): refuse_window();
-            (_, WRONG_TAG, _, _, _, _, 0): refuse_collected();
-            (_, WRONG_TAG, _, _, _, _, _): refuse(REFUSAL_TAG, NOBODY);
-            (_, _, _, _, _, _, _): refuse(REFUSAL_NONE, 0);
+            (step_t.CLOSE, kind_t.ADVANCE, _, _, _, _, _, _, _, _): pass_down();
+            (step_t.CLOSE, _, _, _, _, 0, _, _, _, _): tell_all();
+            (step_t.CLOSE, _, _, _, _, _, _, _, _, _): tell_one();
+            (step_t.COLLECT, kind_t.ADVANCE, _, _, 1, _, _, _, _, _): move_below();
+            (step_t.COLLECT, kind_t.ADVANCE, _, _, _, _, _, _, _, _): pass_down();
+            (step_t.COLLECT, _, DONE_REPEATED, _, 1, _, _, _, 0, _): move(DONE_AGAIN);
+            (step_t.COLLECT, _, _, _, 1, _, _, _, 0, _): move(0);
+            (step_t.COLLECT, _, _, _, 1, _, _, _, _, 0): report_largest();
+            (step_t.COLLECT, _, _, _, 1, _, _, _, _, _): report_own();
+            (step_t.COLLECT, _, DONE_REPEATED, _, _, _, _, _, _, _): wait(leave_t.WAITING);
+            (step_t.COLLECT, _, _, _, _, _, _, _, _, _): NoAction();
+            (step_t.LATE, _, _, _, _, _, _, _, 0, _): tell_late();
+            (step_t.LATE, _, _, _, _, _, _, _, _, 0): report_largest();
+            (step_t.LATE, _, _, _, _, _, _, _, _, _): report_own();
+            (_, _, PENDING, 1, _, _, _, _, _, _): go_around(step_t.LATE);
+            (_, _, PENDING, _, _, _, _, _, _, _): go_around(step_t.COLLECT);
+            (_, _, WRONG_MAGNITUDE, _, _, _, _, _, _, _): refuse_magnitude();
+            (_, _, WRONG_NEXT, _, _, _, _, _, _, _): refuse_next();
+            (_, _, WRONG_INCARNATION, _, _, _, _, _, _, _): refuse(REFUSAL_INCARNATION, 0);
+            (_, _, WRONG_TAG, _, _, _, 1, _, _, _): refuse_window();
+            (_, _, WRONG_TAG, _, _, _, _, 0, _, _): refuse_collected();
+            (_, _, WRONG_TAG, _, _, _, _, _, _, _): refuse(REFUSAL_TAG, NOBODY);
+            (_, _, _, _, _, _, _, _, _, _): refuse(REFUSAL_NONE, 0);
         }
     }
 
@@ -351,16 +367,33 @@ control Barrier(inout headers_t hdr,
                 }
             }
         } else if (meta.loop.step == step_t.COLLECT) {
-            RUN_2(claim, meta.loop.pool, newer, same)
-            if (newer == 1) {
-                RUN_0(write_following, meta.loop.pool)
-            }
-            if (hdr.switchgnn.echo == 1) {
-                RUN_0(announce_process, meta.loop.worker)
+            newer = 0;
+            if (hdr.switchgnn.kind == kind_t.ADVANCE) {
+                meta.decides = 0;
+                RUN(match, meta.loop.pool, same)
+                RUN_2(read_following, meta.loop.pool, meta.work.following_next,
+                      meta.work.following_first)
+                follow();
+                if (meta.work.following_first[17:17] == 1) {
+                    follow_to_next_round();
+                }
+                if (meta.work.following_first[16:16] == 1) {
+                    hdr.switchgnn.echo = 1;
+                }
             } else {
-                RUN_0(write_process, meta.loop.worker)
+                RUN_2(claim, meta.loop.pool, newer, same)
+                if (newer == 1) {
+                    RUN_0(write_following, meta.loop.pool)
+                }
+                if (hdr.switchgnn.echo == 1) {
+                    RUN_0(announce_process, meta.loop.worker)
+                } else {
+                    RUN_0(write_process, meta.loop.worker)
+                }
             }
-            collected.apply(hdr, meta, same);
+            collected.apply(hdr, meta, newer, same);
+        } else if (meta.loop.step == step_t.LATE) {
+            meta.outcome = DONE_REPEATED;
         } else {
             meta.decides = 0;
             RUN_0(move_window, meta.loop.pool)
@@ -372,7 +405,7 @@ control Barrier(inout headers_t hdr,
             meta.outcome = WRONG_NEXT;
         }
         if ((meta.loop.step == step_t.FIRST && meta.outcome == PENDING)
-                || meta.loop.step == step_t.COLLECT) {
+                || meta.loop.step == step_t.COLLECT || meta.loop.step == step_t.LATE) {
             heartbeat.apply(hdr, meta);
         }
         conclusion.apply();

@@ -66,7 +66,7 @@ control Body(inout headers_t hdr, in metadata_t meta) {
 
 control NoBody(inout headers_t hdr, in metadata_t meta) {
     apply {
-        if (meta.loop.leave == leave_t.ACK || meta.loop.leave == leave_t.MISSING) {
+        if (meta.loop.leave[7:7] == 1) {
             EACH_GROUP(LOSE)
             hdr.ipv4.total_len = BARE_LENGTH;
         }

@@ -6,6 +6,7 @@
 
 // Beside the number of a worker.
 const bit<32> EARLY_FEATURES = 0x10000;
+const bit<32> NEXT_ROUND = 0x20000;
 const bit<32> POOL_MASK = 0x60;
 const bit<32> SESSION_BITS = 0xff000000;
 
@@ -13,9 +14,10 @@ const bit<32> SESSION_BITS = 0xff000000;
 const port_t FIRST_DONE_PORT = 384;
 
 control Done(inout headers_t hdr, inout metadata_t meta) {
-    bit<32> round;
-    bit<32> above;
-    port_t  port;
+    bit<32>  round;
+    bit<32>  above;
+    port_t   port;
+    worker_t worker;
 
     action take() {
         hdr.done.setValid();
@@ -30,19 +32,32 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
         meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
     }
 
-    action move_to_next_round() { hdr.done.move_hi = hdr.done.move_hi + 1; }
+    action move_to_next_round() {
+        hdr.done.move_hi = hdr.done.move_hi + 1;
+        hdr.done.first = hdr.done.first | NEXT_ROUND;
+    }
+
+    // A leaf names the worker with the largest magnitude.
+    action take_worker() { worker = meta.worker; }
+    action take_its_worker() { worker = hdr.switchgnn.dst_id[15:0]; }
+
     action take_port() { meta.loop.to = port; }
     action let_early_features_come() { hdr.done.first = hdr.done.first | EARLY_FEATURES; }
 
     JOIN_3(32, join_follow, hdr.done.next, hdr.switchgnn.feature_group[15:7],
            hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
-    JOIN_3(32, join_first, hdr.done.first, 8w0, 8w0, meta.worker)
+    JOIN_2(32, join_first, hdr.done.first, 16w0, worker)
     JOIN_2(9, join_port, port, FIRST_DONE_PORT[8:5], meta.own.job)
     JOIN_2(32, join_round, round, 8w0, hdr.switchgnn.turn[23:0])
 
     apply {
         take();
         join_follow();
+        if (meta.leaves_below == 1) {
+            take_its_worker();
+        } else {
+            take_worker();
+        }
         join_first();
         join_round();
         join_port();
@@ -56,7 +71,9 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
         if (hdr.switchgnn.echo == 1 || hdr.switchgnn.count == 0) {
             move_to_next_round();
         }
-        if (meta.own.job == 0) {
+        if (meta.from_above == 1) {
+            meta.outcome = PASSED_ON;
+        } else if (meta.own.job == 0) {
             meta.outcome = NO_JOB;
         } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
             meta.outcome = WRONG_PORT;

@@ -12,12 +12,24 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
     Address() address;
 
     action make_sum() {
-        hdr.switchgnn.kind = kind_t.SUM;
-        hdr.switchgnn.src_id = 0;
         hdr.switchgnn.dst_id = meta.loop.destination;
         hdr.switchgnn.count = meta.loop.count;
-        hdr.switchgnn.is_ack = 0;
         hdr.switchgnn.echo = 0;
+    }
+
+    action make_whole() {
+        hdr.switchgnn.kind = kind_t.SUM;
+        hdr.switchgnn.src_id = 0;
+        hdr.switchgnn.is_ack = 0;
+    }
+
+    // Of all workers below, to the switch above.
+    action make_partial() {
+        hdr.switchgnn.kind = kind_t.FEATURE;
+        hdr.switchgnn.src_id = meta.loop.tag_lo;
+        hdr.switchgnn.resend = 0;
+        hdr.switchgnn.level = 1;
+        hdr.switchgnn.feature_group = 0;
     }
 
     // Also what is otherwise the Count of an acknowledgement.
@@ -53,12 +65,18 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
             if (meta.loop.leave == leave_t.MARKED_SUM) {
                 hdr.switchgnn.ecn = 1;
             }
-            if (meta.loop.flags == SUM_ACKNOWLEDGES && egress_port == meta.loop.port) {
-                acknowledge_too();
+            if (meta.loop.tag_lo != 0) {
+                make_partial();
+            } else {
+                make_whole();
+                if (meta.loop.flags == SUM_ACKNOWLEDGES && egress_port == meta.loop.port) {
+                    acknowledge_too();
+                }
             }
         } else if (meta.loop.leave == leave_t.ACK) {
             make_ack();
-        } else if (meta.loop.leave == leave_t.MISSING) {
+        } else if (meta.loop.leave == leave_t.MISSING
+                   || (meta.loop.leave == leave_t.ASK && egress_port == meta.loop.port)) {
             make_missing();
         } else if (meta.loop.leave == leave_t.FETCH) {
             hdr.switchgnn.count = 0;

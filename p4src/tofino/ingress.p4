@@ -16,10 +16,20 @@
 control Port(inout headers_t hdr,
              inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
-    Arrival() arrival;
-    Barrier() barrier;
+    WorkerPorts() worker;
+    Tier()        tier;
+    Arrival()     arrival;
+    Barrier()     barrier;
+
+    action take_job() { meta.own.job = meta.loop.cell[4:0]; }
 
     apply {
+        if (meta.loop.step == step_t.ARRIVE) {
+            worker.apply(meta, meta.loop.port);
+        } else {
+            take_job();
+        }
+        tier.apply(meta);
         if (meta.loop.step == step_t.ARRIVE) {
             arrival.apply(hdr, meta, standard_metadata);
         } else {

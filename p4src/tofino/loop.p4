@@ -9,6 +9,13 @@
 const bit<16> FIRST_HARVEST_GROUP = 47;
 const bit<16> HARVEST_COPY = 1;
 
+#define ACKNOWLEDGE \
+    action acknowledge() { \
+        meta.send_ack = 1; \
+        meta.loop.leave = leave_t.ACK; \
+        standard_metadata.egress_spec = meta.loop.port; \
+    }
+
 // A feature on its way, and the harvest.
 control Loop(in headers_t hdr,
              inout metadata_t meta,
@@ -24,15 +31,20 @@ control Loop(in headers_t hdr,
         meta.loop.hop = meta.loop.hop + 1;
     }
 
-    action send_sum(leave_t leave) {
-        meta.loop.leave = leave;
+    action send_sum() {
+        meta.loop.leave = leave_t.SUM;
         meta.loop.step = step_t.FINISH;
+        meta.loop.tag_lo = meta.partial;
     }
 
-    action acknowledge() {
-        meta.send_ack = 1;
-        meta.loop.leave = leave_t.ACK;
-        standard_metadata.egress_spec = meta.loop.port;
+    ACKNOWLEDGE
+
+    // The MISSING, without the part that went back up.
+    action pass_down() {
+        meta.loop.flags = FLOODS;
+        meta.loop.leave = leave_t.WITHOUT_BODY;
+        standard_metadata.egress_spec = meta.loop.to;
+        standard_metadata.mcast_grp = meta.loop.group;
     }
 
     JOIN_2(16, join_number_of, number, 13w0, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
@@ -41,7 +53,9 @@ control Loop(in headers_t hdr,
         join_number_of();
         group = meta.loop.cell;
         add_first();
-        if (meta.loop.step == step_t.FINISH) {
+        if (meta.loop.step == step_t.FINISH && meta.loop.look_again == 1) {
+            pass_down();
+        } else if (meta.loop.step == step_t.FINISH) {
             acknowledge();
         } else if (meta.send_sum == 1) {
             if (meta.to_replicas == 1) {
@@ -55,7 +69,7 @@ control Loop(in headers_t hdr,
             } else {
                 standard_metadata.egress_spec = meta.result_port;
             }
-            send_sum(leave_t.SUM);
+            send_sum();
         } else if (meta.loop.step != step_t.HARVEST) {
             if (meta.last_hop == 0) {
                 if (meta.completed == 1) {
@@ -72,25 +86,57 @@ control Loop(in headers_t hdr,
 }
 
 // A repeated feature is acknowledged again; a recall gets the sum, or else MISSING with the count of
-// the slot.
+// the slot; MISSING from above gets this switch's part of the sum.
 control Answer(in headers_t hdr,
                inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
-    action answer(leave_t leave) {
-        meta.loop.leave = leave;
+    bit<16> group;
+
+    ACKNOWLEDGE
+
+    action send_sum() {
+        meta.loop.leave = leave_t.SUM;
+        meta.loop.tag_lo = meta.partial;
         standard_metadata.egress_spec = meta.loop.port;
+        standard_metadata.mcast_grp = 0;
     }
 
+    // Beside the MISSING, which goes around the loop.
+    action send_part() {
+        meta.loop.leave = leave_t.SUM;
+        meta.loop.tag_lo = meta.partial;
+        meta.loop.step = step_t.FINISH;
+        meta.loop.flags = 0;
+        standard_metadata.mcast_grp = group;
+    }
+
+    action miss(leave_t leave) {
+        meta.send_missing = 1;
+        meta.loop.leave = leave;
+    }
+
+    action add() { group = group + meta.result_group; }
+
+    JOIN_2(16, join_group, group, 13w0, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
+
     apply {
+        join_group();
+        add();
         if (meta.outcome == DUPLICATE && hdr.switchgnn.echo == 1) {
-            meta.send_ack = 1;
-            answer(leave_t.ACK);
+            acknowledge();
+        } else if (meta.loop.look_again == 1) {
+            if (meta.send_sum == 1) {
+                send_part();
+            } else {
+                meta.loop.leave = leave_t.WITHOUT_BODY;
+            }
         } else if (meta.outcome == RECALLED) {
             if (meta.send_sum == 1) {
-                answer(leave_t.SUM);
+                send_sum();
+            } else if (meta.loop.group != 0) {
+                miss(leave_t.ASK);
             } else {
-                meta.send_missing = 1;
-                answer(leave_t.MISSING);
+                miss(leave_t.MISSING);
             }
         }
     }

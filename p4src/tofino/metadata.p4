@@ -13,21 +13,24 @@ enum bit<8> step_t {
     HOP     = 2,  // the next slots of a feature
     FINISH  = 3,  // its acknowledgement
     HARVEST = 4,  // the sum of a slot that completed before the last hop, beside the feature
-    COLLECT = 5,  // a `done` that has been checked
-    MOVE    = 6,  // the last one: the window of features
-    CLOSE   = 7   // the window of `done`, and the answer to all
+    COLLECT = 5,  // a `done` that has been checked, or ADVANCE from above
+    LATE    = 6,  // a `done` of an earlier tag
+    MOVE    = 7,  // the last one: the window of features
+    CLOSE   = 8   // the window of `done`, and the answer to all
 }
 
-// What a copy for a port becomes.
+// What a copy for a port becomes. From WITHOUT_BODY on it loses its lanes.
 enum bit<8> leave_t {
-    AS_IT_IS = 0,
-    SUM      = 1,
-    ACK      = 2,
-    MISSING  = 3,
-    FETCH    = 4,
-    ADVANCE  = 6,
-    WAITING  = 7,
-    MARKED_SUM = 8
+    AS_IT_IS     = 0,
+    SUM          = 1,
+    MARKED_SUM   = 2,
+    FETCH        = 3,
+    ADVANCE      = 4,
+    WAITING      = 5,
+    WITHOUT_BODY = 0x80,
+    ACK          = 0x81,
+    MISSING      = 0x82,
+    ASK          = 0x83  // MISSING to the one that asked, the recall to others
 }
 
 const bit<8> SUM_ACKNOWLEDGES = 1;  // the sender's feature
@@ -39,13 +42,14 @@ CARRIED loop_t {
     KEPT step_t   step;
     KEPT leave_t  leave;
     KEPT bit<8>   flags;       // one of those above
-    KEPT bit<2>   pad;
+    KEPT bit<1>   any_time;    // TagWindow lets it pass
+    KEPT bit<1>   look_again;  // this switch's part of a sum that is missing above
     KEPT bit<1>   plain;       // a feature of a vertex, on its way into slots
     KEPT outcome_t verdict;    // of the tables, if the tag may pass
     // Arrival
     KEPT bit<16>  block;       // among those of all jobs
     KEPT bit<32>  tag_hi;      // session ++ round
-    KEPT bit<32>  tag_lo;      // fragment ++ block ++ pool ++ width
+    KEPT bit<32>  tag_lo;      // fragment ++ block ++ pool ++ width; of a sum that leaves, its part
     KEPT index_t  first_slot;  // of the job and its pool
     KEPT index_t  cell;        // of registers with one cell per job
     KEPT index_t  pool;        // of registers with one per pool
@@ -54,12 +58,13 @@ CARRIED loop_t {
     KEPT slot_t   slot;        // that the packet names by its destination
     KEPT count_t  expected;
     KEPT bit<16>  group;       // where the verdict sends it; a `done`, to all workers of its job
-    KEPT bit<7>   pad_too;
+    KEPT bit<6>   pad;
+    KEPT bit<1>   no_window;   // a leaf that was restarted knows none
     KEPT port_t   to;          // if not to a group; of a `done`, its port in the loop
     KEPT bit<1>   any_tag;
     KEPT bit<6>   dscp;
     KEPT port_t   port;        // that it came from
-    KEPT bit<7>   pad_three;
+    KEPT bit<7>   pad_too;
     KEPT port_t   lane;        // of the loop
     // Pass
     KEPT bit<16>  hop;
@@ -134,6 +139,11 @@ struct metadata_t {
     rows_t       rows;
     index_t      pool_slots;
     bit<1>       other_session;
+    // Tier
+    port_t       above_port;
+    bit<32>      switch_number;
+    worker_set_t elsewhere;
+    bit<1>       leaves_below;
     // Worker
     bit<1>       from_above;
     bit<1>       is_worker;
@@ -159,7 +169,8 @@ struct metadata_t {
     port_t       destination_above;
     bit<16>      destination_group;
     bit<1>       allowed;      // to contribute to the destination
-    bit<1>       unknown_vertex;
+    bit<1>       unknown_source;
+    bit<1>       unknown_destination;
     bit<1>       unknown_block;
     // Dedup
     bit<32>      newer;        // than the source's last tag

@@ -38,6 +38,7 @@
         transition select(hdr.switchgnn.kind) { \
             kind_t.FEATURE:  parse_body; \
             kind_t.SUM:      parse_body; \
+            kind_t.MISSING:  parse_body; \
             kind_t.REDUCE:   parse_body; \
             kind_t.REDUCED:  parse_body; \
             kind_t.DONE:     of_done; \

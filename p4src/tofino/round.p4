@@ -38,7 +38,7 @@ control RoundStart(in headers_t hdr, inout metadata_t meta) {
               meta.work.largest)
     }
 
-    // The round is closed to others.
+    // The round is closed to others, except of a leaf's switch above, which knows all workers.
     action learn_round() {
         RUN_3(learn_first, meta.loop.cell, meta.work.learned, meta.work.newest_round,
               meta.work.largest)
@@ -48,23 +48,18 @@ control RoundStart(in headers_t hdr, inout metadata_t meta) {
 
     table magnitude {
         key = {
-            meta.loop.step:  ternary;
-            meta.outcome:    ternary;
-            hdr.done.above:  ternary;
-            meta.closed:     ternary;
+            meta.loop.step: ternary; meta.outcome: ternary; hdr.done.above: ternary;
+            meta.closed: ternary; hdr.switchgnn.block_id: ternary; meta.above_port: ternary;
         }
-        actions = {
-            learn;
-            learn_round;
-            read;
-            NoAction;
-        }
+        actions = { learn; learn_round; read; NoAction; }
         const default_action = NoAction;
-        SIZE(4)
+        SIZE(6)
         const entries = {
-            (step_t.FIRST, PENDING, 0, 0): learn();
-            (step_t.FIRST, PENDING, 0, 1): learn_round();
-            (_, _, _, _): read();
+            (step_t.FIRST, PENDING, 0, 0, _, _): learn();
+            (step_t.FIRST, PENDING, 0, _, 0, _): learn_round();
+            (step_t.FIRST, PENDING, 0, _, _, 0): learn_round();
+            (step_t.FIRST, PENDING, 0, _, _, _): learn();
+            (_, _, _, _, _, _): read();
         }
     }
 
@@ -77,23 +72,18 @@ control RoundStart(in headers_t hdr, inout metadata_t meta) {
 
     table agreement {
         key = {
-            hdr.done.above:              ternary;
-            meta.closed:                 ternary;
-            hdr.switchgnn.block_id:      ternary;
-            meta.work.round_differs:     ternary;
-            meta.work.magnitude_differs: ternary;
+            hdr.done.above: ternary; meta.closed: ternary; hdr.switchgnn.block_id: ternary;
+            meta.work.round_differs: ternary; meta.work.magnitude_differs: ternary;
+            meta.above_port: ternary;
         }
-        actions = {
-            refuse;
-            NoAction;
-        }
+        actions = { refuse; NoAction; }
         const default_action = NoAction;
         SIZE(4)
         const entries = {
-            (1, _, _, _, _): refuse();
-            (_, _, 0, _, _): NoAction();
-            (_, _, _, 0, 0): NoAction();
-            (_, 1, _, 0, _): refuse();
+            (1, _, _, _, _, _): refuse();
+            (_, _, 0, _, _, _): NoAction();
+            (_, _, _, 0, 0, _): NoAction();
+            (_, 1, _, 0, _, 0): refuse();
         }
     }
 

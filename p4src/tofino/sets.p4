@@ -28,7 +28,7 @@
         value.hi = hdr.done.worker_bit[hi_bits]; \
         value.lo = hdr.done.worker_bit[lo_bits];)
 
-control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> same) {
+control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> newer, in bit<32> same) {
     HALF_OF_SET(_upper, 127:96, 95:64)
     HALF_OF_SET(_lower, 63:32, 31:0)
 
@@ -53,7 +53,7 @@ control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> same) {
         if (same != 0) {
             RUN_2(add_to_upper, meta.loop.pool, meta.work.before[127:96], meta.work.before[95:64])
             RUN_2(add_to_lower, meta.loop.pool, meta.work.before[63:32], meta.work.before[31:0])
-        } else {
+        } else if (newer == 1) {
             RUN_0(start_upper, meta.loop.pool)
             RUN_0(start_lower, meta.loop.pool)
         }
@@ -68,30 +68,33 @@ control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> same) {
 #define HALF_OF_BEATS(name, hi_bits, lo_bits) \
     REGISTER(JOB_CELLS, heartbeats##name) \
     ALU_2(heartbeats##name, raise##name, \
-        value.hi = value.hi | hdr.done.worker_bit[hi_bits]; \
-        value.lo = value.lo | hdr.done.worker_bit[lo_bits]; \
+        value.hi = value.hi | those[hi_bits]; \
+        value.lo = value.lo | those[lo_bits]; \
         one = value.hi; \
         two = value.lo;) \
     ALU_2(heartbeats##name, lower##name, \
-        value.hi = value.hi & ~hdr.done.worker_bit[hi_bits]; \
-        value.lo = value.lo & ~hdr.done.worker_bit[lo_bits]; \
+        value.hi = value.hi & ~those[hi_bits]; \
+        value.lo = value.lo & ~those[lo_bits]; \
         one = value.hi; \
         two = value.lo;)
 
+// Of a worker, or of all below a leaf: FIRST raises some, and a later pass lowers the others.
 control Heartbeat(in headers_t hdr, inout metadata_t meta) {
+    worker_set_t those;
+
     HALF_OF_BEATS(_upper, 127:96, 95:64)
     HALF_OF_BEATS(_lower, 63:32, 31:0)
 
-    action beat() { meta.beats = 1; }
-    IF_EMPTY(heartbeat, meta.work.beats, NoAction, beat)
+    action find_raised() { those = hdr.done.worker_bit & hdr.barrier.workers; }
+    action find_lowered() { those = hdr.done.worker_bit & ~hdr.barrier.workers; }
 
     apply {
-        meta.work.beats = hdr.barrier.workers & hdr.done.worker_bit;
-        heartbeat.apply();
-        if (meta.beats == 1) {
+        if (meta.loop.step == step_t.FIRST) {
+            find_raised();
             RUN_2(raise_upper, meta.loop.cell, meta.work.beats[127:96], meta.work.beats[95:64])
             RUN_2(raise_lower, meta.loop.cell, meta.work.beats[63:32], meta.work.beats[31:0])
         } else {
+            find_lowered();
             RUN_2(lower_upper, meta.loop.cell, meta.work.beats[127:96], meta.work.beats[95:64])
             RUN_2(lower_lower, meta.loop.cell, meta.work.beats[63:32], meta.work.beats[31:0])
         }

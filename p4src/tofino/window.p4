@@ -59,29 +59,22 @@ control TagWindow(in headers_t hdr,
     // Also whether the block is known.
     table verdict {
         key = {
-            hdr.switchgnn.kind: ternary;
-            round:              ternary;
-            newer:              ternary;
-            meta.loop.any_tag:  ternary;
-            meta.loop.plain:    ternary;
-            meta.unknown_block: ternary;
-            meta.loop.verdict:  ternary;
+            meta.loop.any_time: ternary; round: ternary; newer: ternary; meta.loop.any_tag: ternary;
+            meta.loop.no_window: ternary;
+            meta.loop.plain: ternary; meta.unknown_block: ternary; meta.loop.verdict: ternary;
         }
-        actions = {
-            refuse;
-            decide;
-        }
+        actions = { refuse; decide; }
         const default_action = decide();
         SIZE(8)
         const entries = {
-            (kind_t.NOTICE, _, _, _, _, _, _): decide();
-            (_, 0, 1, _, _, _, _): refuse(WRONG_TAG);
-            (_, 0, _, _, 1, 1, PENDING): refuse(UNKNOWN_BLOCK);
-            (_, 0, _, _, 1, 1, WRONG_COUNT): refuse(UNKNOWN_BLOCK);
-            (_, 0, _, _, _, _, _): decide();
-            (_, _, _, 0, _, _, _): refuse(WRONG_TAG);
-            (_, _, _, _, 1, 1, PENDING): refuse(UNKNOWN_BLOCK);
-            (_, _, _, _, 1, 1, WRONG_COUNT): refuse(UNKNOWN_BLOCK);
+            (1, _, _, _, _, _, _, _): decide();
+            (_, 0, 1, _, 0, _, _, _): refuse(WRONG_TAG);
+            (_, 0, _, _, 0, 1, 1, PENDING): refuse(UNKNOWN_BLOCK);
+            (_, 0, _, _, 0, 1, 1, WRONG_COUNT): refuse(UNKNOWN_BLOCK);
+            (_, 0, _, _, 0, _, _, _): decide();
+            (_, _, _, 0, _, _, _, _): refuse(WRONG_TAG);
+            (_, _, _, _, _, 1, 1, PENDING): refuse(UNKNOWN_BLOCK);
+            (_, _, _, _, _, 1, 1, WRONG_COUNT): refuse(UNKNOWN_BLOCK);
         }
     }
 

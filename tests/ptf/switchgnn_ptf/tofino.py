@@ -2,19 +2,8 @@
 
 TOFINO = "tofino"  # the setting
 _REASONS = {
-    "It is a single switch, without tiers.": """
-        access.PartAndWholeLeaveOnePacket access.PartOfASumGoesUp access.RecallsAndFetchesGoUp
-        access.WhatComesDown barrier.LeafReportsTheHeartbeatsOfItsWorkers
-        barrier.SpineKnowsTheHeartbeatsOfWorkers congestion.AnyMarkStaysInTheSlot
-        loop.MissingBringsThePartAgain loop.RecallFromAboveBringsThePart loop.RecallOfTheIncomplete
-        reduce.LeafOfReduce reduce.SpineOfReduce replicas.ReplicasOnALeaf replicas.ReplicasOnASpine
-        session.BroadcastReachesAllStations session.LeafNamesItsOwnWorkersOnly
-        session.LeafReportsAgainWhenAsked session.LeafReportsWhenItsWorkersAreDone
-        session.NoticeGoesUpAndComesBackForAll session.ReportOfAnEarlierRoundKeepsItsMagnitude
-        session.SpineCollectsTheWorkersOfItsLeaves session.WordsOfTheSpineReachAllWorkers
-        window.ALeafLetsInEarlyWhatTheSpineConfirms""",
     "It has no all-reduce.": """
-        job.AllReducesAreSeparate reduce.ASumHasTheClassOfItsLastPart reduce.AnAskReachesAll
+        job.AllReducesAreSeparate reduce.LeafOfReduce reduce.SpineOfReduce reduce.ASumHasTheClassOfItsLastPart reduce.AnAskReachesAll
         reduce.EveryWidthReduces reduce.LateContributionChangesNothing
         reduce.NoAllReduceIsExpected reduce.QuestionsAreAnswered
         reduce.RepeatedContributionIsAddedOnce reduce.SlotsGoRound
