@@ -32,22 +32,14 @@ control Destination(in headers_t hdr, inout metadata_t meta) {
 
     table destination {
         key = {
-            meta.loop.block:        exact @name("block_id");
-            hdr.switchgnn.dst_id:   exact @name("dst_id");
+            meta.loop.block: exact @name("block_id"); hdr.switchgnn.dst_id: exact @name("dst_id");
         }
-        actions = {
-            set_destination;
-            set_distant;
-            set_replicas;
-            @defaultonly unknown_destination;
-        }
+        actions = { set_destination; set_distant; set_replicas; @defaultonly unknown_destination; }
         const default_action = unknown_destination;
         size = MAX_RESULTS;
     }
 
-    apply {
-        destination.apply();
-    }
+    apply { destination.apply(); }
 }
 
 // The port of a source vertex.
@@ -63,21 +55,13 @@ control Source(in headers_t hdr, inout metadata_t meta) {
     }
 
     table source {
-        key = {
-            meta.own.job:         exact @name("job");
-            hdr.switchgnn.src_id: exact @name("src_id");
-        }
-        actions = {
-            set_source;
-            @defaultonly unknown_vertex;
-        }
+        key = { meta.own.job: exact @name("job"); hdr.switchgnn.src_id: exact @name("src_id"); }
+        actions = { set_source; @defaultonly unknown_vertex; }
         const default_action = unknown_vertex;
         size = MAX_SOURCES;
     }
 
-    apply {
-        source.apply();
-    }
+    apply { source.apply(); }
 }
 
 #ifndef TOFINO
@@ -87,19 +71,13 @@ control Source(in headers_t hdr, inout metadata_t meta) {
 // many rows were added up.
 control Partial(in headers_t hdr, inout metadata_t meta) {
     // One bit per worker; on a spine, for each worker below a leaf that sends a part.
-    action set_senders(worker_set_t senders) {
-        meta.partial_senders = senders;
-    }
+    action set_senders(worker_set_t senders) { meta.partial_senders = senders; }
 
     table partial {
         key = {
-            meta.loop.block:        exact @name("block_id");
-            hdr.switchgnn.dst_id:   exact @name("dst_id");
+            meta.loop.block: exact @name("block_id"); hdr.switchgnn.dst_id: exact @name("dst_id");
         }
-        actions = {
-            set_senders;
-            @defaultonly NoAction;
-        }
+        actions = { set_senders; @defaultonly NoAction; }
         const default_action = NoAction;
         size = MAX_RESULTS;
     }

@@ -124,7 +124,5 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
         }
     }
 
-    apply {
-        add_to_slots();
-    }
+    apply { add_to_slots(); }
 }

@@ -116,9 +116,7 @@ control Heartbeat(in headers_t hdr, inout metadata_t meta) {
         heartbeats.write(meta.own.cell, meta.heartbeats);
     }
 
-    apply {
-        keep();
-    }
+    apply { keep(); }
 }
 
 // Workers report `done`; the switch keeps one bit for each and multicasts `advance` with the

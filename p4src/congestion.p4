@@ -80,13 +80,8 @@ control Congestion(inout headers_t hdr,
     action measure() { above = standard_metadata.enq_qdepth |-| limit; }
 
     table threshold {
-        key = {
-            standard_metadata.egress_port: exact @name("port");
-        }
-        actions = {
-            set_threshold;
-            @defaultonly NoAction;
-        }
+        key = { standard_metadata.egress_port: exact @name("port"); }
+        actions = { set_threshold; @defaultonly NoAction; }
         const default_action = NoAction;
         size = MAX_PORTS + (MAX_JOBS << LOOP_LANE_BITS);
     }

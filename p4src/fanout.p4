@@ -31,21 +31,15 @@ control Fanout(in headers_t hdr, inout metadata_t meta) {
 
     table fanout {
         key = {
-            meta.loop.block:        exact @name("block_id");
-            hdr.switchgnn.src_id:   exact @name("src_id");
-            meta.loop.hop:          exact @name("hop");
+            meta.loop.block: exact @name("block_id"); hdr.switchgnn.src_id: exact @name("src_id");
+            meta.loop.hop: exact @name("hop");
         }
-        actions = {
-            set_slots;
-            @defaultonly unknown_block;
-        }
+        actions = { set_slots; @defaultonly unknown_block; }
         const default_action = unknown_block;
         size = MAX_ENTRIES;
     }
 
-    apply {
-        fanout.apply();
-    }
+    apply { fanout.apply(); }
 }
 
 // The slot of a packet that names its destination: a recall, a fetch, a MISSING from above,

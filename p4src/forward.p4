@@ -24,26 +24,14 @@ control Forward(in headers_t hdr,
         standard_metadata.mcast_grp = GROUP_OF(meta, STATIONS_GROUP);
     }
 
-    action unknown_station() {
-        meta.outcome = UNKNOWN_STATION;
-    }
+    action unknown_station() { meta.outcome = UNKNOWN_STATION; }
 
     table station {
-        key = {
-            meta.own.job:          exact @name("job");
-            hdr.ethernet.dst_addr: exact @name("dst_addr");
-        }
-        actions = {
-            forward;
-            flood;
-            flood_stations;
-            @defaultonly unknown_station;
-        }
+        key = { meta.own.job: exact @name("job"); hdr.ethernet.dst_addr: exact @name("dst_addr"); }
+        actions = { forward; flood; flood_stations; @defaultonly unknown_station; }
         const default_action = unknown_station;
         size = MAX_STATIONS;
     }
 
-    apply {
-        station.apply();
-    }
+    apply { station.apply(); }
 }

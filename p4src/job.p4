@@ -23,21 +23,13 @@ control WorkerPorts(inout metadata_t meta, in port_t ingress_port) {
     }
 
     table worker {
-        key = {
-            ingress_port: exact @name("port");
-        }
-        actions = {
-            set_worker;
-            set_above;
-            @defaultonly NoAction;
-        }
+        key = { ingress_port: exact @name("port"); }
+        actions = { set_worker; set_above; @defaultonly NoAction; }
         const default_action = NoAction;
         size = MAX_PORTS;
     }
 
-    apply {
-        worker.apply();
-    }
+    apply { worker.apply(); }
 }
 
 // Must be applied on the first pass only, after WorkerPorts.
@@ -71,13 +63,8 @@ control Jobs(in headers_t hdr, inout metadata_t meta) {
     }
 
     table job {
-        key = {
-            meta.own.job: exact @name("job");
-        }
-        actions = {
-            set_job;
-            @defaultonly set_newest;
-        }
+        key = { meta.own.job: exact @name("job"); }
+        actions = { set_job; @defaultonly set_newest; }
         default_action = set_newest(0);
         size = MAX_JOBS;
     }

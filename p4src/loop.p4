@@ -40,29 +40,19 @@ control Result(in headers_t hdr, inout metadata_t meta) {
     // Complete sums without an entry.
     COUNTER(1, unrouted)
 
-    action no_result() {
-        unrouted.count(0);
-    }
+    action no_result() { unrouted.count(0); }
 
     table result {
         key = {
-            meta.loop.block:        exact @name("block_id");
-            meta.bank:              exact @name("bank");
-            meta.slot:              exact @name("slot");
+            meta.loop.block: exact @name("block_id"); meta.bank: exact @name("bank");
+            meta.slot: exact @name("slot");
         }
-        actions = {
-            set_result;
-            set_partial;
-            set_replicas;
-            @defaultonly no_result;
-        }
+        actions = { set_result; set_partial; set_replicas; @defaultonly no_result; }
         const default_action = no_result;
         size = MAX_RESULTS;
     }
 
-    apply {
-        result.apply();
-    }
+    apply { result.apply(); }
 }
 
 #ifndef TOFINO
@@ -107,9 +97,7 @@ control Loop(in headers_t hdr,
         }
     }
 
-    apply {
-        go_on();
-    }
+    apply { go_on(); }
 }
 
 // A repeated feature is acknowledged again; a recall gets the sum, or else MISSING with the
@@ -120,9 +108,7 @@ control Answer(inout headers_t hdr,
     NoPayload() no_payload;
 
     // Asks the other leaves for their parts.
-    action recall_parts() {
-        standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
-    }
+    action recall_parts() { standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP); }
 
     // The part goes up. The MISSING goes around the loop, and from there down like the
     // acknowledgement of a feature.

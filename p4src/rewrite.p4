@@ -15,20 +15,13 @@ control Address(inout headers_t hdr, in port_t egress_port) {
     }
 
     table rewrite {
-        key = {
-            egress_port: exact @name("port");
-        }
-        actions = {
-            address;
-            @defaultonly NoAction;
-        }
+        key = { egress_port: exact @name("port"); }
+        actions = { address; @defaultonly NoAction; }
         const default_action = NoAction;
         size = MAX_PORTS;
     }
 
-    apply {
-        rewrite.apply();
-    }
+    apply { rewrite.apply(); }
 }
 
 #ifndef TOFINO

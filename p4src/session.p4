@@ -38,20 +38,13 @@ control Session(in headers_t hdr, inout metadata_t meta) {
     }
 
     table session {
-        key = {
-            meta.own.job: exact @name("job");
-        }
-        actions = {
-            set_session;
-            @defaultonly NoAction;
-        }
+        key = { meta.own.job: exact @name("job"); }
+        actions = { set_session; @defaultonly NoAction; }
         const default_action = NoAction;
         size = MAX_JOBS;
     }
 
-    apply {
-        session.apply();
-    }
+    apply { session.apply(); }
 }
 
 // A leaf has workers below and spines above. A spine has leaves below and treats them as
@@ -67,20 +60,13 @@ control Tier(inout metadata_t meta) {
     }
 
     table tier {
-        key = {
-            meta.own.job: exact @name("job");
-        }
-        actions = {
-            set_tier;
-            @defaultonly NoAction;
-        }
+        key = { meta.own.job: exact @name("job"); }
+        actions = { set_tier; @defaultonly NoAction; }
         const default_action = NoAction;
         size = MAX_JOBS;
     }
 
-    apply {
-        tier.apply();
-    }
+    apply { tier.apply(); }
 }
 
 #ifndef TOFINO

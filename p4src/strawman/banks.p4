@@ -26,9 +26,7 @@ control SlotLimits(out limits_t each) {
         size = 1;
     }
 
-    apply {
-        slot_limits.apply();
-    }
+    apply { slot_limits.apply(); }
 }
 
 const bit<32> DESTINATIONS_PER_BANK = MAX_RESULTS / BANKS;

@@ -14,21 +14,15 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
     // An entry for each sender, as no packet has room for a set beside its lanes.
     table partial {
         key = {
-            meta.loop.block:        exact @name("block_id");
-            hdr.switchgnn.dst_id:   exact @name("dst_id");
-            meta.own.worker:        exact @name("worker");
+            meta.loop.block: exact @name("block_id"); hdr.switchgnn.dst_id: exact @name("dst_id");
+            meta.own.worker: exact @name("worker");
         }
-        actions = {
-            allow;
-            @defaultonly NoAction;
-        }
+        actions = { allow; @defaultonly NoAction; }
         const default_action = NoAction;
         size = MAX_RESULTS;
     }
 
-    apply {
-        partial.apply();
-    }
+    apply { partial.apply(); }
 }
 
 // Whether the sender owns what it names. A count above the expected one would complete or release the
@@ -151,9 +145,7 @@ control Recovery(in headers_t hdr, inout metadata_t meta) {
         }
     }
 
-    apply {
-        recovery.apply();
-    }
+    apply { recovery.apply(); }
 }
 
 control Access(inout headers_t hdr,

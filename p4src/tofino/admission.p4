@@ -63,14 +63,9 @@ control Admission(in headers_t hdr,
 
     table lengths {
         key = {
-            hdr.switchgnn.bits:  exact;
-            hdr.switchgnn.width: exact;
-            hdr.ipv4.total_len:  exact;
+            hdr.switchgnn.bits: exact; hdr.switchgnn.width: exact; hdr.ipv4.total_len: exact;
         }
-        actions = {
-            fit;
-            NoAction;
-        }
+        actions = { fit; NoAction; }
         const default_action = NoAction;
         SIZE(8)
         const entries = {
@@ -94,7 +89,7 @@ control Admission(in headers_t hdr,
         }
         actions = { refuse; NoAction; }
         const default_action = refuse;
-        SIZE(10)
+        SIZE(14)
         const entries = {
             (kind_t.FEATURE, 0, _): NoAction();
             (kind_t.FEATURE, _, 1): NoAction();
@@ -102,6 +97,10 @@ control Admission(in headers_t hdr,
             (kind_t.RECALL, _, _): NoAction();
             (kind_t.FETCH, _, _): NoAction();
             (kind_t.NOTICE, _, _): NoAction();
+            (kind_t.REDUCE, 0, _): NoAction();
+            (kind_t.REDUCED, _, 1): NoAction();
+            (kind_t.REDUCED, 1, _): NoAction();
+            (kind_t.REDUCING, _, _): NoAction();
             (kind_t.SUM, 1, _): NoAction();
             (kind_t.MISSING, 1, _): NoAction();
             (kind_t.ADVANCE, 1, _): NoAction();
@@ -133,7 +132,7 @@ control Admission(in headers_t hdr,
                 meta.outcome = NO_JOB;
             } else if (hdr.switchgnn.version != SWITCHGNN_VERSION || fits == 0) {
                 meta.outcome = MALFORMED;
-            } else if (wider != 0 && meta.own.job != 0) {
+            } else if (wider != 0 && meta.own.job != 0 && !IS_REDUCE(hdr.switchgnn)) {
                 meta.outcome = MALFORMED;
             } else if (IS_REDUCE(hdr.switchgnn) && hdr.switchgnn.pool != 0) {
                 meta.outcome = MALFORMED;

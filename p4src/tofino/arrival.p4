@@ -10,16 +10,16 @@
 #include "admission.p4"
 #include "access.p4"
 #include "done.p4"
+#include "reduce.p4"
 
 control Arrival(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
-    Jobs()        job;
-    Session()     session;
     Ranges()      ranges;
     Admission()   admission;
     Forward()     forward;
     Done()        done;
+    Reduce()      reduce;
     Access()      access;
 
     port_t lane;
@@ -62,14 +62,14 @@ control Arrival(inout headers_t hdr,
         standard_metadata.mcast_grp = 0;
     }
 
+    JOIN_2(9, join_set_port, meta.set_port, FIRST_SET_PORT[8:5], meta.own.job)
     JOIN_3(9, join_lane, lane, 1w0, meta.own.job, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
 
     apply {
         arrive();
-        job.apply(hdr, meta);
-        session.apply(hdr, meta);
         ranges.apply(hdr, meta);
         join_lane();
+        join_set_port();
         if (meta.own.job == 0) {
             // A `done` of no job, which is answered.
             lane = 1 << LOOP_LANE_BITS;
@@ -83,6 +83,8 @@ control Arrival(inout headers_t hdr,
         if (meta.outcome == PENDING) {
             if (!hdr.switchgnn.isValid()) {
                 forward.apply(hdr, meta, standard_metadata);
+            } else if (IS_REDUCE(hdr.switchgnn)) {
+                reduce.apply(hdr, meta, standard_metadata);
             } else {
                 if (hdr.barrier.isValid()) {
                     done.apply(hdr, meta);

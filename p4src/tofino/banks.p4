@@ -56,7 +56,7 @@ control Use(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { refuse; aggregate; go_on; look; release; NoAction; }
         const default_action = NoAction;
-        SIZE(8)
+        SIZE(10)
         const entries = {
             (PENDING, step_t.FIRST, 1, _, _): aggregate();
             (PENDING, step_t.FIRST, _, 0, _): refuse(STALE);
@@ -65,6 +65,8 @@ control Use(in headers_t hdr, inout metadata_t meta) {
             (PENDING, step_t.HARVEST, _, _, _): look();
             (RECALLED, step_t.FIRST, _, _, _): look();
             (PASSED_ON, step_t.FIRST, _, _, 1): look();
+            (REDUCE_ADDED, step_t.FIRST, _, _, _): go_on();
+            (REDUCE_REPEATED, step_t.FIRST, _, _, _): look();
             (FETCHED, step_t.FIRST, _, _, _): release();
         }
     }
@@ -120,15 +122,8 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
     }
 
     table counted {
-        key = {
-            first: ternary;
-            same:  ternary;
-        }
-        actions = {
-            overwrite;
-            contribute;
-            leave;
-        }
+        key = { first: ternary; same: ternary; }
+        actions = { overwrite; contribute; leave; }
         const default_action = leave;
         SIZE(3)
         const entries = {
@@ -161,19 +156,12 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
 
     table operation {
         key = {
-            meta.count:             ternary;
-            lacks:                  ternary;
-            over:                   ternary;
-            first:                  ternary;
-            same:                   ternary;
-            meta.looks:             ternary;
-            meta.last_hop:          ternary;
-            hdr.switchgnn.fragment: ternary;
+            meta.count: ternary; lacks: ternary;
+            over: ternary; first: ternary;
+            same: ternary; meta.looks: ternary;
+            meta.last_hop: ternary; hdr.switchgnn.fragment: ternary;
         }
-        actions = {
-            operate;
-            complete;
-        }
+        actions = { operate; complete; }
         const default_action = operate(operation_t.ADD, (index_t) SLOT_EVENTS);
         SIZE(16)
         const entries = {

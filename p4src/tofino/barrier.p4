@@ -27,11 +27,7 @@ control Barrier(inout headers_t hdr,
     COMPARE(barrier_tag, compare_window)
     WRITE(barrier_tag, move_window)
     COMPARE(collected_tag, compare)
-    ALU(collected_tag, match,
-        one = 0;
-        if (SAME(value, meta)) {
-            one = value.hi;
-        })
+    MATCH(collected_tag, match)
     CLAIM(collected_tag, claim)
     ALU_3(incarnation, read_process,
         one = 0;
@@ -67,14 +63,20 @@ control Barrier(inout headers_t hdr,
         })
 
     flag_t  opened;
+    bit<1>  first;
     bit<32> newer;
     bit<32> same;
+    worker_set_t beats;
 
     action come_around() {
         DROP(standard_metadata)
         meta.outcome = meta.loop.verdict;
         meta.decides = 1;
+        first = 0;
+        beats = meta.worker_bit & ~hdr.barrier.workers;
     }
+
+    action find_raised() { beats = meta.worker_bit & hdr.barrier.workers; }
 
     action differ() {
         meta.work.window_session = meta.work.window ^ meta.loop.tag_hi;
@@ -254,7 +256,7 @@ control Barrier(inout headers_t hdr,
 
     action tell_late() {
         tell_one();
-        hdr.barrier.workers = hdr.done.members;
+        hdr.barrier.workers = meta.members;
     }
 
     action wait(leave_t leave) {
@@ -344,6 +346,8 @@ control Barrier(inout headers_t hdr,
     apply {
         come_around();
         if (meta.loop.step == step_t.FIRST) {
+            first = 1;
+            find_raised();
             RUN_4(compare_window, meta.loop.pool, meta.work.window_newer, meta.work.window_same,
                   meta.work.window, meta.work.unused)
             RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
@@ -391,7 +395,11 @@ control Barrier(inout headers_t hdr,
                     RUN_0(write_process, meta.loop.worker)
                 }
             }
-            collected.apply(hdr, meta, newer, same);
+            collected.apply(meta, meta.loop.pool, meta.worker_bit, newer, same);
+            meta.outcome = DONE_COLLECTED;
+            if (meta.repeated == 1) {
+                meta.outcome = DONE_REPEATED;
+            }
         } else if (meta.loop.step == step_t.LATE) {
             meta.outcome = DONE_REPEATED;
         } else {
@@ -406,7 +414,7 @@ control Barrier(inout headers_t hdr,
         }
         if ((meta.loop.step == step_t.FIRST && meta.outcome == PENDING)
                 || meta.loop.step == step_t.COLLECT || meta.loop.step == step_t.LATE) {
-            heartbeat.apply(hdr, meta);
+            heartbeat.apply(meta, beats, first);
         }
         conclusion.apply();
         if (meta.loop.leave != leave_t.AS_IT_IS) {

@@ -3,7 +3,6 @@
 
 #include "metadata.p4"
 
-#define LOSE(g) hdr.group##g.setInvalid();
 #define HAVE(g) \
     hdr.group##g.setValid(); \
     hdr.group##g.lane0 = 0; \
@@ -30,21 +29,8 @@ control Body(inout headers_t hdr, in metadata_t meta) {
     WITH(7, HAVE(0) HAVE(1) HAVE(2) HAVE(3) HAVE(4) HAVE(5) HAVE(6))
     WITH(8, HAVE(0) HAVE(1) HAVE(2) HAVE(3) HAVE(4) HAVE(5) HAVE(6) HAVE(7))
     table body {
-        key = {
-            meta.looks:          exact;
-            hdr.switchgnn.width: exact;
-        }
-        actions = {
-            have1;
-            have2;
-            have3;
-            have4;
-            have5;
-            have6;
-            have7;
-            have8;
-            NoAction;
-        }
+        key = { meta.looks: exact; hdr.switchgnn.width: exact; }
+        actions = { have1; have2; have3; have4; have5; have6; have7; have8; NoAction; }
         const default_action = NoAction;
         SIZE(8)
         const entries = {
@@ -59,9 +45,7 @@ control Body(inout headers_t hdr, in metadata_t meta) {
         }
     }
 
-    apply {
-        body.apply();
-    }
+    apply { body.apply(); }
 }
 
 control NoBody(inout headers_t hdr, in metadata_t meta) {

@@ -10,19 +10,13 @@ const bit<32> NEXT_ROUND = 0x20000;
 const bit<32> POOL_MASK = 0x60;
 const bit<32> SESSION_BITS = 0xff000000;
 
-// Of each job, behind the ports of the other loop.
-const port_t FIRST_DONE_PORT = 384;
-
 control Done(inout headers_t hdr, inout metadata_t meta) {
     bit<32>  round;
     bit<32>  above;
-    port_t   port;
     worker_t worker;
 
     action take() {
         hdr.done.setValid();
-        hdr.done.worker_bit = meta.worker_bit;
-        hdr.done.members = meta.members;
         // The tag of block 0 has only its pool.
         hdr.done.block = meta.loop.tag_lo & ~POOL_MASK;
         hdr.done.move_hi = meta.loop.tag_hi;
@@ -30,6 +24,7 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
         above = hdr.barrier.magnitude |-| meta.magnitude_limit;
         meta.loop.accepted = meta.session;
         meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
+        meta.loop.to = meta.set_port;
     }
 
     action move_to_next_round() {
@@ -41,13 +36,11 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
     action take_worker() { worker = meta.worker; }
     action take_its_worker() { worker = hdr.switchgnn.dst_id[15:0]; }
 
-    action take_port() { meta.loop.to = port; }
     action let_early_features_come() { hdr.done.first = hdr.done.first | EARLY_FEATURES; }
 
     JOIN_3(32, join_follow, hdr.done.next, hdr.switchgnn.feature_group[15:7],
            hdr.switchgnn.count, hdr.switchgnn.feature_group[6:0])
     JOIN_2(32, join_first, hdr.done.first, 16w0, worker)
-    JOIN_2(9, join_port, port, FIRST_DONE_PORT[8:5], meta.own.job)
     JOIN_2(32, join_round, round, 8w0, hdr.switchgnn.turn[23:0])
 
     apply {
@@ -60,8 +53,6 @@ control Done(inout headers_t hdr, inout metadata_t meta) {
         }
         join_first();
         join_round();
-        join_port();
-        take_port();
         if (above != 0) {
             hdr.done.above = 1;
         }

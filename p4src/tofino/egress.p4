@@ -32,6 +32,13 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
         hdr.switchgnn.feature_group = 0;
     }
 
+    action make_reduced() {
+        hdr.switchgnn.kind = kind_t.REDUCED;
+        hdr.switchgnn.src_id = 0;
+        hdr.switchgnn.count = meta.loop.count;
+        hdr.switchgnn.resend = 0;
+    }
+
     // Also what is otherwise the Count of an acknowledgement.
     action acknowledge_too() {
         hdr.switchgnn.is_ack = 1;
@@ -60,11 +67,11 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
     }
 
     apply {
-        if (meta.loop.leave == leave_t.SUM || meta.loop.leave == leave_t.MARKED_SUM) {
+        if (meta.loop.marked == 1) {
+            hdr.switchgnn.ecn = 1;
+        }
+        if (meta.loop.leave == leave_t.SUM) {
             make_sum();
-            if (meta.loop.leave == leave_t.MARKED_SUM) {
-                hdr.switchgnn.ecn = 1;
-            }
             if (meta.loop.tag_lo != 0) {
                 make_partial();
             } else {
@@ -73,6 +80,10 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, in port_t egress_por
                     acknowledge_too();
                 }
             }
+        } else if (meta.loop.leave == leave_t.REDUCED) {
+            make_reduced();
+        } else if (meta.loop.leave == leave_t.PART) {
+            hdr.switchgnn.count = meta.loop.count;
         } else if (meta.loop.leave == leave_t.ACK) {
             make_ack();
         } else if (meta.loop.leave == leave_t.MISSING

@@ -13,7 +13,8 @@ control SwitchIngress(inout headers_t hdr,
     Departure() departure;
 
     apply {
-        if (meta.loop.step == step_t.ARRIVE
+        if (meta.loop.step == step_t.ARRIVE || meta.loop.step == step_t.REDUCE
+                || meta.loop.step == step_t.REPORT
                 || (hdr.barrier.isValid() && meta.loop.step != step_t.MOVE)) {
             port.apply(hdr, meta, standard_metadata);
         } else {
@@ -40,15 +41,13 @@ parser SwitchParser(packet_in packet,
     }
 
     PARSE_KINDS(arriving, parse_barrier, parse_waiting)
-    PARSE_KINDS(looping, parse_done, accept)
+    PARSE_KINDS(looping, parse_done, parse_waiting)
     PARSE_DONE
     PARSE_BODIES
 }
 
 control SwitchDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr);
-    }
+    apply { packet.emit(hdr); }
 }
 
 #define BODY_OF(g) , hdr.group##g

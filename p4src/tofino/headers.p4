@@ -23,10 +23,10 @@ header group_t {
     bit<32> lane7;
 }
 
+#define LOSE(g) hdr.group##g.setInvalid();
+
 // Only in the loop, behind a `done`: what it says.
 header done_t {
-    worker_set_t worker_bit;
-    worker_set_t members;
     bit<8>  above;         // 1: the magnitude is above the limit
     bit<32> block;         // the tag without round and pool: 0 for block 0
     bit<32> first;         // the worker, and whether its early features may come

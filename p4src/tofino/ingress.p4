@@ -16,22 +16,23 @@
 control Port(inout headers_t hdr,
              inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
-    WorkerPorts() worker;
-    Tier()        tier;
-    Arrival()     arrival;
-    Barrier()     barrier;
-
-    action take_job() { meta.own.job = meta.loop.cell[4:0]; }
+    WorkerPorts()  worker;
+    Jobs()         job;
+    Session()      session;
+    Tier()         tier;
+    Arrival()      arrival;
+    Barrier()      barrier;
+    Contributors() contributors;
 
     apply {
-        if (meta.loop.step == step_t.ARRIVE) {
-            worker.apply(meta, meta.loop.port);
-        } else {
-            take_job();
-        }
+        worker.apply(meta, meta.loop.port);
+        job.apply(hdr, meta);
+        session.apply(hdr, meta);
         tier.apply(meta);
         if (meta.loop.step == step_t.ARRIVE) {
             arrival.apply(hdr, meta, standard_metadata);
+        } else if (IS_REDUCE(hdr.switchgnn)) {
+            contributors.apply(hdr, meta, standard_metadata);
         } else {
             barrier.apply(hdr, meta, standard_metadata);
         }
@@ -60,6 +61,7 @@ control Pass(inout headers_t hdr,
         meta.outcome = PENDING;
         meta.contribution = hdr.switchgnn.count;
         meta.mark = 0;
+        meta.loop.marked = 0;
         meta.newer = 0;
         meta.same = 0;
     }
@@ -111,7 +113,7 @@ control Pass(inout headers_t hdr,
             if (meta.touches_slots == 1 && meta.slots.expected0 != 0) {
                 slots.apply(hdr, meta);
             }
-            if (meta.takes == 1) {
+            if (meta.takes == 1 && hdr.switchgnn.kind != kind_t.REDUCE) {
                 result.apply(hdr, meta);
             }
             lanes.apply(hdr, meta);
@@ -126,8 +128,8 @@ control Pass(inout headers_t hdr,
         }
         no_body.apply(hdr, meta);
         meta.loop.count = meta.count;
-        if (meta.mark != 0 && meta.loop.leave == leave_t.SUM) {
-            meta.loop.leave = leave_t.MARKED_SUM;
+        if (meta.mark != 0 && meta.takes == 1) {
+            meta.loop.marked = 1;
         }
     }
 }

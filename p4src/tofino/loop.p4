@@ -117,6 +117,19 @@ control Answer(in headers_t hdr,
 
     action add() { group = group + meta.result_group; }
 
+    // A fragment whose sum is not complete.
+    action wait() {
+        standard_metadata.egress_spec = DROPPED;
+        standard_metadata.mcast_grp = 0;
+    }
+
+    action report() {
+        meta.loop.step = step_t.REPORT;
+        meta.loop.leave = leave_t.AS_IT_IS;
+        meta.loop.to = meta.loop.lane;
+        standard_metadata.egress_spec = meta.loop.lane;
+    }
+
     JOIN_2(16, join_group, group, 13w0, hdr.switchgnn.src_id[LOOP_LANE_BITS - 1:0])
 
     apply {
@@ -137,6 +150,16 @@ control Answer(in headers_t hdr,
                 miss(leave_t.ASK);
             } else {
                 miss(leave_t.MISSING);
+            }
+        } else if (hdr.switchgnn.kind == kind_t.REDUCE) {
+            if (meta.outcome == REDUCE_REPEATED) {
+                standard_metadata.mcast_grp = 0;
+            }
+            if (meta.takes == 0) {
+                wait();
+                if (meta.outcome == REDUCE_REPEATED) {
+                    report();
+                }
             }
         }
     }

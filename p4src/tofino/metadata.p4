@@ -5,8 +5,8 @@
 #include "../metadata.p4"
 
 // What a pass does. A packet arrives in any pipe, where tables say all that needs no state. A feature goes
-// on in the pipe of the loop, which has the slots, and a `done` in a pipe with its sets, which also
-// has ports.
+// on in the pipe of the loop, which has the slots, and a `done` or a part of an all-reduce in a pipe with
+// sets, which also has ports.
 enum bit<8> step_t {
     ARRIVE  = 0,
     FIRST   = 1,  // all checks, and the slots of the first hop
@@ -16,17 +16,20 @@ enum bit<8> step_t {
     COLLECT = 5,  // a `done` that has been checked, or ADVANCE from above
     LATE    = 6,  // a `done` of an earlier tag
     MOVE    = 7,  // the last one: the window of features
-    CLOSE   = 8   // the window of `done`, and the answer to all
+    CLOSE   = 8,  // the window of `done`, and the answer to all
+    REDUCE  = 9,  // a part of a fragment, before its slot
+    REPORT  = 10  // who has contributed
 }
 
 // What a copy for a port becomes. From WITHOUT_BODY on it loses its lanes.
 enum bit<8> leave_t {
     AS_IT_IS     = 0,
     SUM          = 1,
-    MARKED_SUM   = 2,
-    FETCH        = 3,
-    ADVANCE      = 4,
-    WAITING      = 5,
+    REDUCED      = 2,
+    PART         = 3,  // the sum of a leaf
+    FETCH        = 4,
+    ADVANCE      = 5,
+    WAITING      = 6,
     WITHOUT_BODY = 0x80,
     ACK          = 0x81,
     MISSING      = 0x82,
@@ -36,6 +39,9 @@ enum bit<8> leave_t {
 const bit<8> SUM_ACKNOWLEDGES = 1;  // the sender's feature
 const bit<8> DONE_AGAIN = 2;        // only its worker waits for the answer
 const bit<8> FLOODS = 4;            // but not back
+
+// Of each job, behind the ports of the other loop.
+const port_t FIRST_SET_PORT = 384;
 
 // What a packet brings along, to the egress and around the loop.
 CARRIED loop_t {
@@ -58,7 +64,8 @@ CARRIED loop_t {
     KEPT slot_t   slot;        // that the packet names by its destination
     KEPT count_t  expected;
     KEPT bit<16>  group;       // where the verdict sends it; a `done`, to all workers of its job
-    KEPT bit<6>   pad;
+    KEPT bit<5>   pad;
+    KEPT bit<1>   marked;      // a contribution to the sum that leaves
     KEPT bit<1>   no_window;   // a leaf that was restarted knows none
     KEPT port_t   to;          // if not to a group; of a `done`, its port in the loop
     KEPT bit<1>   any_tag;
@@ -88,7 +95,6 @@ enum bit<3> operation_t {
 struct work_t {
     worker_set_t before;   // those that were done
     worker_set_t after;    // and those that are
-    worker_set_t lacks;    // not all
     worker_set_t beats;    // heartbeats
     bit<32> early_features;
     bit<32> following_first;
@@ -158,7 +164,8 @@ struct metadata_t {
     bit<1>       wrong_incarnation;
     // Collected
     bit<1>       complete;
-    bit<1>       beats;
+    bit<1>       repeated;
+    port_t       set_port;     // in the loop to the pipe of sets
     // Source and Destination
     port_t       source_port;
     index_t      source_index;

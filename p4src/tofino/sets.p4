@@ -7,60 +7,61 @@
 #define IF_EMPTY(name, set, then, otherwise) \
     table name { \
         key = { set: exact; } \
-        actions = { \
-            then; \
-            otherwise; \
-        } \
+        actions = { then; otherwise; } \
         const default_action = otherwise; \
         SIZE(1) \
         const entries = { 0: then(); } \
     }
 
-// The workers that are done with a tag: 64 in each register.
+// The workers that are done with a tag, or have contributed to a fragment: 64 in each register.
+const bit<32> SETS = ALL_REDUCE_SLOTS;
+
 #define HALF_OF_SET(name, hi_bits, lo_bits) \
-    REGISTER(POOL_CELLS, collected##name) \
+    REGISTER(SETS, collected##name) \
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
         two = value.lo; \
-        value.hi = value.hi | hdr.done.worker_bit[hi_bits]; \
-        value.lo = value.lo | hdr.done.worker_bit[lo_bits];) \
+        value.hi = value.hi | those[hi_bits]; \
+        value.lo = value.lo | those[lo_bits];) \
     ALU_0(collected##name, start##name, \
-        value.hi = hdr.done.worker_bit[hi_bits]; \
-        value.lo = hdr.done.worker_bit[lo_bits];)
+        value.hi = those[hi_bits]; \
+        value.lo = those[lo_bits];)
 
-control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> newer, in bit<32> same) {
+// A newer tag begins with an empty set. Whether it is complete, and nothing was added.
+control Collected(inout metadata_t meta, in index_t number, in worker_set_t those,
+                  in bit<32> newer, in bit<32> same) {
     HALF_OF_SET(_upper, 127:96, 95:64)
     HALF_OF_SET(_lower, 63:32, 31:0)
 
+    worker_set_t lacks;
+    worker_set_t added;
+
     action complete() { meta.complete = 1; }
+    action repeat() { meta.repeated = 1; }
 
-    action repeat() { meta.outcome = DONE_REPEATED; }
-    action collect() { meta.outcome = DONE_COLLECTED; }
+    IF_EMPTY(missing, lacks, complete, NoAction)
+    IF_EMPTY(nothing, added, repeat, NoAction)
 
-    IF_EMPTY(missing, meta.work.lacks, complete, NoAction)
-    IF_EMPTY(added, meta.work.before, repeat, collect)
+    action join() { meta.work.after = meta.work.before | those; }
 
-    action join() { meta.work.after = meta.work.before | hdr.done.worker_bit; }
-
-    // Those that lack, and those that are new.
     action differ() {
-        meta.work.lacks = meta.work.after ^ hdr.done.members;
-        meta.work.before = meta.work.before ^ meta.work.after;
+        lacks = meta.work.after ^ meta.members;
+        added = meta.work.before ^ meta.work.after;
     }
 
     apply {
         meta.work.before = 0;
         if (same != 0) {
-            RUN_2(add_to_upper, meta.loop.pool, meta.work.before[127:96], meta.work.before[95:64])
-            RUN_2(add_to_lower, meta.loop.pool, meta.work.before[63:32], meta.work.before[31:0])
+            RUN_2(add_to_upper, number, meta.work.before[127:96], meta.work.before[95:64])
+            RUN_2(add_to_lower, number, meta.work.before[63:32], meta.work.before[31:0])
         } else if (newer == 1) {
-            RUN_0(start_upper, meta.loop.pool)
-            RUN_0(start_lower, meta.loop.pool)
+            RUN_0(start_upper, number)
+            RUN_0(start_lower, number)
         }
         join();
         differ();
         missing.apply();
-        added.apply();
+        nothing.apply();
     }
 }
 
@@ -78,23 +79,16 @@ control Collected(in headers_t hdr, inout metadata_t meta, in bit<32> newer, in 
         one = value.hi; \
         two = value.lo;)
 
-// Of a worker, or of all below a leaf: FIRST raises some, and a later pass lowers the others.
-control Heartbeat(in headers_t hdr, inout metadata_t meta) {
-    worker_set_t those;
-
+// Of a worker, or of all below a leaf: a first pass raises some, and a later one lowers the others.
+control Heartbeat(inout metadata_t meta, in worker_set_t those, in bit<1> first) {
     HALF_OF_BEATS(_upper, 127:96, 95:64)
     HALF_OF_BEATS(_lower, 63:32, 31:0)
 
-    action find_raised() { those = hdr.done.worker_bit & hdr.barrier.workers; }
-    action find_lowered() { those = hdr.done.worker_bit & ~hdr.barrier.workers; }
-
     apply {
-        if (meta.loop.step == step_t.FIRST) {
-            find_raised();
+        if (first == 1) {
             RUN_2(raise_upper, meta.loop.cell, meta.work.beats[127:96], meta.work.beats[95:64])
             RUN_2(raise_lower, meta.loop.cell, meta.work.beats[63:32], meta.work.beats[31:0])
         } else {
-            find_lowered();
             RUN_2(lower_upper, meta.loop.cell, meta.work.beats[127:96], meta.work.beats[95:64])
             RUN_2(lower_lower, meta.loop.cell, meta.work.beats[63:32], meta.work.beats[31:0])
         }

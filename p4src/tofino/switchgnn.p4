@@ -13,7 +13,7 @@ parser PortParser(packet_in packet,
         packet.extract(ig_intr_md);
         packet.advance(PORT_METADATA_SIZE);
         transition select(ig_intr_md.ingress_port) {
-            FIRST_DONE_PORT &&& FIRST_DONE_PORT: parse_loop;
+            FIRST_SET_PORT &&& FIRST_SET_PORT: parse_loop;
             default: parse_arrival;
         }
     }
@@ -31,7 +31,7 @@ parser PortParser(packet_in packet,
     }
 
     PARSE_KINDS(arriving, parse_barrier, parse_waiting)
-    PARSE_KINDS(looping, parse_done, accept)
+    PARSE_KINDS(looping, parse_done, parse_waiting)
     PARSE_DONE
     PARSE_BODIES
 }

@@ -23,6 +23,12 @@ const bit<32> POOL_CELLS = JOB_CELLS * MAX_POOLS;
         } \
         three = value.hi; \
         four = value.lo;)
+#define MATCH(register, name) \
+    ALU(register, name, \
+        one = 0; \
+        if (SAME(value, meta)) { \
+            one = value.hi; \
+        })
 #define WRITE(register, name) \
     ALU_0(register, name, \
         value.hi = meta.loop.tag_hi; \

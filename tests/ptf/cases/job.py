@@ -219,7 +219,7 @@ class AllReducesAreSeparate(JobTest):
         self.send(port, packets.reduce_(worker, self.FRAGMENT, lanes, exponent=exponent, port=port))
 
     def lanes(self, place: Place, worker: int) -> packets.Lanes:
-        return packets.random_lanes(1000 * place.job + worker, 256)
+        return packets.random_lanes(1000 * place.job + worker, packets.FULL)
 
 
 class ABlockOfTheNeighbourIsUnknown(JobTest):

@@ -11,6 +11,7 @@ from switchgnn.host.wire.header import Kind
 from tests.ptf.switchgnn_ptf.bases import ABOVE, LEAF, LeafTest, LeavesTest
 from tests.ptf.switchgnn_ptf.packets import (
     EARLY,
+    FULL,
     LATE,
     REDUCE_SLOTS,
     STRANGER_PORT,
@@ -32,11 +33,11 @@ from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 LAST_NUMBER = 2**40 - 1
 
 
-def numbers(worker: int, fragment: int, lanes: int = 256) -> Lanes:
+def numbers(worker: int, fragment: int, lanes: int = FULL) -> Lanes:
     return random_lanes(1000 * fragment % 2**31 + worker, lanes)
 
 
-def total(fragment: int, lanes: int = 256) -> Lanes:
+def total(fragment: int, lanes: int = FULL) -> Lanes:
     return sum_of(numbers(worker, fragment, lanes) for worker in WORKERS)
 
 
@@ -55,20 +56,20 @@ class ReduceTest(SwitchTest):
         super().setUp()
         expecting(self, len(WORKERS), answers={worker: port_of(worker) for worker in WORKERS})
 
-    def contribute(self, worker: int, fragment: int, *, lanes: int = 256, **fields: int) -> Packet:
+    def contribute(self, worker: int, fragment: int, *, lanes: int = FULL, **fields: int) -> Packet:
         packet = reduce_(worker, fragment, numbers(worker, fragment, lanes), **fields)
         self.send(port_of(worker), packet)
         return packet
 
     def expect_reduced(
-        self, fragment: int, *, to: Iterable[int] = WORKERS, lanes: int = 256, exponent: int = 0
+        self, fragment: int, *, to: Iterable[int] = WORKERS, lanes: int = FULL, exponent: int = 0
     ) -> None:
         for worker in to:
             port, sums = port_of(worker), total(fragment, lanes=lanes)
             wanted = reduced(port, fragment, sums, session=self.session, exponent=exponent)
             self.expect(port, wanted)
 
-    def reduce(self, fragment: int, *, lanes: int = 256) -> None:
+    def reduce(self, fragment: int, *, lanes: int = FULL) -> None:
         """Let all workers contribute to a fragment, and expect the sum at all of them."""
         with self.counted(Outcome.REDUCE_ADDED, 3, completed={0: 1}):
             for worker in WORKERS:
@@ -95,7 +96,8 @@ class EveryWidthReduces(ReduceTest):
     def runTest(self) -> None:
         self.serve(lanes=32)
         for number, lanes in enumerate(WIDTHS, 600):
-            self.reduce(number, lanes=lanes)
+            if lanes <= FULL or not self.entries.one_bank:
+                self.reduce(number, lanes=lanes)
 
 
 class RepeatedContributionIsAddedOnce(ReduceTest):

@@ -25,6 +25,7 @@ NETWORK = star_network(len(PORTS))
 PLAN = 0xC0FFEE01
 NEXT_ROUND = (0, 0)  # what comes behind the last block of a round
 PARTIAL = 2**31 + 77  # the id of some partial sum
+FULL = 64  # of an all-reduce, where a case is not about others
 REDUCE_SLOTS = 128  # of headers.p4, for each job
 RELEASED = 0xFFFF  # the count of a slot that was given back
 WIDTHS = {8 * (code + 1): code for code in range(32)}  # by the lanes of a frame
@@ -227,7 +228,7 @@ def reducing(
 ) -> Packet:
     """Return a worker's question who has contributed to a fragment."""
     tag = _fragment_number(number)
-    switchgnn = SwitchGNN(Kind=wire.Kind.REDUCING, Src_id=worker, Width=WIDTHS[256], **tag)
+    switchgnn = SwitchGNN(Kind=wire.Kind.REDUCING, Src_id=worker, Width=WIDTHS[FULL], **tag)
     body = Barrier(workers=workers) / Waiting(heartbeats=heartbeat << worker)
     return _from_sender(worker, port) / switchgnn / body
 

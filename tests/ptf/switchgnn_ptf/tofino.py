@@ -2,13 +2,6 @@
 
 TOFINO = "tofino"  # the setting
 _REASONS = {
-    "It has no all-reduce.": """
-        job.AllReducesAreSeparate reduce.LeafOfReduce reduce.SpineOfReduce reduce.ASumHasTheClassOfItsLastPart reduce.AnAskReachesAll
-        reduce.EveryWidthReduces reduce.LateContributionChangesNothing
-        reduce.NoAllReduceIsExpected reduce.QuestionsAreAnswered
-        reduce.RepeatedContributionIsAddedOnce reduce.SlotsGoRound
-        reduce.SumsOfVerticesAreNotTouched reduce.TheLargestExponentIsTold
-        reduce.UnknownWidthsAreMalformed reduce.WhoMayContribute""",
     "It has no bundles.": """
         bundle.ABundleFromAboveGoesToItsWorker bundle.AMarkWaitsOnTheShelf bundle.APartGoesUpAlone
         bundle.ASpinePacksSumsOfItsWorkers bundle.ASumOnTheShelfIsRecalledAlone bundle.RowsMeet

@@ -1,0 +1,256 @@
+// The all-reduce; as ../reduce.p4. A part of a fragment passes Contributors, then the slots, and comes
+// back to Contributors if its sum is not complete and its sender must hear of it.
+#pragma once
+
+#include "sets.p4"
+
+// Of a packet that arrives.
+control Reduce(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    index_t index;
+
+    action pass_to_all() {
+        meta.outcome = PASSED_ON;
+        standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
+    }
+
+    // It comes back from above, for all workers.
+    action pass_up() {
+        meta.outcome = PASSED_ON;
+        hdr.switchgnn.src_id = meta.switch_number;
+        standard_metadata.egress_spec = meta.above_port;
+    }
+
+    action go_around() {
+        meta.loop.step = step_t.REDUCE;
+        meta.loop.any_time = 1;
+        meta.loop.first_slot = 0;
+        meta.loop.source = index - (index_t) REDUCE_SLOTS;
+        meta.loop.slot = index + (index_t) (SLOTS_PER_BANK - REDUCE_SLOTS);
+        meta.loop.expected = meta.reduces;
+        meta.loop.to = meta.set_port;
+        meta.outcome = PENDING;
+        standard_metadata.egress_spec = meta.set_port;
+    }
+
+    action refuse(outcome_t outcome) { meta.outcome = outcome; }
+
+    JOIN_3(16, join_index, index, 4w0, meta.own.job, hdr.switchgnn.block_id[REDUCE_SLOT_BITS - 1:0])
+
+    // What a worker sends.
+    table contribution {
+        key = {
+            hdr.switchgnn.kind: ternary; hdr.switchgnn.count: ternary;
+            meta.above_port: ternary; meta.leaves_below: ternary; meta.reduces: ternary;
+        }
+        actions = { pass_to_all; pass_up; go_around; refuse; }
+        const default_action = refuse(WRONG_COUNT);
+        SIZE(7)
+        const entries = {
+            (kind_t.REDUCED, _, 0, _, _): pass_to_all();
+            (kind_t.REDUCED, _, _, _, _): pass_up();
+            (_, _, _, _, 0): refuse(UNKNOWN_KIND);
+            (kind_t.REDUCING, _, _, _, _): go_around();
+            (_, 0, _, _, _): refuse(WRONG_COUNT);
+            (_, _, _, 1, _): go_around();
+            (_, 1, _, _, _): go_around();
+        }
+    }
+
+    apply {
+        join_index();
+        if (meta.from_above == 1) {
+            pass_to_all();
+        } else if (!SPEAKS_FOR_ITSELF(hdr, meta)) {
+            meta.outcome = WRONG_PORT;
+        } else {
+            contribution.apply();
+        }
+    }
+}
+
+// REDUCE counts each worker once per fragment. REPORT tells who has contributed, if a contribution is
+// too late or has not completed the sum, or if the question comes alone.
+control Contributors(inout headers_t hdr,
+                     inout metadata_t meta,
+                     inout standard_metadata_t standard_metadata) {
+    Collected() contributors;
+    Heartbeat() reduce_heartbeats;
+
+    REGISTER(ALL_REDUCE_SLOTS, fragment_tag)
+    REGISTER_16(ALL_REDUCE_SLOTS, exponents)  // -, the largest
+    REGISTER(JOB_CELLS, newest_fragment)
+
+    CLAIM(fragment_tag, claim)
+    MATCH(fragment_tag, match)
+    ALU_16_0(exponents, restart,
+        value.lo = hdr.switchgnn.feature_group;)
+    ALU_16(exponents, raise,
+        if (value.lo < hdr.switchgnn.feature_group) {
+            value.lo = hdr.switchgnn.feature_group;
+        }
+        one = value.lo;)
+    ALU_0(newest_fragment, claim_newest,
+        if (NEWER(value, meta)) {
+            value.hi = meta.loop.tag_hi;
+            value.lo = meta.loop.tag_lo;
+        })
+    READ(newest_fragment, read_newest)
+
+    bit<32> newer;
+    bit<32> same;
+    bit<32> newest_hi;
+    bit<32> newest_lo;
+    bit<32> session;
+    bit<1> first;
+    worker_set_t those;
+    worker_set_t beats;
+    worker_set_t known;
+
+    action come_around() {
+        DROP(standard_metadata)
+        meta.outcome = PENDING;
+        meta.decides = 1;
+        first = 0;
+        newer = 0;
+        same = 0;
+        newest_hi = 0;
+        newest_lo = 0;
+        those = 0;
+        beats = 0;
+        known = 0;
+    }
+
+    // A leaf knows who has contributed.
+    action take_question() {
+        meta.outcome = REDUCE_ASKED;
+        beats = hdr.waiting.heartbeats & meta.worker_bit;
+        known = hdr.barrier.workers & meta.worker_bit;
+    }
+
+    action find_lowered() { beats = beats ^ meta.worker_bit; }
+
+    action contribute() { those = meta.worker_bit; }
+
+    action compare() { session = newest_hi ^ meta.loop.tag_hi; }
+    action mask() { session = session & SESSION_BITS; }
+
+    action forget() {
+        newest_hi = 0;
+        newest_lo = 0;
+    }
+
+    action report_next(outcome_t outcome) {
+        meta.outcome = outcome;
+        meta.loop.step = step_t.REPORT;
+        standard_metadata.egress_spec = meta.loop.to;
+    }
+
+    // To its slot, from which the sum goes to all.
+    action go_on(outcome_t outcome) {
+        meta.loop.verdict = outcome;
+        meta.loop.step = step_t.FIRST;
+        meta.loop.leave = leave_t.REDUCED;
+        meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
+        standard_metadata.egress_spec = meta.loop.lane;
+        meta.loop.lane = meta.loop.to;
+        meta.loop.to = meta.loop.port;
+    }
+
+    // From which, as one contribution of all workers below, it goes to the switch above.
+    action go_up(outcome_t outcome) {
+        go_on(outcome);
+        meta.loop.leave = leave_t.PART;
+        meta.loop.group = 0;
+        meta.loop.to = meta.above_port;
+        hdr.switchgnn.src_id = meta.switch_number;
+    }
+
+    action report() {
+        hdr.switchgnn.kind = kind_t.REDUCING;
+        hdr.switchgnn.count = (count_t) REDUCE_SLOTS;
+        hdr.switchgnn.feature_group = 0;
+        hdr.barrier.setValid();
+        hdr.barrier.plan = meta.plan;
+        hdr.barrier.workers = meta.work.before | known;
+        hdr.waiting.setValid();
+        hdr.waiting.heartbeats = meta.work.beats;
+        hdr.ipv4.total_len = WAITING_LENGTH;
+        EACH_GROUP(LOSE)
+        standard_metadata.egress_spec = meta.loop.port;
+    }
+
+    action report_up() {
+        report();
+        hdr.switchgnn.src_id = meta.switch_number;
+        standard_metadata.egress_spec = meta.above_port;
+    }
+
+    action report_to_all() {
+        report();
+        standard_metadata.mcast_grp = GROUP_OF(meta, WORKERS_GROUP);
+    }
+
+    table next {
+        key = {
+            meta.loop.step: ternary; hdr.switchgnn.kind: ternary; newer: ternary; same: ternary;
+            meta.repeated: ternary; meta.above_port: ternary; hdr.switchgnn.resend: ternary;
+        }
+        actions = { report_next; go_on; go_up; report; report_up; report_to_all; }
+        const default_action = report();
+        SIZE(10)
+        const entries = {
+            (step_t.REDUCE, kind_t.REDUCING, _, _, _, _, _): report_next(PENDING);
+            (step_t.REDUCE, _, 0, 0, _, _, _): report_next(REDUCE_STALE);
+            (step_t.REDUCE, _, _, _, 1, 0, _): go_on(REDUCE_REPEATED);
+            (step_t.REDUCE, _, _, _, 1, _, _): go_up(REDUCE_REPEATED);
+            (step_t.REDUCE, _, _, _, _, 0, _): go_on(REDUCE_ADDED);
+            (step_t.REDUCE, _, _, _, _, _, _): go_up(REDUCE_ADDED);
+            (_, _, _, _, _, 0, 0): report();
+            (_, _, _, _, _, 0, _): report_to_all();
+            (_, _, _, _, _, _, _): report_up();
+        }
+    }
+
+    JOIN_2(32, join_magnitude, hdr.barrier.magnitude, 24w0, newest_hi[23:16])
+    JOIN_2(32, join_round, hdr.barrier.round, newest_hi[15:0], newest_lo[22:7])
+
+    apply {
+        come_around();
+        if (hdr.switchgnn.kind == kind_t.REDUCING) {
+            take_question();
+            if (meta.loop.step == step_t.REPORT) {
+                find_lowered();
+            }
+        }
+        if (meta.loop.step == step_t.REDUCE && hdr.switchgnn.kind == kind_t.REDUCE) {
+            contribute();
+            RUN_2(claim, meta.loop.source, newer, same)
+            if (newer == 1) {
+                RUN_0(restart, meta.loop.source)
+                RUN_0(claim_newest, meta.loop.cell)
+            } else if (same != 0) {
+                RUN(raise, meta.loop.source, hdr.switchgnn.feature_group)
+            }
+        } else {
+            RUN(match, meta.loop.source, same)
+            RUN_2(read_newest, meta.loop.cell, newest_hi, newest_lo)
+        }
+        if (meta.loop.step == step_t.REDUCE) {
+            first = 1;
+        }
+        contributors.apply(meta, meta.loop.source, those, newer, same);
+        reduce_heartbeats.apply(meta, beats, first);
+        compare();
+        mask();
+        if (session != 0) {
+            forget();
+        }
+        next.apply();
+        if (hdr.switchgnn.kind == kind_t.REDUCING) {
+            join_magnitude();
+            join_round();
+        }
+    }
+}
