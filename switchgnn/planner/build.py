@@ -163,18 +163,11 @@ def build_resolved(
         raise PlannerError(f"The {who}'s switch serves all destinations: leave hosts none.")
 
     tell("form blocks")
-    formed = [
-        replace(
-            each,
-            block=number_side_by_side(
-                each.boundary,
-                make_blocks(each.boundary, context.room, seed),
-                context.workers,
-                context.pools,
-            ),
-        )
-        for each in arguments.edge_sets(boundary, wanted, left_out, cut)
-    ]
+    formed = []
+    for each in arguments.edge_sets(boundary, wanted, left_out, cut):
+        block = make_blocks(each.boundary, context.room, seed)
+        block = number_side_by_side(each.boundary, block, context.workers, context.pools)
+        formed.append(replace(each, block=block))
     stages = _Stages(
         strategies,
         context,
@@ -193,12 +186,9 @@ def build_resolved(
     tell("choose what to send")
     if strategies.rates is None:
         return stages.finish(strategies.weight)
+    sets = [(each.boundary, each.block) for each in formed]
     weights = quickest_first(
-        [(each.boundary, each.block) for each in formed],
-        choose,
-        strategies.rates,
-        vertices=graph.vertices,
-        workers=context.workers,
+        sets, choose, strategies.rates, vertices=graph.vertices, workers=context.workers
     )
     for quickest in weights:
         plan = stages.finish(quickest)
