@@ -121,10 +121,11 @@ def admit(
     _check_quota(request, wanted, plan)
     ranges = _ranges(layout)
     if own is not None:
-        same = _at(wanted, {each.first: getattr(own, each.first) for each in ranges})
+        same = replace(wanted, **{each.first: getattr(own, each.first) for each in ranges})
         if replace(same, since=own.since) == own:
             return own
-    return _at(wanted, {each.first: _first_fit(each, wanted, others, address) for each in ranges})
+    firsts: Any = {each.first: _first_fit(each, wanted, others, address) for each in ranges}
+    return replace(wanted, **firsts)
 
 
 def _shared(
@@ -155,10 +156,6 @@ def _shared(
                 f"{request.name} is for {shared:,}: plan for that many, or remove the others."
             )
     return shared
-
-
-def _at(place: Place, firsts: dict[str, Any]) -> Place:
-    return replace(place, **firsts)
 
 
 def _free_number(others: Sequence[Place], most: int, name: str, address: str) -> int:

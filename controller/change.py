@@ -36,7 +36,7 @@ class SwitchContents:
 
     def jobs(self, layout: Layout) -> list[Place]:
         """Return the jobs that have entries, by number."""
-        shared = shared_slots(layout, self.defaults)
+        shared = shared_slots(layout, lambda table: self.defaults[table.name])
         return Jobs(layout).decode(self.rows[Jobs.name], self.rows[WorkerPorts.name], shared)
 
     def beside(self, others: "SwitchContents") -> "SwitchContents":
@@ -98,11 +98,10 @@ class Change:
     def counts(self) -> ChangeCounts:
         """The size of the change."""
         kinds = [update.type for update in self.groups]
+        modified = kinds.count(entries.MODIFY) + sum(len(table.modify) for table in self.tables)
         return ChangeCounts(
             inserted=kinds.count(entries.INSERT) + sum(len(table.insert) for table in self.tables),
-            modified=kinds.count(entries.MODIFY)
-            + sum(len(table.modify) for table in self.tables)
-            + len(self.defaults),
+            modified=modified + len(self.defaults),
             deleted=kinds.count(entries.DELETE) + sum(len(table.delete) for table in self.tables),
         )
 
@@ -150,19 +149,10 @@ def change_between(
 
     `job`: whose entries differ; 0: those of any job.
     """
-    return Change(
-        layout=layout,
-        before=before,
-        after=after,
-        tables=tuple(
-            entries.difference(rows, after.rows[name]) for name, rows in before.rows.items()
-        ),
-        groups=tuple(group_updates(before.groups, after.groups)),
-        defaults=tuple(
-            name for name, default in before.defaults.items() if default != after.defaults[name]
-        ),
-        job=job,
-    )
+    tables = [entries.difference(rows, after.rows[name]) for name, rows in before.rows.items()]
+    groups = group_updates(before.groups, after.groups)
+    defaults = [name for name, each in before.defaults.items() if each != after.defaults[name]]
+    return Change(layout, before, after, tuple(tables), tuple(groups), tuple(defaults), job)
 
 
 def group_updates(before: Groups, after: Groups) -> Iterator[p4r.Update]:

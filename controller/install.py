@@ -181,17 +181,14 @@ def install_each(
             team.each(lambda target: target.refuse_loss(request.name))
             if not replace_others:
                 served = team.each(lambda target: served_plan(target.client, request.name))
-                for share, target, number in zip(shares, team.targets, served, strict=True):
-                    address = target.client.address
-                    refuse_other_plan(address, request.name, number, share.plan.manifest.number)
-            places = [
-                admit(
-                    *(request, share.plan, share.plan.ports(share.network), layout),
-                    target.jobs,
-                    address=target.client.address,
-                )
-                for share, target in zip(shares, team.targets, strict=True)
-            ]
+                for share, client, number in zip(shares, clients, served, strict=True):
+                    planned = share.plan.manifest.number
+                    refuse_other_plan(client.address, request.name, number, planned)
+            places = []
+            for share, target in zip(shares, team.targets, strict=True):
+                ports, address = share.plan.ports(share.network), target.client.address
+                place = admit(request, share.plan, ports, layout, target.jobs, address=address)
+                places.append(place)
             states = [desired.of(share, place) for share, place in zip(shares, places, strict=True)]
             team.each(SwitchInstall.load)
 

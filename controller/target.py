@@ -12,7 +12,7 @@ from switchgnn.controller import change as changes
 from switchgnn.controller.base import errors
 from switchgnn.controller.base.place import Place
 from switchgnn.controller.base.plan import SwitchPlan, leaf_spine_switch_plan, load_plan
-from switchgnn.controller.controls.banks import SlotLimits, hands_out_slots
+from switchgnn.controller.controls.banks import shared_slots
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import NO_SESSION, Session, SessionEntry
 from switchgnn.controller.p4runtime.client import DEFAULT_DEADLINE, P4RuntimeClient, program_cookie
@@ -271,10 +271,7 @@ def read_jobs(client: P4RuntimeClient, layout: Layout) -> list[tuple[Place, Sess
     job, session = Jobs(layout), Session(layout)
     workers = client.read_rows(layout.table("worker"))
     sessions = session.decode(client.read_rows(session.table))
-    shared = None
-    if hands_out_slots(layout):
-        limits = SlotLimits(layout)
-        shared = limits.decode_shared(client.read_default(limits.table))
+    shared = shared_slots(layout, client.read_default)
     places = job.decode(client.read_rows(job.table), workers, shared)
     return [(place, sessions.get(place.job, NO_SESSION)) for place in places]
 

@@ -67,7 +67,7 @@ class PartReceiver(SumReceiver):
         if header.resend:
             return super().take_feature(header, frame, now)
         index, source = self._schedule.receive_index.get(header.dst_id), header.src_id
-        if index is None or source not in self._schedule.neighbours_in(index):
+        if index is None or source not in self._schedule.neighbours_of(index):
             self._counters.wrong += 1
             return False
         overflowed = self._overflowed.setdefault(index, set())

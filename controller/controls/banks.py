@@ -1,11 +1,11 @@
 """banks.p4: the sizes and counters of the banks, and the limits of the strawman's."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from switchgnn.controller.base.errors import OtherProgramError
 from switchgnn.controller.controls.tables import NamedTable
-from switchgnn.controller.p4runtime.layout import Layout
+from switchgnn.controller.p4runtime.layout import Layout, Table
 from switchgnn.controller.p4runtime.rows import decode_default, encode_default
 
 PASSES_COUNTER = "passes"
@@ -73,9 +73,12 @@ def hands_out_slots(layout: Layout) -> bool:
     return TABLE in layout.tables
 
 
-def shared_slots(layout: Layout, defaults: Mapping[str, bytes]) -> int | None:
-    """Return how many slots the jobs of a switch with these default actions share, or None."""
-    return SlotLimits(layout).decode_shared(defaults[TABLE]) if TABLE in defaults else None
+def shared_slots(layout: Layout, default: Callable[[Table], bytes]) -> int | None:
+    """Return how many slots jobs share, or None; `default` returns a table's default action."""
+    if not hands_out_slots(layout):
+        return None
+    limits = SlotLimits(layout)
+    return limits.decode_shared(default(limits.table))
 
 
 def all_reduce_slots(layout: Layout) -> int:

@@ -78,9 +78,7 @@ def make_rows(table: Table, action_name: str, values: Mapping[str, Value], count
     action = table.action(action_name)
     data = np.zeros((count, table.row_width), np.uint8)
     params_start = table.key_width + ACTION_ID_BYTES
-    data[:, table.key_width : params_start] = np.frombuffer(
-        action.id.to_bytes(ACTION_ID_BYTES, "big"), np.uint8
-    )
+    data[:, table.key_width : params_start] = list(action.id.to_bytes(ACTION_ID_BYTES, "big"))
     for start, fields in ((0, table.keys), (params_start, action.params)):
         for field in fields:
             at = start + field.offset
@@ -133,14 +131,10 @@ def difference(present: Rows, desired: Rows) -> RowsDifference:
         present.keys, desired.keys, assume_unique=True, return_indices=True
     )
     changed = (present.data[here] != desired.data[there]).any(axis=1)
-    gone = np.ones(len(present), np.bool_)
-    gone[here] = False
-    fresh = np.ones(len(desired), np.bool_)
-    fresh[there] = False
     return RowsDifference(
-        delete=present.select(gone),
+        delete=Rows(present.table, np.delete(present.data, here, axis=0)),
         modify=desired.select(there[changed]),
-        insert=desired.select(fresh),
+        insert=Rows(desired.table, np.delete(desired.data, there, axis=0)),
     )
 
 
@@ -356,12 +350,8 @@ def _template(kind: "p4r.Update.Type.ValueType", table: Table, example: UInt8s) 
     blank[values] = 0
     marked = blank.copy()
     marked[values] = np.arange(1, len(values) + 1)
-    message, found = (
-        np.frombuffer(
-            p4r.WriteRequest(updates=[row_update(kind, table, row)]).SerializeToString(), np.uint8
-        )
-        for row in (blank, marked)
-    )
+    requests = (p4r.WriteRequest(updates=[row_update(kind, table, row)]) for row in (blank, marked))
+    message, found = (np.frombuffer(each.SerializeToString(), np.uint8) for each in requests)
     # A deletion has no parameters, and a narrow action ends early.
     offsets = np.flatnonzero(found != message)
     return _Template(message, offsets, values[found[offsets].astype(np.intp) - 1])

@@ -17,7 +17,7 @@ from switchgnn.host.wire import header as wire
 from switchgnn.host.wire.addresses import TOS_AT, ipv4_envelope
 from switchgnn.host.wire.batches import FrameRows
 from switchgnn.host.wire.native import write_checksums
-from switchgnn.planner.base.arrays import ranges
+from switchgnn.planner.base.arrays import ranges, starts_group
 from switchgnn.planner.sending.phases import WorkerPhases
 
 # The other protocol number for experiments (RFC 3692).
@@ -149,16 +149,14 @@ def send_order(
         due, stay = phases.due(peer, number, np.diff(out_indptr)[peer])
         order = np.lexsort((number, due))
     peer, number, due, stay = (each[order] for each in (peer, number, due, stay))
-    starts = np.ones(len(peer), dtype=np.bool_)
-    starts[1:] = (number[1:] % GROUP == 0) | (np.diff(number) != 1) | (np.diff(stay) != 0)
-    starts[1:] |= np.diff(peer) != 0
+    starts = starts_group(peer, stay)
+    starts[1:] |= (number[1:] % GROUP == 0) | (np.diff(number) != 1)
     return FrameOrder(peer, number, np.append(np.flatnonzero(starts), len(peer)), due)
 
 
 def _turns(peer: Int64s, group: Int64s, workers: int) -> Float64s:
     """Return float64[S] between 0 and 1: when the group of a frame is due; both ascend."""
-    first = np.ones(len(peer), dtype=np.bool_)
-    first[1:] = (np.diff(peer) != 0) | (np.diff(group) != 0)
+    first = starts_group(peer, group)
     groups = np.bincount(peer[first], minlength=workers)
     before = np.cumsum(groups) - groups
     rank = np.cumsum(first) - 1 - before[peer]

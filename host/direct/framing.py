@@ -127,10 +127,6 @@ class Runs:
         self.first = indptr_of(framing.frames(np.diff(indptr), width))
         self.rows, self.frames = int(indptr[-1]), int(self.first[-1])
 
-    def peers(self, frames: Int64s) -> Int64s:
-        """Return the worker of each frame."""
-        return np.searchsorted(self.first, frames, side="right") - 1
-
     def span(self, peer: Int64s, number: Int64s) -> tuple[Int64s, Int64s]:
         """Return where frames begin and end in the runs, in bytes."""
         begin = self.begin[peer] + number * self.payload_bytes
@@ -139,7 +135,7 @@ class Runs:
     def rows_of_frames(self) -> Int64s:
         """Return int64[frames]: how many rows each frame has a part of."""
         everything = np.arange(self.frames)
-        peer = self.peers(everything)
+        peer = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.first))
         begin, end = self.span(peer, everything - self.first[peer])
         return (end - 1) // self.row_bytes - begin // self.row_bytes + 1
 

@@ -4,8 +4,8 @@ The rows of `g3` are those of `host`, but the rows of a pair are numbered as the
 forward and backward, so that a bin's rows fill whole groups of frames.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -114,10 +114,8 @@ class BinnedTransport(DirectTransport):
         compression.refuse("g3", "take host, host-partial or switch, or plain rows of 32 bits")
 
 
-@contextmanager
-def open_binned(end: WorkerEnd) -> Iterator[DirectTransport]:
+def open_binned(end: WorkerEnd) -> AbstractContextManager[DirectTransport]:
     """Open the transport `g3`."""
     file = end.schedule_file()
     forward, backward = schedules.read_schedule(file), schedules.read_schedule(backward_file(file))
-    with open_schedule(end, forward, backward=backward, kind=BinnedTransport) as made:
-        yield made
+    return open_schedule(end, forward, backward=backward, kind=BinnedTransport)

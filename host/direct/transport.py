@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import numpy as np
@@ -292,18 +292,13 @@ class DirectTransport(transport.Transport):
         """Return both directions with the epoch's sample; the backward one is its reverse."""
         draw = partial(sample_rows, self._sampling, self._epoch, self.worker)
         samples = {
-            direction: (
-                draw(schedule.out_indptr, outgoing=True),
-                draw(schedule.in_indptr, outgoing=False),
-            )
-            for direction, schedule in self._schedules.items()
+            each: [draw(own.out_indptr, outgoing=True), draw(own.in_indptr, outgoing=False)]
+            for each, own in self._schedules.items()
         }
         if self._sampling.rate < 1:
             # The same rows as forward.
-            out, back = samples[Direction.FORWARD]
-            samples[Direction.BACKWARD] = back, out
-        schedules = self._schedules.items()
-        return {direction: make_side(own, *samples[direction]) for direction, own in schedules}
+            samples[Direction.BACKWARD] = samples[Direction.FORWARD][::-1]
+        return {each: make_side(own, *samples[each]) for each, own in self._schedules.items()}
 
 
 class ReplicaTransport(DirectTransport):
@@ -349,13 +344,11 @@ class ReplicaTransport(DirectTransport):
             super().forget(each)
 
 
-@contextmanager
-def open_direct(end: transport.WorkerEnd) -> Iterator[DirectTransport]:
+def open_direct(end: transport.WorkerEnd) -> AbstractContextManager[DirectTransport]:
     """Open a transport between hosts, as the worker's schedule says."""
     schedule = read_schedule(end.schedule_file())
     kind = ReplicaTransport if schedule.scatters else DirectTransport
-    with open_schedule(end, schedule, kind=kind) as made:
-        yield made
+    return open_schedule(end, schedule, kind=kind)
 
 
 @contextmanager

@@ -135,9 +135,8 @@ class Barrier:
         """
         self._magnitude = magnitude
         for pool, following in enumerate(first):
-            self.report(
-                wire.Unit(round_number, wire.OPENING_BLOCK, wire.in_pool(0, pool)), following
-            )
+            unit = wire.Unit(round_number, wire.OPENING_BLOCK, wire.in_pool(0, pool))
+            self.report(unit, following)
 
     def report(self, unit: wire.Unit, following: Following) -> Meeting:
         """Report a unit as done; `following`: the next one of its pool."""

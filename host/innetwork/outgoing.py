@@ -157,10 +157,9 @@ def changed_rows(
         sent = cache.sent.get(block)
         if sent is None:
             sent = np.zeros_like(rows)
-        change = rows.astype(np.int64) - sent
-        moved = least.reached(
-            compress.largest_of_rows(change), compress.largest_of_rows(rows.astype(np.int64))
-        )
+        wide = rows.astype(np.int64)
+        change = wide - sent
+        moved = least.reached(compress.largest_of_rows(change), compress.largest_of_rows(wide))
         if to_skip is not None and not whole:
             moved &= ~compress.all_skipped(to_skip, schedule.send_row, schedule.send_row_indptr)
         filled = np.diff(schedule.send_row_indptr) > 0
@@ -177,11 +176,8 @@ class Rounding:
     def __init__(self, compression: compress.Compression, worker: int) -> None:
         self._stochastic = compression.stochastic
         # With a cache, what is missing stays in the difference to what was sent.
-        self._feedback = (
-            compression.feedback
-            and not compression.cache
-            and compression.bits < compress.WHOLE_BITS
-        )
+        narrow = compression.bits < compress.WHOLE_BITS
+        self._feedback = compression.feedback and narrow and not compression.cache
         self._generator = np.random.default_rng((compression.seed, worker))
         self._rests: dict[Tensor, Float64s] = {}
         self._next: dict[Tensor, Float64s] = {}

@@ -214,9 +214,8 @@ class SumRound:
             values = cache.keep(values, self._outgoing, scale, self._parts.savings)
             if not cache.fits(self._largest):
                 cache.begin_again()
-        return fixed.FixedSums(
-            values, replace(scale, magnitude=max(scale.magnitude, self._largest))
-        )
+        scale = replace(scale, magnitude=max(scale.magnitude, self._largest))
+        return fixed.FixedSums(values, scale)
 
     def _make_outgoing(self, fixed_point: fixed.FixedPoint) -> sent.WholeRows | sent.ChangedRows:
         rows, parts = self._rows, self._parts

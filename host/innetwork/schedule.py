@@ -147,14 +147,10 @@ class BlockSchedule:
         """Return int32[S, K · W], the numbers of each frame, given those of its rows."""
         return rows.reshape(self.frames.count, -1) if len(rows) else rows
 
-    def neighbours_in(self, index: int) -> UInt32s:
-        """Return uint32[k], the vertices that the sum at ``index`` adds up."""
-        begin, end = self.neighbour_indptr[index : index + 2]
-        return self.neighbour_vertex[begin:end]
-
     def neighbours_of(self, index: int) -> list[int]:
-        """Return the same vertices as a list."""
-        neighbours: list[int] = self.neighbours_in(index).tolist()
+        """Return the vertices that the sum at ``index`` adds up."""
+        begin, end = self.neighbour_indptr[index : index + 2]
+        neighbours: list[int] = self.neighbour_vertex[begin:end].tolist()
         return neighbours
 
 
@@ -162,10 +158,40 @@ def block_schedules(
     part: WorkerPart, addresses: Addresses, group_size: int, session: int, rows: int = 1
 ) -> tuple[BlockSchedule, ...]:
     """Prepare the blocks of a worker's part, in order; its frames have that many rows."""
-    return tuple(
-        _block_schedule(part, addresses, group_size, session, block_id=block_id, rows=rows)
-        for block_id in range(1, len(part.send_indptr))
-    )
+    # A bundle names no destination, and each of its rows is one contribution.
+    alone, schedules = rows == 1, []
+    for block_id in range(1, len(part.send_indptr)):
+        sent = slice(part.send_indptr[block_id - 1], part.send_indptr[block_id])
+        received = slice(part.receive_indptr[block_id - 1], part.receive_indptr[block_id])
+        vertices = part.receive_vertex[received].tolist()
+        bounds = part.neighbour_indptr[received.start : received.stop + 1]
+        neighbours = part.neighbour_vertex[bounds[0] : bounds[-1]]
+        owners = part.neighbour_worker[bounds[0] : bounds[-1]]
+        row_bounds = part.send_row_indptr[sent.start * rows : sent.stop * rows + 1]
+        destinations = part.send_destination[sent.start * rows : sent.stop * rows]
+        sizes = np.diff(row_bounds)
+        frames = FeatureFrames(
+            *(addresses, block_id, part.send_source[sent], group_size, sizes if alone else 1),
+            destinations=destinations if alone else 0,
+            session=session,
+        )
+        schedule = BlockSchedule(
+            block_id=block_id,
+            rows=rows,
+            frames=frames,
+            send_row_indptr=row_bounds - row_bounds[0],
+            send_row=part.send_row[row_bounds[0] : row_bounds[-1]],
+            send_destination=np.where(sizes > 1, destinations.astype(np.int64), -1),
+            receive_vertex=part.receive_vertex[received],
+            receive_row=part.receive_row[received],
+            receive_count=part.receive_count[received].tolist(),
+            receive_index={vertex: index for index, vertex in enumerate(vertices)},
+            neighbour_indptr=bounds - bounds[0],
+            neighbour_vertex=neighbours,
+            neighbour_owner=dict(zip(neighbours.tolist(), owners.tolist(), strict=True)),
+        )
+        schedules.append(schedule)
+    return tuple(schedules)
 
 
 def empty_schedule(addresses: Addresses, session: int) -> BlockSchedule:
@@ -175,49 +201,4 @@ def empty_schedule(addresses: Addresses, session: int) -> BlockSchedule:
     frames = FeatureFrames(addresses, 0, nothing, 1, session=session)
     return BlockSchedule(
         *(0, 1, frames, bounds, rows, rows, nothing, rows, [], {}, bounds, nothing, {})
-    )
-
-
-def _block_schedule(
-    part: WorkerPart,
-    addresses: Addresses,
-    group_size: int,
-    session: int,
-    *,
-    block_id: int,
-    rows: int,
-) -> BlockSchedule:
-    sent = slice(part.send_indptr[block_id - 1], part.send_indptr[block_id])
-    received = slice(part.receive_indptr[block_id - 1], part.receive_indptr[block_id])
-    vertices = part.receive_vertex[received]
-    bounds = part.neighbour_indptr[received.start : received.stop + 1]
-    neighbours = slice(bounds[0], bounds[-1])
-    row_bounds = part.send_row_indptr[sent.start * rows : sent.stop * rows + 1]
-    destinations = part.send_destination[sent.start * rows : sent.stop * rows]
-    sources_here = part.neighbour_vertex[neighbours]
-    owners = part.neighbour_worker[neighbours]
-    # A bundle names none, and each of its rows is one contribution.
-    alone = rows == 1
-    return BlockSchedule(
-        block_id=block_id,
-        rows=rows,
-        frames=FeatureFrames(
-            addresses,
-            block_id,
-            part.send_source[sent],
-            group_size,
-            np.diff(row_bounds) if alone else 1,
-            destinations=destinations if alone else 0,
-            session=session,
-        ),
-        send_row_indptr=row_bounds - row_bounds[0],
-        send_row=part.send_row[row_bounds[0] : row_bounds[-1]],
-        send_destination=np.where(np.diff(row_bounds) > 1, destinations.astype(np.int64), -1),
-        receive_vertex=vertices,
-        receive_row=part.receive_row[received],
-        receive_count=[int(count) for count in part.receive_count[received]],
-        receive_index={int(vertex): index for index, vertex in enumerate(vertices)},
-        neighbour_indptr=bounds - bounds[0],
-        neighbour_vertex=sources_here,
-        neighbour_owner=dict(zip(sources_here.tolist(), owners.tolist(), strict=True)),
     )

@@ -183,19 +183,13 @@ class UnitExchange:
     def _begin(self, current: SumRound) -> None:
         step = current.units[self._begun]
         unit, schedule = Unit(current.number, step.block, step.fragment), current.schedule(step)
-        sender = FeatureSender(
-            self.endpoint,
-            schedule.frames.fill(
-                current.number, step.fragment, current.payloads(step), narrow=self.endpoint.narrow
-            ),
+        rows = schedule.frames.fill(
+            current.number, step.fragment, current.payloads(step), narrow=self.endpoint.narrow
         )
-        per_sum = self.endpoint.per_sum
+        sender = FeatureSender(self.endpoint, rows)
+        fetched = None if self.endpoint.per_sum else self._fetched.of(current.number, step.fragment)
         receiver = self.receiver(
-            self.endpoint,
-            schedule,
-            unit=unit,
-            began=self._clock.now(),
-            fetched=None if per_sum else self._fetched.of(current.number, step.fragment),
+            self.endpoint, schedule, unit=unit, began=self._clock.now(), fetched=fetched
         )
         fast_path = self._fast_path(schedule, unit)
         if fast_path is not None:

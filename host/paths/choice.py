@@ -11,7 +11,7 @@ that all choose the same paths.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -224,19 +224,15 @@ class PathRule:
         state, used = self._states[path], int((self._taken == path).sum())
         return 0 if used and state.late > 1 else max(1, used)
 
-    def _changes(self, before: Int64s, totals: Float64s) -> list[PathChange]:
-        changes = []
+    def _changes(self, before: Int64s, totals: Float64s) -> Iterator[PathChange]:
         moves = {(a, b) for a, b in zip(before.tolist(), self._taken.tolist(), strict=True)}
         for left, taken in sorted(each for each in moves if each[0] != each[1]):
             requests = np.flatnonzero((before == left) & (self._taken == taken))
-            changes.append(
-                PathChange(
-                    requests=tuple(requests.tolist()),
-                    left=self._names[left],
-                    taken=self._names[taken],
-                    observed=float(totals[left, requests].sum()),
-                    predicted=float(self._costs[left].seconds[requests].sum()),
-                    expected=float(totals[taken, requests].sum()),
-                )
+            yield PathChange(
+                requests=tuple(requests.tolist()),
+                left=self._names[left],
+                taken=self._names[taken],
+                observed=float(totals[left, requests].sum()),
+                predicted=float(self._costs[left].seconds[requests].sum()),
+                expected=float(totals[taken, requests].sum()),
             )
-        return changes

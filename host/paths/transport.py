@@ -154,16 +154,11 @@ class PathsTransport(SampledExchange):
         self._paths = dict(paths)
         self._schedule = self._find_schedule(self._paths)
         self._hosts.reschedule(self._schedule.forward, self._schedule.backward)
-        self.leave_out(
-            {
-                each: frozenset(
-                    self._manifest.direction(each).block_numbers[index]
-                    for index, path in enumerate(own)
-                    if path is not Path.SWITCH
-                )
-                for each, own in paths.items()
-            }
-        )
+        left_out = {}
+        for each, own in paths.items():
+            numbers = zip(self._manifest.direction(each).block_numbers, own, strict=True)
+            left_out[each] = frozenset(block for block, path in numbers if path is not Path.SWITCH)
+        self.leave_out(left_out)
 
     def take_times(self) -> list[PathTime]:
         """Return the times since the last call, one for each direction, width and path."""

@@ -112,7 +112,7 @@ class ReduceStream:
         self._bits = bits
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
         self._opening: StreamStart | None = None
-        self._flow: _Flow | None = None
+        self._pipeline: FragmentPipeline | None = None
         self._heartbeat = HeartbeatBit(self._pace.heartbeat_interval)
         self._heartbeat_at = self._ask_at = float("-inf")
         # The fragment of the last question to all workers, and the end of what was sent by then.
@@ -159,13 +159,13 @@ class ReduceStream:
         pace = replace(self._pace, window=min(self._pace.window, share))
         congestion = CongestionWindow(pace, self._round_trip)
         pipeline = FragmentPipeline(self._link, frames, sums, timers, congestion, number)
-        setting = reduction.StreamSettings(self._worker, self._workers, slots, self._bits)
-        self._flow = _Flow(slots, setting, frames, sums, timers, congestion, pipeline)
+        self._pipeline = pipeline
+        self._setting = reduction.StreamSettings(self._worker, self._workers, slots, self._bits)
 
     @property
     def idle(self) -> bool:
         """Whether all submitted tensors are reduced."""
-        return self._flow is None or self._flow.pipeline.base == self._flow.pipeline.end
+        return self._pipeline is None or self._pipeline.base == self._pipeline.end
 
     def submit(
         self, values: NDArray[Any], call: reduction.Call = reduction.SUM, *, late: bool = False
@@ -180,14 +180,14 @@ class ReduceStream:
             RoundMismatchError: the session has too few numbers left.
         """
         reduction.check_tensor(values)
-        flow = self._started()
-        made = reduction.Reduction(flow.pipeline.end, values, flow.setting, call, late=late)
+        pipeline = self._started()
+        made = reduction.Reduction(pipeline.end, values, self._setting, call, late=late)
         if made.end > LAST_NUMBER:
             raise RoundMismatchError(
                 f"All {LAST_NUMBER:,} fragments of the session are used: restart all workers after "
                 "`switchgnn controller install --new-session`."
             )
-        flow.pipeline.append(made)
+        pipeline.append(made)
         return made
 
     def step(self, seconds: float) -> None:
@@ -200,23 +200,23 @@ class ReduceStream:
             PlanMismatchError: the switch serves another plan.
             LinkError: the link fails.
         """
-        flow = self._started()
+        pipeline = self._started()
         now = self._clock.now()
-        if now >= flow.timers.earliest:
+        if now >= pipeline.timers.earliest:
             # After a pause of this process, what seems late may be here.
             self._receive_all()
-            flow, now = self._started(), self._clock.now()
-        if not flow.pipeline.in_flight:
+            pipeline, now = self._started(), self._clock.now()
+        if not pipeline.in_flight:
             self.timeout.rested(now)
-        self.counters.sent += flow.pipeline.send_new(now)
-        self.counters.resent += flow.pipeline.resend(now)
-        self._ask(flow, now)
+        self.counters.sent += pipeline.send_new(now)
+        self.counters.resent += pipeline.resend(now)
+        self._ask(pipeline, now)
         if now >= self._heartbeat_at:
             self._send_heartbeat(now)
-        if flow.pipeline.in_flight:
-            self.timeout.check(flow.pipeline.base, now, flow.pipeline.first.timeout)
-        due = min(self._heartbeat_at, flow.timers.earliest) - now
-        wait = flow.pipeline.wait()
+        if pipeline.in_flight:
+            self.timeout.check(pipeline.base, now, pipeline.first.timeout)
+        due = min(self._heartbeat_at, pipeline.timers.earliest) - now
+        wait = pipeline.wait()
         # Not as a time of the clock, in which a very short wait is none.
         due = due if wait is None else min(due, wait)
         if self._receive(max(0.0, min(seconds, due))):
@@ -227,18 +227,18 @@ class ReduceStream:
             if not self._receive(0.0):
                 return
 
-    def _started(self) -> "_Flow":
-        if self._flow is None:
+    def _started(self) -> FragmentPipeline:
+        if self._pipeline is None:
             raise ValueError("The stream has not started: start it before.")
-        return self._flow
+        return self._pipeline
 
     def _send_heartbeat(self, now: float) -> None:
         heartbeats = self._heartbeat.bit(now) << self._worker
-        waits = self._flow is not None and self._flow.pipeline.in_flight
+        waits = self._pipeline is not None and self._pipeline.in_flight
         self._heartbeat_at = now + self._pace.heartbeat_interval
         if waits and self._pace.silence:
             self._heartbeat_at = now + self._pace.silence / _QUESTIONS
-        number = self._flow.pipeline.base if self._flow is not None and waits else _NO_FRAGMENT
+        number = self._pipeline.base if self._pipeline is not None and waits else _NO_FRAGMENT
         header = wire.Header(kind=wire.Kind.REDUCING, src_id=self._worker, session=self._session)
         body = wire.BarrierBody(plan=self._plan_id, heartbeats=heartbeats).pack()
         # The answer to a repeated question may be that to the first one (Karn).
@@ -247,44 +247,41 @@ class ReduceStream:
         self._link.send(self._addresses.frame(with_number(header, number).pack(body)))
         self.counters.heartbeats += 1
 
-    def _ask(self, flow: "_Flow", now: float) -> None:
-        base = flow.pipeline.base
-        if not flow.pipeline.in_flight or flow.timers.tries(base) < 2:
+    def _ask(self, pipeline: FragmentPipeline, now: float) -> None:
+        base = pipeline.base
+        if not pipeline.in_flight or pipeline.timers.tries(base) < 2:
             return
         # A worker that lacked one sum may lack those after it, which were on their way then.
         goes_on = self._question < base < self._doubtful_until
         wait = self._round_trip.timeout if goes_on else self._ask_after
         if now - self.timeout.progress_at < wait or (now < self._ask_at and not goes_on):
             return
-        self._note_question(flow, now)
-        self._link.send(flow.frames.question(base))
+        self._note_question(pipeline, now)
+        self._link.send(pipeline.frames.question(base))
         self.counters.asked += 1
 
-    def _note_question(self, flow: "_Flow", now: float) -> None:
+    def _note_question(self, pipeline: FragmentPipeline, now: float) -> None:
         self._ask_at = now + self._ask_after
-        self._question, self._doubtful_until = flow.pipeline.base, flow.pipeline.next
+        self._question, self._doubtful_until = pipeline.base, pipeline.next
 
     def _receive(self, seconds: float) -> bool:
         batch = self._link.receive_batch(seconds)
         if batch is None:
             return False
         now = self._clock.now()
-        if self._flow is not None:
-            self._take_batch(self._flow, batch, now)
+        if self._pipeline is not None:
+            self._take_batch(self._pipeline, batch, now)
         else:
             for index in range(batch.first, batch.count):
-                self._take_frame(None, batch.frame(index), now)
+                self._take_frame(batch.frame(index), now)
         return True
 
-    def _take_batch(self, flow: "_Flow", batch: FrameBatch, now: float) -> None:
-        result = flow.sums.take_plain(batch)
+    def _take_batch(self, pipeline: FragmentPipeline, batch: FrameBatch, now: float) -> None:
+        result = pipeline.sums.take_plain(batch)
         self.counters.ignored += result.ignored
-        marked = result.marked
-        numbers = result.numbers
+        marked, numbers = result.marked, result.numbers
         others = [
-            header
-            for index in result.left
-            if (header := self._take_frame(flow, batch.frame(index), now))
+            header for index in result.left if (header := self._take_frame(batch.frame(index), now))
         ]
         if others:
             marked += sum(header.ecn for header in others)
@@ -292,29 +289,28 @@ class ReduceStream:
             numbers = np.concatenate([numbers, more])
         if marked:
             self.counters.marked += marked
-            flow.congestion.marked(marked, now)
+            pipeline.congestion.marked(marked, now)
         if len(numbers):
             self.counters.sums += len(numbers)
             self.timeout.progressed(now)
             try:
-                flow.pipeline.arrived(numbers, now)
+                pipeline.arrived(numbers, now)
             except reduction.DifferentMarksError:
-                self._exchange_descriptions(flow)
+                self._exchange_descriptions(pipeline)
 
-    def _exchange_descriptions(self, flow: "_Flow") -> None:
+    def _exchange_descriptions(self, pipeline: FragmentPipeline) -> None:
         """Begin again, after all fragments that any worker can have sent, to find what differs.
 
         All workers do so at the same fragment. None of them needs the slot that it takes, as one
         that has sent the fragment with the marks has all sums of half the slots before.
         """
-        own, begin = flow.pipeline.first, flow.pipeline.base + max(1, flow.slots // 2)
+        own, begin = pipeline.first, pipeline.base + max(1, self._setting.slots // 2)
         self.start(begin)
-        exchange = reduction.DescriptionExchange(begin, own, flow.setting)
-        self._started().pipeline.append(exchange)
+        exchange = reduction.DescriptionExchange(begin, own, self._setting)
+        self._started().append(exchange)
 
-    def _take_frame(
-        self, flow: "_Flow | None", frame: memoryview, now: float
-    ) -> wire.Header | None:
+    def _take_frame(self, frame: memoryview, now: float) -> wire.Header | None:
+        pipeline = self._pipeline
         if len(frame) >= wire.BODY_AT and frame[wire.KIND_AT] & wire.KIND_MASK not in _KINDS:
             self.counters.ignored += 1
             return None
@@ -325,48 +321,44 @@ class ReduceStream:
             self.counters.foreign += 1
             self.timeout.foreign += 1
         elif header.kind is wire.Kind.REDUCING:
-            self._take_answer(flow, header, wire.BarrierBody.unpack(frame, header.kind), now)
-        elif flow is None or not flow.sums.awaits(number_of(header)):
+            self._take_answer(header, wire.BarrierBody.unpack(frame, header.kind), now)
+        elif pipeline is None or not pipeline.sums.awaits(number_of(header)):
             self.counters.late += 1
-            if flow is not None:
-                flow.timers.came_again(number_of(header))
-        elif flow.sums.take(header, frame):
+            if pipeline is not None:
+                pipeline.timers.came_again(number_of(header))
+        elif pipeline.sums.take(header, frame):
             return header
         else:
             self.counters.wrong += 1
             self.timeout.wrong += 1
         return None
 
-    def _take_answer(
-        self, flow: "_Flow | None", header: wire.Header, body: wire.BarrierBody, now: float
-    ) -> None:
+    def _take_answer(self, header: wire.Header, body: wire.BarrierBody, now: float) -> None:
         if body.plan == _NO_PLAN != self._plan_id:
             return  # a controller is installing it after a restart
         check_plan(self._worker, self._plan_id, body.plan)
-        self.timeout.heard(now)
-        number = number_of(header)
+        self.timeout.heard_at = now
+        number, pipeline = number_of(header), self._pipeline
         if self._asked is not None and self._asked[0] == number and not header.resend:
             # Unlike sums, the answer waits for no other worker.
             self._round_trip.measured(now - self._asked[1])
             self._asked = None
-        if flow is None or number == _NO_FRAGMENT:
+        if pipeline is None or number == _NO_FRAGMENT:
             self._opening = StreamStart((body.magnitude & 0xFF) << 32 | body.round, header.count)
             return
         self.counters.waiting += 1
-        if not flow.sums.awaits(number):
+        if not pipeline.sums.awaits(number):
             if header.resend:
-                self._answer(flow, number, now)
+                self._answer(pipeline, number, now)
             return
-        if header.resend and number == flow.pipeline.base:
-            self._note_question(flow, now)
-        if number == flow.pipeline.base and self.timeout.looked(
-            body.workers, body.heartbeats or 0, now
-        ):
-            flow.timers.leave_alone(number, now)
+        if header.resend and number == pipeline.base:
+            self._note_question(pipeline, now)
+        if number == pipeline.base and self.timeout.looked(body.workers, body.heartbeats or 0, now):
+            pipeline.timers.leave_alone(number, now)
 
-    def _answer(self, flow: "_Flow", number: int, now: float) -> None:
-        slot = number % flow.slots
-        held = flow.sums.held(number)
+    def _answer(self, pipeline: FragmentPipeline, number: int, now: float) -> None:
+        slot = number % self._setting.slots
+        held = pipeline.sums.held(number)
         if held is None or now - self._answered_at.get(slot, float("-inf")) < _ANSWER_AFTER:
             return
         self._answered_at[slot] = now
@@ -374,14 +366,3 @@ class ReduceStream:
         own = header._replace(src_id=self._worker)
         self._link.send(self._addresses.frame(own.pack(body)))
         self.counters.answered += 1
-
-
-@dataclass(frozen=True, eq=False)
-class _Flow:
-    slots: int
-    setting: reduction.StreamSettings
-    frames: FragmentFrames
-    sums: SumRing
-    timers: Timers
-    congestion: CongestionWindow
-    pipeline: FragmentPipeline

@@ -26,10 +26,6 @@ class SumTimeout:
         self.foreign = 0  # packets of another session
         self.wrong = 0  # sums that did not fit
 
-    def heard(self, now: float) -> None:
-        """Record an answer of the switch."""
-        self.heard_at = now
-
     def progressed(self, now: float) -> None:
         """Record that a sum came."""
         self.heard_at = self.progress_at = now

@@ -285,10 +285,9 @@ class FastPaths:
             self._arrived = addressof(self._where)
             self._left = np.zeros(len(batch.sizes), dtype=np.uint32)
             self._left_address = self._left.ctypes.data
-        addresses = (c_void_p * len(fast_paths))(
-            *(fast_path.address(len(batch.sizes)) for fast_path in fast_paths)
-        )
+        found = [fast_path.address(len(batch.sizes)) for fast_path in fast_paths]
+        addresses = (c_void_p * len(found))(*found)
         left = self._take(
-            addresses, len(fast_paths), self._arrived, batch.first, batch.count, self._left_address
+            addresses, len(found), self._arrived, batch.first, batch.count, self._left_address
         )
         return self._left[:left].tolist() if left else ()

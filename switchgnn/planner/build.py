@@ -12,7 +12,7 @@ from switchgnn.planner.base.direction import Direction, find_directions
 from switchgnn.planner.base.errors import PlannerError
 from switchgnn.planner.base.lanes import BANK_LANES
 from switchgnn.planner.blocks.refine import number_side_by_side
-from switchgnn.planner.graphs.boundary import BoundaryEdges, boundary_edges
+from switchgnn.planner.graphs.boundary import boundary_edges
 from switchgnn.planner.graphs.graph import Graph
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.partition.workers import check_assignment, check_workers
@@ -163,18 +163,11 @@ def build_resolved(
         raise PlannerError(f"The {who}'s switch serves all destinations: leave hosts none.")
 
     tell("form blocks")
-    formed = [
-        replace(
-            each,
-            block=number_side_by_side(
-                each.boundary,
-                make_blocks(each.boundary, context.room, seed),
-                context.workers,
-                context.pools,
-            ),
-        )
-        for each in arguments.edge_sets(boundary, wanted, left_out, cut)
-    ]
+    formed = []
+    for each in arguments.edge_sets(boundary, wanted, left_out, cut):
+        block = make_blocks(each.boundary, context.room, seed)
+        block = number_side_by_side(each.boundary, block, context.workers, context.pools)
+        formed.append(replace(each, block=block))
     stages = _Stages(
         strategies,
         context,
@@ -193,12 +186,9 @@ def build_resolved(
     tell("choose what to send")
     if strategies.rates is None:
         return stages.finish(strategies.weight)
+    sets = [(each.boundary, each.block) for each in formed]
     weights = quickest_first(
-        [(each.boundary, each.block) for each in formed],
-        choose,
-        strategies.rates,
-        vertices=graph.vertices,
-        workers=context.workers,
+        sets, choose, strategies.rates, vertices=graph.vertices, workers=context.workers
     )
     for quickest in weights:
         plan = stages.finish(quickest)
@@ -229,8 +219,9 @@ class _Stages:
         ordered = [self._order(each) for each in served]
 
         self.tell("give every destination a slot")
+        strategies, context, graph = self.strategies, self.context, self.graph
         whole = join_blocks(ordered)
-        packets, order, context = whole.packets, whole.order, self.context
+        packets, order = whole.packets, whole.order
         sends = make_sends(packets, order.block, order.source, self.owner)
         bundles, edges = None, packets.edges
         count = packets.count if len(packets.sums.block) else None
@@ -246,7 +237,7 @@ class _Stages:
         self.tell("write the parts of the switch and the workers")
         switch = switch_part(whole.boundary, packets, placement, bundles)
         sums = awaited_sums(whole.boundary, whole.block, packets, placement)
-        sums = replace(sums, shared=self.strategies.send == manifest.REPLICAS)
+        sums = replace(sums, shared=strategies.send == manifest.REPLICAS)
         parts = tuple(
             worker_part(
                 self.owner == worker,
@@ -260,8 +251,35 @@ class _Stages:
             )
             for worker in range(context.workers)
         )
-        records = direction_records(ordered, switch, parts, context.rows)
-        unsealed = self._manifest(whole.blocks, records, switch, parts, weight)
+        files = render_parts(switch, parts, self.owner)
+        unsealed = manifest.Manifest(
+            format=manifest.PLAN_FORMAT,
+            version=manifest.PLAN_VERSION,
+            workers=context.workers,
+            slots=context.slots,
+            banks=BANKS,
+            pools=context.pools,
+            slots_per_bank=slots_per_bank(context.slots, context.pools),
+            lanes=context.lanes,
+            rows=context.rows,
+            blocks=whole.blocks,
+            directions=direction_records(ordered, switch, parts, context.rows),
+            max_fan_in=max(each.boundary.max_fan_in() for each in self.formed),
+            graph=manifest.GraphRecord(
+                graph.name, graph.vertices, len(graph.indices), graph.digest()
+            ),
+            partition=manifest.PartitionRecord(
+                method=strategies.partition,
+                seed=self.seed,
+                digest=hashlib.sha256(self.owner.astype("<i4").data).hexdigest(),
+            ),
+            strategy=manifest.StrategyRecord(
+                strategies.blocks, strategies.send, float(weight), strategies.order, self.seed
+            ),
+            program=self.program,
+            files={name: hashlib.sha256(data).hexdigest() for name, data in files},
+            digest="",
+        )
         return Plan(manifest.seal(unsealed), switch, parts, self.owner)
 
     def _serve(self, each: DirectionPlan, weight: float) -> DirectionPlan:
@@ -279,45 +297,6 @@ class _Stages:
         check_order(self.strategies.order, edges, block, order)
         return replace(each, order=order)
 
-    def _manifest(
-        self,
-        blocks: int,
-        records: dict[str, manifest.DirectionRecord],
-        switch: SwitchPart,
-        parts: tuple[WorkerPart, ...],
-        weight: float,
-    ) -> manifest.Manifest:
-        strategies, context, graph = self.strategies, self.context, self.graph
-        files = render_parts(switch, parts, self.owner)
-        return manifest.Manifest(
-            format=manifest.PLAN_FORMAT,
-            version=manifest.PLAN_VERSION,
-            workers=context.workers,
-            slots=context.slots,
-            banks=BANKS,
-            pools=context.pools,
-            slots_per_bank=slots_per_bank(context.slots, context.pools),
-            lanes=context.lanes,
-            rows=context.rows,
-            blocks=blocks,
-            directions=records,
-            max_fan_in=max(each.boundary.max_fan_in() for each in self.formed),
-            graph=manifest.GraphRecord(
-                graph.name, graph.vertices, len(graph.indices), graph.digest()
-            ),
-            partition=manifest.PartitionRecord(
-                method=strategies.partition,
-                seed=self.seed,
-                digest=hashlib.sha256(self.owner.astype("<i4").data).hexdigest(),
-            ),
-            strategy=manifest.StrategyRecord(
-                strategies.blocks, strategies.send, float(weight), strategies.order, self.seed
-            ),
-            program=self.program,
-            files={name: hashlib.sha256(data).hexdigest() for name, data in files},
-            digest="",
-        )
-
 
 def direction_records(
     plans: Sequence[DirectionPlan], switch: SwitchPart, parts: Sequence[WorkerPart], rows: int = 1
@@ -327,39 +306,26 @@ def direction_records(
     `plans` are in the order in which their blocks were joined into `switch` and `parts`.
     """
     records: dict[str, manifest.DirectionRecord] = {}
-    first = 1
+    last = 0
     for each in plans:
-        last = first + each.blocks - 1
-        record = manifest.DirectionRecord(
-            first, last, _predict(each.whole, range(first, last + 1), switch, parts, rows)
+        first, last = last + 1, last + each.blocks
+        copies_from, copies_to = each.whole.host_copies()
+        inside = (switch.entry_block >= first) & (switch.entry_block <= last)
+        passes = int(np.count_nonzero(inside))
+        partial = int(np.count_nonzero(are_partial(switch.entry_source[inside])))
+        sent = [part.send_indptr for part in parts]
+        receives = [np.diff(part.receive_indptr[first - 1 : last + 1]) for part in parts]
+        prediction = manifest.Prediction(
+            boundary_vertices=len(each.whole.vertices()),
+            boundary_edges=len(each.whole),
+            packets_up=tuple(int(bounds[last] - bounds[first - 1]) for bounds in sent),
+            packets_down=tuple(int((-(-sums // rows)).sum()) for sums in receives),
+            host_packets_up=tuple(np.bincount(copies_from, minlength=len(parts)).tolist()),
+            host_packets_down=tuple(np.bincount(copies_to, minlength=len(parts)).tolist()),
+            passes=passes,
+            contributions=int(np.count_nonzero(switch.entry_expected[inside])),
+            entries=passes - partial,
         )
+        record = manifest.DirectionRecord(first, last, prediction)
         records.update({direction.value: record for direction in each.directions})
-        first = last + 1
     return records
-
-
-def _predict(
-    boundary: BoundaryEdges,
-    blocks: range,
-    switch: SwitchPart,
-    parts: Sequence[WorkerPart],
-    rows: int,
-) -> manifest.Prediction:
-    first, last = blocks.start, blocks.stop - 1
-    copies_from, copies_to = boundary.host_copies()
-    inside = (switch.entry_block >= first) & (switch.entry_block <= last)
-    passes = int(np.count_nonzero(inside))
-    partial = int(np.count_nonzero(are_partial(switch.entry_source[inside])))
-    sent = [part.send_indptr for part in parts]
-    receives = [np.diff(part.receive_indptr[first - 1 : last + 1]) for part in parts]
-    return manifest.Prediction(
-        boundary_vertices=len(boundary.vertices()),
-        boundary_edges=len(boundary),
-        packets_up=tuple(int(each[last] - each[first - 1]) for each in sent),
-        packets_down=tuple(int((-(-each // rows)).sum()) for each in receives),
-        host_packets_up=tuple(np.bincount(copies_from, minlength=len(parts)).tolist()),
-        host_packets_down=tuple(np.bincount(copies_to, minlength=len(parts)).tolist()),
-        passes=passes,
-        contributions=int(np.count_nonzero(switch.entry_expected[inside])),
-        entries=passes - partial,
-    )

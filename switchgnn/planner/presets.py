@@ -92,9 +92,7 @@ class PlanRequest:
         if self.partition is None or not vertex_cut.is_vertex_cut(self.partition):
             return graph
         check_workers(graph, workers)
-        return vertex_cut.cut_graph(
-            graph, workers, vertex_cut.find_vertex_cut(self.partition)(graph, workers, seed)
-        )
+        return vertex_cut.cut_by(self.partition, graph, workers, seed)
 
     @property
     def may_cut(self) -> bool:
@@ -115,16 +113,8 @@ class PlanRequest:
         Returns:
             A request for it, and the replicas; None: no switch has the groups for it.
         """
-        made = [
-            (
-                name,
-                vertex_cut.cut_graph(
-                    graph, workers, vertex_cut.find_vertex_cut(name)(graph, workers, seed)
-                ),
-            )
-            for name in _TRIED_CUTS
-        ]
-        name, cut = min(made, key=lambda each: int(each[1].shared().max()))
+        made = {name: vertex_cut.cut_by(name, graph, workers, seed) for name in _TRIED_CUTS}
+        name, cut = min(made.items(), key=lambda each: int(each[1].shared().max()))
         return (replace(self, partition=name), cut) if cut.sets <= vertex_cut.MOST_SETS else None
 
     def load_assignment(self) -> Int64s | None:

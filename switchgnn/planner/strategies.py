@@ -63,9 +63,7 @@ class PartitionStrategies(dict[str, PartitionStrategy]):
 
 
 def _masters(name: str, graph: Graph, workers: int, seed: int) -> Int32s:
-    cut = vertex_cut.cut_graph(
-        graph, workers, vertex_cut.find_vertex_cut(name)(graph, workers, seed)
-    )
+    cut = vertex_cut.cut_by(name, graph, workers, seed)
     return cut.worker[: cut.masters]
 
 

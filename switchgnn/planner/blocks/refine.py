@@ -20,16 +20,6 @@ MOST_NUMBERS = 2**27
 MOST_ADDITIONS = 2**31
 
 
-@dataclass(frozen=True, eq=False)
-class _Moves:
-    """Destinations that may change their set, best first."""
-
-    vertex: Int64s  # [M]
-    target: Int32s  # [M]
-    # [M]; moves with the same number follow each other and belong together; -1: alone
-    swap: Int64s
-
-
 def count_pairs(edges: Incidence, part: Int32s, parts: int) -> int:
     """Count the (source, set) pairs that have an edge."""
     return int(np.count_nonzero(count_sources(edges, part, parts)))
@@ -124,9 +114,7 @@ def refine(edges: Incidence, part: Int32s, parts: int, slots: int) -> Int32s:
     """
     additions = max(len(edges.source) * parts, 1)
     rounds = min(_ROUNDS, max(_FEWEST_ROUNDS, MOST_ADDITIONS // additions))
-    size = len(part)
-    takes_nothing = np.zeros((size, 0), dtype=np.bool_)
-    none = limits_of(takes_nothing, np.zeros(0, np.int64), np.zeros(size, np.int32))
+    none = limits_of(np.zeros((len(part), 0), np.bool_), np.zeros(0, np.int64), np.zeros_like(part))
     return _refine(edges, part, parts, none, rounds=rounds, slots=slots)
 
 
@@ -149,22 +137,11 @@ def _refine(
     part, counts = part.copy(), count_sources(edges, part, parts)
     loads = limits.loads(part, parts)
     pairs = int(np.count_nonzero(counts))
+    tables = (*edges.rows, limits.indptr, limits.resource, limits.most)
     for _ in range(rounds):
-        moves = _choose(gains_of(edges, part, counts), part, parts, limits.group, slots)
-        saved = int(
-            _move(
-                *edges.rows,
-                limits.indptr,
-                limits.resource,
-                limits.most,
-                moves.vertex,
-                moves.target,
-                moves.swap,
-                part,
-                counts,
-                loads,
-            )
-        )
+        gains = gains_of(edges, part, counts)
+        vertices, targets, swaps = _choose(gains, part, parts, limits.group, slots)
+        saved = int(_move(*tables, vertices, targets, swaps, part, counts, loads))
         pairs -= saved
         if saved <= _LEAST_GAIN * pairs:
             break
@@ -367,10 +344,14 @@ def _move(  # noqa: PLR0917 - numba takes them by position
     return total
 
 
-def _choose(gain: Float32s, part: Int32s, parts: int, group: Int32s, slots: int | None) -> _Moves:
+def _choose(
+    gain: Float32s, part: Int32s, parts: int, group: Int32s, slots: int | None
+) -> tuple[Int64s, Int32s, Int64s]:
     """Return swaps within groups and single moves that save pairs, best first.
 
-    With `slots`, single moves are only those that have room.
+    Of each move the destination, the target, and the number of its swap: both moves with the same
+    one follow each other and belong together; -1: alone. With `slots`, single moves are only those
+    that have room.
     """
     target = gain.argmax(axis=1).astype(np.int32)
     best = gain[np.arange(len(part)), target]
@@ -393,4 +374,4 @@ def _choose(gain: Float32s, part: Int32s, parts: int, group: Int32s, slots: int 
     vertex = np.concatenate([swaps, partner[swaps], alone])
     number = np.concatenate([swaps, swaps, np.full(len(alone), -1)])
     by_gain = np.lexsort((number, -np.concatenate([mean[swaps], mean[swaps], best[alone]])))
-    return _Moves(vertex[by_gain], target[vertex[by_gain]], number[by_gain])
+    return vertex[by_gain], target[vertex[by_gain]], number[by_gain]

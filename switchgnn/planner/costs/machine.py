@@ -8,7 +8,7 @@ import numpy as np
 from switchgnn.base.array_types import Int64s
 from switchgnn.planner.base.direction import Direction
 from switchgnn.planner.base.lanes import fragment_lanes
-from switchgnn.planner.costs.flow import plan_arrivals
+from switchgnn.planner.costs.flow import plan_arrivals, results_of
 from switchgnn.planner.costs.forecast import HOST, HOST_PARTIAL, SWITCH, Rows, StarForecast
 from switchgnn.planner.costs.seconds import PICOSECONDS, NetworkModel, packed_frames, plan_part
 from switchgnn.planner.graphs.boundary import BoundaryEdges
@@ -145,9 +145,7 @@ def _shares(plan: Plan, direction: Direction) -> tuple[tuple[float, ...], tuple[
     record, switch = plan.manifest.direction(direction), plan.switch
     blocks = len(record.block_numbers)
     packets = np.bincount(plan_arrivals(plan, direction).block - 1, minlength=blocks)
-    inside = slice(
-        *np.searchsorted(switch.result_block, [record.first_block, record.last_block + 1])
-    )
+    inside = results_of(plan, direction)
     block = switch.result_block[inside].astype(np.int64) - record.first_block
     rows = np.bincount(block, switch.result_expected[inside], blocks)
     of_packets, of_rows = (each / max(1, each.sum()) for each in (packets, rows))

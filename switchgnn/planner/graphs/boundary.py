@@ -47,12 +47,7 @@ class BoundaryEdges:
 
     def take(self, edges: Integers) -> "BoundaryEdges":
         """Return the edges at these indices, in that order."""
-        return BoundaryEdges(
-            source=self.source[edges],
-            destination=self.destination[edges],
-            source_worker=self.source_worker[edges],
-            destination_worker=self.destination_worker[edges],
-        )
+        return BoundaryEdges(*(column[edges] for column in vars(self).values()))
 
     def same_edges(self, other: "BoundaryEdges") -> bool:
         """Return whether `other` holds the same edges; workers are not compared."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from switchgnn.base.array_types import Float32s, Int32s, Int64s, Integers
 from switchgnn.base.arrays import ArrayKind, check_arrays
 from switchgnn.base.machine import require_memory
-from switchgnn.planner.base.arrays import indptr_of, strange_row
+from switchgnn.planner.base.arrays import indptr_of, starts_group, strange_row
 from switchgnn.planner.base.errors import PlannerError
 
 # Ids from here on name partial sums on the wire, not vertices.
@@ -162,8 +162,7 @@ def graph_from_edges(
     else:
         order = np.argsort(key)
         key, weights = key[order], weights[order].astype(np.float32)
-    keep = np.ones(len(key), dtype=bool)
-    keep[1:] = key[1:] != key[:-1]
+    keep = starts_group(key)
     if weights is not None:
         twice = ~keep[1:] & (weights[1:] != weights[:-1])
         if twice.any():

@@ -100,6 +100,11 @@ def cut_graph(graph: Graph, workers: int, edge_worker: UInt8s) -> ReplicaGraph:
     )
 
 
+def cut_by(name: str, graph: Graph, workers: int, seed: int) -> ReplicaGraph:
+    """Return the replicas of the vertex cut of a name; see `find_vertex_cut`."""
+    return cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed))
+
+
 @Compiled
 def _count_edges(indptr: Int64s, indices: Int32s, worker: UInt8s, workers: int) -> Int32s:
     """Return how many edges of each worker begin or end at each vertex, int32[V, W]."""

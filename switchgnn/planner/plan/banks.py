@@ -75,14 +75,9 @@ def place_destinations(
     wide = banks_of_slot(lanes)
     apart = banks // wide
     per_bank = slots_per_bank(slots * wide)
+    order, capacity = np.lexsort((-fan_in, row_block)), per_bank * (BANKS // banks)
     chosen, offset, passes = _choose_banks(
-        np.lexsort((-fan_in, row_block)),
-        row_block,
-        indptr,
-        packet[edges],
-        len(packet_block),
-        min(apart, slots),
-        per_bank * (BANKS // banks),
+        order, row_block, indptr, packet[edges], len(packet_block), min(apart, slots), capacity
     )
     bank = (wide * (chosen + apart * (offset // per_bank))).astype(np.int8)
     starts = indptr[:-1]

@@ -296,23 +296,16 @@ def _spine(
     plain = np.flatnonzero(plan.switch.source_vertex < FIRST_RESERVED_ID)
     partial, first = np.unique(ids[mine], return_index=True)
     vertices = len(plan.assignment)
-    results = slot_order(placement)
+    results, leaves = slot_order(placement), range(leaf_spine.leaves)
+    sources = np.concatenate([plan.switch.source_vertex[plain], wire_ids(partial, vertices)])
+    senders = np.concatenate([leaf_of[plan.switch.source_worker[plain]], ups.leaf[mine[first]]])
     return LeafSpinePart(
         number=number,
-        below=tuple(range(leaf_spine.leaves)),
-        members=tuple(
-            sum(1 << worker for worker in leaf_spine.workers_of(leaf))
-            for leaf in range(leaf_spine.leaves)
-        ),
+        below=tuple(leaves),
+        members=tuple(sum(1 << it for it in leaf_spine.workers_of(leaf)) for leaf in leaves),
         above=0,
         switch=fill_tables(
-            np.concatenate([plan.switch.source_vertex[plain], wire_ids(partial, vertices)]),
-            np.concatenate(
-                [leaf_of[plan.switch.source_worker[plain]], ups.leaf[mine[first]]]
-            ).astype(np.uint16),
-            ups.count[mine],
-            placement,
-            vertices=vertices,
+            sources, senders.astype(np.uint16), ups.count[mine], placement, vertices=vertices
         ),
         result_partial=np.zeros(len(results), dtype=np.uint32),
         result_owner=sums.worker[routes[results]].astype(np.uint16),

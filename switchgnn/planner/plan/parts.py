@@ -141,17 +141,11 @@ def fill_tables(
     results = slot_order(placement)
     numbers = placement.packet_source
     ids = wire_ids(numbers, vertices) if row is None else bundle_ids(numbers)
+    slots = placement.bank, placement.slot, placement.expected, placement.indptr
+    edges, packet = placement.edges, placement.packet[placement.edges]
+    packet_row = np.zeros(len(edges), np.uint8) if row is None else row[edges]
     entry_slot, entry_expected, entry_row = _fill_entries(
-        results,
-        placement.bank,
-        placement.slot,
-        placement.expected,
-        placement.indptr,
-        placement.packet[placement.edges],
-        first,
-        len(keys),
-        np.zeros(len(placement.edges), np.uint8) if row is None else row[placement.edges],
-        placement.banks,
+        results, *slots, packet, first, len(keys), packet_row, placement.banks
     )
     return SwitchPart(
         source_vertex=source_vertex,

@@ -36,20 +36,13 @@ def quickest_first(
     """Sort WEIGHTS by the time of an exchange; `sets` are boundary edges and their blocks."""
 
     def seconds(weight: float) -> float:
-        return sum(
-            exchange_seconds(
-                make_packets(
-                    boundary,
-                    block,
-                    choose(boundary, block, weight),
-                    vertices=vertices,
-                    workers=workers,
-                ),
-                rates,
-                workers,
+        made = (
+            make_packets(
+                boundary, block, choose(boundary, block, weight), vertices=vertices, workers=workers
             )
             for boundary, block in sets
         )
+        return sum(exchange_seconds(packets, rates, workers) for packets in made)
 
     return sorted(WEIGHTS, key=seconds)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from switchgnn.base.array_types import Int32s
 from switchgnn.planner.base.arrays import number_ids, rank_in_group
-from switchgnn.planner.graphs.boundary import BoundaryEdges
+from switchgnn.planner.graphs.boundary import BoundaryEdges, holders
 from switchgnn.planner.partition.vertex_cut import ReplicaGraph
 from switchgnn.planner.sending.packets import Packets, PartialSums, ones
 
@@ -30,8 +30,7 @@ def even_blocks(boundary: BoundaryEdges, slots: int, _seed: int) -> Int32s:
     vertices, of_edge = number_ids(boundary.destination)
     if not len(vertices):
         return np.zeros(0, dtype=np.int32)
-    holder = np.zeros(len(vertices), dtype=np.uint8)
-    holder[of_edge] = boundary.destination_worker
+    holder = holders(of_edge, boundary.destination_worker)
     order = np.lexsort((vertices, holder, -np.bincount(of_edge)))
     block = np.empty(len(vertices), dtype=np.int32)
     block[order] = np.arange(len(vertices)) % -(-len(vertices) // slots) + 1
