@@ -21,7 +21,7 @@ from switchgnn.host.wire.addresses import Addresses
 from switchgnn.host.wire.header import BARRIER_FRAME_BYTES, BODY_AT
 from switchgnn.host.wire.link import Link, Traffic
 from switchgnn.planner import Direction, Manifest, WorkerPart
-from switchgnn.planner.base.lanes import fragment_lanes, frame_bytes, sum_frame_bytes
+from switchgnn.planner.base.lanes import LANES, fragment_lanes, frame_bytes, sum_frame_bytes
 
 NO_TRAFFIC = Traffic(0, 0, 0, 0)
 
@@ -41,6 +41,7 @@ class LinkConfig:
     recording: Path | None = None  # The file for the frames of the link, or None.
     metrics: str = ""  # `ADDRESS:PORT` of the worker's metrics; empty for none.
     tell_every: float = 0.0  # Seconds between two events with its metrics; 0 for none.
+    lanes: int = LANES[-1]  # Of a whole fragment of an all-reduce.
 
     def open_link(self, *protocols: int) -> Link:
         """Open the link for some IPv4 protocols."""

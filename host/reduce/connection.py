@@ -87,6 +87,7 @@ def reduce_stream(
         pace=pace,
         clock=clock,
         bits=bits,
+        lanes=end.lanes,
     )
 
 

@@ -18,7 +18,6 @@ from switchgnn.host.wire.native import Arrived, native_frames, shared_struct, wr
 from switchgnn.planner.base.lanes import LANES as WIDTHS
 
 LANES = WIDTHS[-1]
-_WIDEST = len(WIDTHS) - 1
 _LANE = np.dtype(">i4")
 BODY_BYTES = LANES * _LANE.itemsize
 # The lower bits of a fragment's number are in Block_id, the others in Round.
@@ -51,11 +50,14 @@ class FragmentFrames:
     """The REDUCE frames of one worker, in a ring of `slots`, a power of two.
 
     `widths`, `codes`: uint8[slots], the code of each frame's width, and its exponent code.
+    `lanes`: of a whole fragment.
     """
 
-    def __init__(self, addresses: Addresses, worker: int, session: int, slots: int) -> None:
-        self._slots = slots
-        self._bytes = np.zeros((slots, wire.feature_frame_bytes(LANES)), dtype=np.uint8)
+    def __init__(
+        self, addresses: Addresses, worker: int, session: int, slots: int, lanes: int = LANES
+    ) -> None:
+        self._slots, self._widest = slots, WIDTHS.index(lanes)
+        self._bytes = np.zeros((slots, wire.feature_frame_bytes(lanes)), dtype=np.uint8)
         self._lanes = self._bytes[:, wire.BODY_AT :].view(_LANE)
         self._rows = FrameRows(self._bytes)
         self.widths = np.zeros(slots, dtype=np.uint8)
@@ -99,14 +101,14 @@ class FragmentFrames:
         self.widths[slots] = width
         self.codes[slots] = codes
         sizes = None
-        if width < _WIDEST:
+        if width < self._widest:
             sizes = np.full(len(codes), wire.feature_frame_bytes(WIDTHS[width]), dtype=np.uint32)
         write_checksums(self._bytes[slots], sizes)
 
     def send(self, link: Link, number: int, count: int) -> None:
         """Send consecutive fragments; the first one of each tensor is narrow."""
         for slot, here in spans(number, count, self._slots):
-            narrow = np.flatnonzero(self.widths[slot : slot + here] < _WIDEST)
+            narrow = np.flatnonzero(self.widths[slot : slot + here] < self._widest)
             begin = slot
             for index in narrow.tolist():
                 self._send_rows(link, begin, slot + index)

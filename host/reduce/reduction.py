@@ -11,7 +11,7 @@ from switchgnn.base.array_types import Int32s
 from switchgnn.host.base.errors import FeatureError
 from switchgnn.host.innetwork.errors import DisagreementError
 from switchgnn.host.reduce import scale
-from switchgnn.host.reduce.frames import LANES, FragmentFrames, SumRing, spans
+from switchgnn.host.reduce.frames import FragmentFrames, SumRing, spans
 from switchgnn.host.wire.header import feature_frame_bytes
 from switchgnn.planner.base.lanes import LANES as WIDTHS
 
@@ -67,13 +67,14 @@ class DifferentMarksError(Exception):
 class StreamSettings:
     """What all tensors of a worker's stream have in common.
 
-    `slots`: of the switch. `bits`: of each float, 48 or 32.
+    `slots`: of the switch. `bits`: of each float, 48 or 32. `lanes`: of a whole fragment.
     """
 
     worker: int
     workers: int
     slots: int
     bits: int
+    lanes: int
 
 
 class Reduction:
@@ -105,7 +106,7 @@ class Reduction:
         self._values, self._setting, self._slots = values, setting, setting.slots
         self._late = late
         self._whole = values.dtype == np.int32
-        self._held = LANES if self._whole else scale.numbers_of(setting.bits)
+        self._held = scale.numbers_of(32 if self._whole else setting.bits, setting.lanes)
         self._divisor = setting.workers if call.average else 1
         fragments = -(-len(values) // self._held)
         self._distance = setting.slots // 2
@@ -114,7 +115,7 @@ class Reduction:
         self._window, self._each, self._known = 0, 1, fragments
         if not self._whole:
             self._window, self._known = min(fragments, self._distance), 0
-            more = setting.workers, setting.slots, setting.bits
+            more = setting.workers, setting.slots, setting.bits, setting.lanes
             self._codes[:fragments], self._each = scale.fragment_codes(values, *more)
         self._first = begin + self._ahead
         self._data = self._first + (self._window > self._each)
@@ -215,15 +216,15 @@ class DescriptionExchange(Reduction):
 
 
 def frames_of_floats(
-    numbers: int, workers: int, slots: int, bits: int = scale.PRECISE
+    numbers: int, workers: int, slots: int, bits: int = scale.PRECISE, lanes: int = WIDTHS[-1]
 ) -> tuple[int, int]:
     """Return the frames that carry that many floats, and their bytes, each way."""
-    full, rest = divmod(numbers, scale.numbers_of(bits))
+    full, rest = divmod(numbers, scale.numbers_of(bits, lanes))
     window = min(full + (rest > 0), slots // 2)
-    codes = -(-window // scale.first_groups(window, workers)) - 1
+    codes = -(-window // scale.first_groups(window, workers, lanes)) - 1
     ahead = [_MARK, *[workers * -(-codes // _NUMBER.itemsize)] * (codes > 0)]
-    lanes = [*ahead, *[LANES] * full, *[-(-rest * bits // 32)] * (rest > 0)]
-    return len(lanes), sum(feature_frame_bytes(-(-each // _MARK) * _MARK) for each in lanes)
+    sent = [*ahead, *[lanes] * full, *[-(-rest * bits // 32)] * (rest > 0)]
+    return len(sent), sum(feature_frame_bytes(-(-each // _MARK) * _MARK) for each in sent)
 
 
 def check_tensor(values: NDArray[Any]) -> None:

@@ -14,7 +14,6 @@ A sum is wrong by at most n / (2 f).
 import numpy as np
 
 from switchgnn.base.array_types import Float32s, Float64s, Int32s, UInt8s
-from switchgnn.host.reduce.frames import LANES
 
 # The bits of a number.
 PRECISE, COARSE = 48, 32
@@ -32,9 +31,9 @@ _INFINITY_BITS = np.uint32(0x7F800000)
 _LANE, _HALF = np.dtype(">i4"), np.dtype(">u2")
 
 
-def numbers_of(bits: int) -> int:
-    """Return how many numbers of 48 or 32 bits a fragment has: 170 or 256."""
-    return LANES * 32 // bits
+def numbers_of(bits: int, lanes: int) -> int:
+    """Return how many numbers of 48 or 32 bits a fragment has; of 256 lanes: 170 or 256."""
+    return lanes * 32 // bits
 
 
 def group_codes(values: Float32s, group: int) -> UInt8s:
@@ -53,19 +52,21 @@ def group_codes(values: Float32s, group: int) -> UInt8s:
     return codes
 
 
-def fragment_codes(values: Float32s, workers: int, slots: int, bits: int) -> tuple[UInt8s, int]:
+def fragment_codes(
+    values: Float32s, workers: int, slots: int, bits: int, lanes: int
+) -> tuple[UInt8s, int]:
     """Return the code of each fragment, and how many of the first slots / 2 share one to fit."""
-    codes = group_codes(values, numbers_of(bits))
+    codes = group_codes(values, numbers_of(bits, lanes))
     first = codes[: slots // 2]
-    each = first_groups(len(first), workers)
+    each = first_groups(len(first), workers, lanes)
     largest = np.maximum.reduceat(first, np.arange(0, len(first), each))
     first[:] = np.repeat(largest, each)[: len(first)]
     return codes, each
 
 
-def first_groups(window: int, workers: int) -> int:
+def first_groups(window: int, workers: int, lanes: int) -> int:
     """Return how many of the fragments of a window share a code."""
-    return max(1, -(-window // (1 + _LANE.itemsize * (LANES // workers))))
+    return max(1, -(-window // (1 + _LANE.itemsize * (lanes // workers))))
 
 
 def separate_codes(codes: UInt8s, worker: int, workers: int) -> Int32s:

@@ -13,6 +13,7 @@ from switchgnn.host.base.silence import HeartbeatBit
 from switchgnn.host.innetwork.errors import InNetworkError, RoundMismatchError, check_plan
 from switchgnn.host.reduce import reduction
 from switchgnn.host.reduce.frames import (
+    LANES,
     LAST_NUMBER,
     FragmentFrames,
     SumRing,
@@ -88,7 +89,7 @@ class ReduceStream:
 
     `session`: the number that the install of the plan returned. `plan_id`: the first 32 bits of the
     plan's digest. `pace`: its window counts fragments. `clock`: of the link. `bits`: of each
-    float, 48 or, coarse, 32.
+    float, 48 or, coarse, 32. `lanes`: of a whole fragment.
     """
 
     def __init__(
@@ -103,13 +104,14 @@ class ReduceStream:
         pace: Pace | None = None,
         clock: Clock = SYSTEM_CLOCK,
         bits: int = PRECISE,
+        lanes: int = LANES,
     ) -> None:
         self.counters = ReduceCounters()
         self._link, self._addresses, self._clock = link, addresses, clock
         self._worker, self._workers = worker, workers
         self._session, self._plan_id = session & wire.SESSION_MASK, plan_id
         self._pace = pace or Pace()
-        self._bits = bits
+        self._bits, self._lanes = bits, lanes
         self._round_trip = RoundTrip(self._pace.shortest_timeout)
         self._opening: StreamStart | None = None
         self._pipeline: FragmentPipeline | None = None
@@ -152,7 +154,10 @@ class ReduceStream:
         if self._opening is None:
             raise ValueError("The switch must be queried before a stream starts.")
         slots = self._opening.slots
-        frames = FragmentFrames(self._addresses, self._worker, self._session, slots)
+        setting = reduction.StreamSettings(
+            *(self._worker, self._workers, slots), bits=self._bits, lanes=self._lanes
+        )
+        frames = FragmentFrames(self._addresses, self._worker, self._session, slots, self._lanes)
         sums = SumRing(frames, self._workers, self._session, number)
         timers = Timers(sums.awaited, self._round_trip, self._pace.heartbeat_interval)
         share = max(_LEAST_WINDOW, slots // self._workers)
@@ -160,7 +165,7 @@ class ReduceStream:
         congestion = CongestionWindow(pace, self._round_trip)
         pipeline = FragmentPipeline(self._link, frames, sums, timers, congestion, number)
         self._pipeline = pipeline
-        self._setting = reduction.StreamSettings(self._worker, self._workers, slots, self._bits)
+        self._setting = setting
 
     @property
     def idle(self) -> bool:

@@ -64,6 +64,7 @@ control Barrier(inout headers_t hdr,
 
     flag_t  opened;
     bit<1>  first;
+    bit<1>  adds;
     bit<32> newer;
     bit<32> same;
     worker_set_t beats;
@@ -372,7 +373,9 @@ control Barrier(inout headers_t hdr,
             }
         } else if (meta.loop.step == step_t.COLLECT) {
             newer = 0;
+            adds = 1;
             if (hdr.switchgnn.kind == kind_t.ADVANCE) {
+                adds = 0;
                 meta.decides = 0;
                 RUN(match, meta.loop.pool, same)
                 RUN_2(read_following, meta.loop.pool, meta.work.following_next,
@@ -395,7 +398,7 @@ control Barrier(inout headers_t hdr,
                     RUN_0(write_process, meta.loop.worker)
                 }
             }
-            collected.apply(meta, meta.loop.pool, meta.worker_bit, newer, same);
+            collected.apply(meta, meta.loop.pool, adds, newer, same);
             meta.outcome = DONE_COLLECTED;
             if (meta.repeated == 1) {
                 meta.outcome = DONE_REPEATED;

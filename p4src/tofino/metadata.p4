@@ -95,6 +95,7 @@ enum bit<3> operation_t {
 struct work_t {
     worker_set_t before;   // those that were done
     worker_set_t after;    // and those that are
+    worker_set_t lacks;    // not all
     worker_set_t beats;    // heartbeats
     bit<32> early_features;
     bit<32> following_first;

@@ -104,9 +104,7 @@ control Contributors(inout headers_t hdr,
     bit<32> newest_lo;
     bit<32> session;
     bit<1> first;
-    worker_set_t those;
-    worker_set_t beats;
-    worker_set_t known;
+    bit<1> adds;
 
     action come_around() {
         DROP(standard_metadata)
@@ -117,21 +115,24 @@ control Contributors(inout headers_t hdr,
         same = 0;
         newest_hi = 0;
         newest_lo = 0;
-        those = 0;
-        beats = 0;
-        known = 0;
+        adds = 0;
     }
 
-    // A leaf knows who has contributed.
+    // The heartbeats to raise, and who has contributed, as a leaf knows.
     action take_question() {
         meta.outcome = REDUCE_ASKED;
-        beats = hdr.waiting.heartbeats & meta.worker_bit;
-        known = hdr.barrier.workers & meta.worker_bit;
+        hdr.waiting.heartbeats = hdr.waiting.heartbeats & meta.worker_bit;
+        hdr.barrier.workers = hdr.barrier.workers & meta.worker_bit;
     }
 
-    action find_lowered() { beats = beats ^ meta.worker_bit; }
+    action find_lowered() { hdr.waiting.heartbeats = hdr.waiting.heartbeats ^ meta.worker_bit; }
 
-    action contribute() { those = meta.worker_bit; }
+    action begin_report() {
+        hdr.barrier.setValid();
+        hdr.barrier.workers = 0;
+        hdr.waiting.setValid();
+        hdr.waiting.heartbeats = 0;
+    }
 
     action compare() { session = newest_hi ^ meta.loop.tag_hi; }
     action mask() { session = session & SESSION_BITS; }
@@ -171,10 +172,8 @@ control Contributors(inout headers_t hdr,
         hdr.switchgnn.kind = kind_t.REDUCING;
         hdr.switchgnn.count = (count_t) REDUCE_SLOTS;
         hdr.switchgnn.feature_group = 0;
-        hdr.barrier.setValid();
         hdr.barrier.plan = meta.plan;
-        hdr.barrier.workers = meta.work.before | known;
-        hdr.waiting.setValid();
+        hdr.barrier.workers = hdr.barrier.workers | meta.work.after;
         hdr.waiting.heartbeats = meta.work.beats;
         hdr.ipv4.total_len = WAITING_LENGTH;
         EACH_GROUP(LOSE)
@@ -222,10 +221,14 @@ control Contributors(inout headers_t hdr,
             take_question();
             if (meta.loop.step == step_t.REPORT) {
                 find_lowered();
+            } else {
+                first = 1;
             }
+        } else if (meta.loop.step == step_t.REPORT) {
+            begin_report();
         }
         if (meta.loop.step == step_t.REDUCE && hdr.switchgnn.kind == kind_t.REDUCE) {
-            contribute();
+            adds = 1;
             RUN_2(claim, meta.loop.source, newer, same)
             if (newer == 1) {
                 RUN_0(restart, meta.loop.source)
@@ -237,11 +240,10 @@ control Contributors(inout headers_t hdr,
             RUN(match, meta.loop.source, same)
             RUN_2(read_newest, meta.loop.cell, newest_hi, newest_lo)
         }
-        if (meta.loop.step == step_t.REDUCE) {
-            first = 1;
+        contributors.apply(meta, meta.loop.source, adds, newer, same);
+        if (hdr.waiting.isValid()) {
+            reduce_heartbeats.apply(meta, hdr.waiting.heartbeats, first);
         }
-        contributors.apply(meta, meta.loop.source, those, newer, same);
-        reduce_heartbeats.apply(meta, beats, first);
         compare();
         mask();
         if (session != 0) {

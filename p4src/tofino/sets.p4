@@ -21,47 +21,55 @@ const bit<32> SETS = ALL_REDUCE_SLOTS;
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
         two = value.lo; \
-        value.hi = value.hi | those[hi_bits]; \
-        value.lo = value.lo | those[lo_bits];) \
+        value.hi = value.hi | meta.worker_bit[hi_bits]; \
+        value.lo = value.lo | meta.worker_bit[lo_bits];) \
+    READ(collected##name, read##name) \
     ALU_0(collected##name, start##name, \
-        value.hi = those[hi_bits]; \
-        value.lo = those[lo_bits];)
+        value.hi = meta.worker_bit[hi_bits]; \
+        value.lo = meta.worker_bit[lo_bits];)
 
-// A newer tag begins with an empty set. Whether it is complete, and nothing was added.
-control Collected(inout metadata_t meta, in index_t number, in worker_set_t those,
+// Adds the packet's worker, or only looks. A newer tag begins with an empty set.
+control Collected(inout metadata_t meta, in index_t number, in bit<1> adds,
                   in bit<32> newer, in bit<32> same) {
     HALF_OF_SET(_upper, 127:96, 95:64)
     HALF_OF_SET(_lower, 63:32, 31:0)
 
-    worker_set_t lacks;
-    worker_set_t added;
-
     action complete() { meta.complete = 1; }
     action repeat() { meta.repeated = 1; }
 
-    IF_EMPTY(missing, lacks, complete, NoAction)
-    IF_EMPTY(nothing, added, repeat, NoAction)
+    IF_EMPTY(missing, meta.work.lacks, complete, NoAction)
+    IF_EMPTY(added, meta.work.before, repeat, NoAction)
 
-    action join() { meta.work.after = meta.work.before | those; }
+    action join() { meta.work.after = meta.work.before | meta.worker_bit; }
+    action take() { meta.work.after = meta.work.before; }
 
+    // Those that lack, and those that are new.
     action differ() {
-        lacks = meta.work.after ^ meta.members;
-        added = meta.work.before ^ meta.work.after;
+        meta.work.lacks = meta.work.after ^ meta.members;
+        meta.work.before = meta.work.before ^ meta.work.after;
     }
 
     apply {
         meta.work.before = 0;
-        if (same != 0) {
-            RUN_2(add_to_upper, number, meta.work.before[127:96], meta.work.before[95:64])
-            RUN_2(add_to_lower, number, meta.work.before[63:32], meta.work.before[31:0])
-        } else if (newer == 1) {
-            RUN_0(start_upper, number)
-            RUN_0(start_lower, number)
+        if (adds == 0) {
+            if (same != 0) {
+                RUN_2(read_upper, number, meta.work.before[127:96], meta.work.before[95:64])
+                RUN_2(read_lower, number, meta.work.before[63:32], meta.work.before[31:0])
+            }
+            take();
+        } else {
+            if (same != 0) {
+                RUN_2(add_to_upper, number, meta.work.before[127:96], meta.work.before[95:64])
+                RUN_2(add_to_lower, number, meta.work.before[63:32], meta.work.before[31:0])
+            } else if (newer == 1) {
+                RUN_0(start_upper, number)
+                RUN_0(start_lower, number)
+            }
+            join();
         }
-        join();
         differ();
         missing.apply();
-        nothing.apply();
+        added.apply();
     }
 }
 

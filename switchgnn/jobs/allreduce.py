@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from switchgnn.base.array_types import Float32s
 from switchgnn.base.arrays import read_arrays
-from switchgnn.base.errors import SwitchGNNError
 from switchgnn.base.machine import require_memory
 from switchgnn.base.options import shared_fields
 from switchgnn.controller.controls.banks import reduce_slots
@@ -26,10 +25,9 @@ from switchgnn.host.registry import SWITCH
 from switchgnn.jobs import runner
 from switchgnn.jobs.logs import recordings_in
 from switchgnn.jobs.workers import run_workers, worker_command
-from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, graph_from_edges, write_plan
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
-from switchgnn.topologies import Fabric, FabricChoice, Target, WireBytes
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.topologies import Fabric, FabricChoice, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
 NUMBER_BYTES = 4
@@ -99,7 +97,7 @@ def run_allreduce(
         _LOG.info("%s", choice.reason)
         parts = write_empty_plan(options, work.folder / "plan")
         workers = runner.Workers(
-            program=load_program(),
+            program=options.program,
             parts=parts,
             transport=SWITCH.name,
             run=lambda fabric, links: _reduce(fabric, links, options, work),
@@ -116,21 +114,17 @@ def run_allreduce(
 
 def write_empty_plan(job: runner.NetworkJob, folder: Path) -> LeafSpineParts | None:
     """Write the plan of a graph without edges, for switches that only reduce."""
-    if job.target == Target.TOFINO:
-        raise SwitchGNNError(
-            "The program for a Tofino 2 has no all-reduce: take another --target, such as embedded."
-        )
     nothing = np.zeros(0, dtype=np.int64)
     graph = graph_from_edges(nothing, nothing, name="none", vertices=job.workers, directed=False)
     plan = build_plan(
         graph,
         workers=job.workers,
         slots=_FEWEST_SLOTS,
-        program=load_program().digest,
+        program=job.program.digest,
         assignment=np.arange(job.workers, dtype=np.int32),
     )
     write_plan(plan, folder)
-    return split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
+    return runner.parts_of(plan, job)
 
 
 def _output(folder: Path, worker: int) -> Path:
@@ -196,10 +190,12 @@ def _compare_floats(options: ReduceOptions, sums: Float32s) -> tuple[float, floa
     """Return the error that comes closest to its bound, that bound, and whether all are within."""
     tensors = _tensors(options, FLOATS)
     exact = reduce(np.add, tensors, np.zeros(options.elements, dtype=np.float64))
-    shared = options.workers, reduce_slots(Layout.from_text(load_program().p4info)), options.bits
+    lanes = runner.reduced_lanes(options.target)
+    slots = reduce_slots(Layout.from_text(options.program.p4info))
+    shared = options.workers, slots, options.bits, lanes
     codes = np.max([scale.fragment_codes(each, *shared)[0] for each in tensors], axis=0)
     bounds = scale.FragmentScales(codes, options.workers, options.bits).error_bounds()
-    bounds = np.repeat(bounds, scale.numbers_of(options.bits))[: options.elements]
+    bounds = np.repeat(bounds, scale.numbers_of(options.bits, lanes))[: options.elements]
     bound = bounds + np.abs(exact) * _ROUNDING
     error = np.abs(sums - exact)
     worst = int(np.argmax(error / bound))

@@ -44,11 +44,11 @@ from switchgnn.jobs.workers import naming_who_releases
 from switchgnn.live.board import EVERY, Board, JobOutcome
 from switchgnn.live.polling import kinds_of, polling_switches
 from switchgnn.p4src import Program, program_of
-from switchgnn.planner import PlanRequest, read_manifest
+from switchgnn.planner import Plan, PlanRequest, read_manifest
 from switchgnn.planner.base.lanes import LANES, TOFINO_LANES, WIDEST_ANSWER
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PlanContext
 from switchgnn.profiles import UNLIMITED, find_profile
 from switchgnn.profiles.profile import network_of
@@ -158,11 +158,22 @@ class NetworkJob:
         )
 
 
+def parts_of(plan: Plan, job: NetworkJob) -> LeafSpineParts | None:
+    """Split a plan for the leaves and spines of a job, if it has any."""
+    over = job.leaf_spine
+    return split_for_leaf_spine(plan, over, banks=job.context.banks) if over else None
+
+
 def widest_on(target: str) -> int:
     """Return the numbers of the widest frame that a switch takes, a `Target` or another."""
     if target == Target.TOFINO:
         return TOFINO_LANES
     return LANES[-1] if target == Target.EMBEDDED else WIDEST_ANSWER
+
+
+def reduced_lanes(target: str) -> int:
+    """Return the numbers of a whole fragment of an all-reduce."""
+    return TOFINO_LANES if target == Target.TOFINO else LANES[-1]
 
 
 class RunObserver:
@@ -540,6 +551,7 @@ def _link_config(
         recording=workers.recordings.of_worker(worker),
         metrics=metrics_address(job.metrics, worker) if job.metrics else "",
         tell_every=tell_every,
+        lanes=reduced_lanes(topology.target),
     )
 
 

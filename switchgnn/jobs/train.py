@@ -41,7 +41,7 @@ from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, reduce_seconds
 from switchgnn.planner.costs.quickest import MOST_EDGES
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import find_profile
 from switchgnn.softswitch.native.engine import Ahead
@@ -144,8 +144,7 @@ def prepare_training(
     paths = [runner.schedule_file_of(folder, worker) for worker in range(job.workers)]
     adapts = job.task.adapt is not None
     scheduled = job.transport.write(data.exchanged(plan.assignment)[0], plan, paths, adapts=adapts)
-    parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
-    return PreparedTraining(strategies, plan, scheduled, parts)
+    return PreparedTraining(strategies, plan, scheduled, runner.parts_of(plan, job))
 
 
 def plan_of(
@@ -343,7 +342,8 @@ def _reduce_seconds(job: TrainJob, data: Dataset) -> dict[str, float]:
         model = build_model(job.task.training.model, data.features.shape[1], data.classes)
     numbers = sum(each.numel() for each in model.parameters() if each.requires_grad)
     network = job.network_on(job.choose_fabric().target)
-    frames = frames_of_floats(numbers, job.workers, slots)
+    lanes = runner.reduced_lanes(job.target)
+    frames = frames_of_floats(numbers, job.workers, slots, lanes=lanes)
     switch, ring = reduce_seconds(numbers, frames, TCP_PAYLOAD, job.workers, network)
     return {BY_SWITCH: switch, BY_GLOO: ring}
 

@@ -116,12 +116,11 @@ def _network(asked: TrainCommandOptions) -> NetworkJob:
 
 
 def _refuse_for_tofino(asked: TrainCommandOptions) -> None:
-    by, saving = asked.over.reduce, asked.training.compression.of_rows(0)
-    needs_more = (by is not None and by.bits > 0) or saving.active
-    if needs_more and any(each.in_switch or each is AUTO for each in asked.over.chosen()):
+    saving = asked.training.compression.of_rows(0)
+    if saving.active and any(each.in_switch or each is AUTO for each in asked.over.chosen()):
         raise SwitchGNNError(
-            "The program for a Tofino 2 has no all-reduce, and adds whole rows of 32 bits: leave "
-            "out --reduce, --cache and --bits, or take another --target, such as embedded."
+            "The program for a Tofino 2 adds whole rows of 32 bits: leave out --cache and --bits, or "
+            "take another --target, such as embedded."
         )
 
 
