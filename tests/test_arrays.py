@@ -24,7 +24,7 @@ from switchgnn.base.arrays import (
 )
 from switchgnn.base.files import PACKED, UnpackLimit
 from switchgnn.base.records import RecordError, make_record, parse_json
-from tests.planner.helpers import one_sentence
+from tests.planner.helpers import one_sentence, refusal_of
 
 NUMBERS = ArrayKind(("i", "f"), (0, 1, 2))
 MEBIBYTE = 1 << 20
@@ -227,9 +227,8 @@ def test_a_file_that_cannot_be_read(tmp_path):
             (read_arrays, {"a": NUMBERS}),
             (read_npy, NUMBERS),
         ):
-            with pytest.raises(ArraysError) as error:
-                read(path, kinds, remedy="y")
-            assert f"Cannot read {path}" in one_sentence(error)
+            said = refusal_of(ArraysError, read, path, kinds, remedy="y")
+            assert f"Cannot read {path}" in said
 
 
 def peak(call):

@@ -104,10 +104,9 @@ def wheel(unpacked, tmp_path_factory):
 @full
 def test_the_source_distribution_is_the_whole_tree(unpacked):
     home, content = unpacked
-    made = {"PKG-INFO", "setup.cfg"}
     held = {path for path in files_of(home) if not path.startswith("switchgnn.egg-info/")}
     assert content - held == set()
-    assert held - content == made
+    assert held - content == {"PKG-INFO", "setup.cfg"}
     for folder in LINKED:
         for path in files_of(home / folder):
             copies = [home / folder / path, home / "switchgnn" / folder / path]

@@ -90,10 +90,9 @@ def answers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("early")
     (folder / "four.txt").write_text("0 1\n1 2\n2 3\n")
     (folder / "two.txt").write_text("0\n1\n")
-    commands = [words.replace("FILE", __file__).split() for words in CASES]
     done = run_program(
         [sys.executable, "-c", PROGRAM],
-        input=json.dumps(commands),
+        input=json.dumps([words.replace("FILE", __file__).split() for words in CASES]),
         # No simple_switch_grpc, and lines that are not broken.
         env={"PATH": "/nowhere", "COLUMNS": "300", "PYTHONPATH": ":".join(sys.path)},
         cwd=folder,

@@ -1,6 +1,7 @@
 """What cannot be written is said before the work begins, and nothing stays of the trial."""
 
 import logging
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,10 @@ from switchgnn.commands.shared.outputs import check_outputs
 from switchgnn.host.links.recording import Recording
 from switchgnn.jobs.logs import RecordingsError, recordings_in, run_logs, told_aloud
 from switchgnn.planner.partition.leaf_spine import LeafSpine
+from tests.planner.helpers import refusal_of
 from tests.support.kept_logs import take_kept_logs
 
-
-def refused(**outputs):
-    with pytest.raises(WriteError) as caught:
-        check_outputs(**outputs)
-    return str(caught.value)
+refused = partial(refusal_of, WriteError, check_outputs)
 
 
 @pytest.mark.parametrize("kind", ["folders", "files", "replaced"])

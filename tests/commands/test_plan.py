@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from switchgnn.commands.application import app
 from switchgnn.commands.plan.command import app as plan_app
 from switchgnn.commands.shared.console import Steps
 from switchgnn.planner import PlanRequest, read_manifest
+from tests.planner.helpers import refusal_of
 
 
 def plan(*arguments, width=80):
@@ -30,11 +32,7 @@ def plan_json(*arguments):
     return json.loads(plan(*arguments, "--json"))
 
 
-def refused(*arguments):
-    with pytest.raises(SwitchGNNError) as error:
-        plan(*arguments)
-    assert "\n" not in str(error.value)
-    return str(error.value)
+refused = partial(refusal_of, SwitchGNNError, plan)
 
 
 def test_the_numbers_agree_with_one_another(tmp_path):

@@ -108,11 +108,10 @@ def test_a_closed_pipe_ends_it_quietly(words, tmp_path):
     reads, writes = os.pipe()
     os.close(reads)
     with errors.open("w") as file:
-        both = words.endswith("2>&1")
         done = subprocess.run(
             [sys.executable, "-m", "switchgnn", *words.removesuffix("2>&1").split()],
             stdout=writes,
-            stderr=writes if both else file,
+            stderr=writes if words.endswith("2>&1") else file,
             check=False,
             timeout=seconds_here(60),
         )

@@ -191,9 +191,8 @@ def test_a_scale_that_was_foreseen_is_right(comparison, headroom, right):
     """It is for four times the larger one of the two rounds before, and no other."""
     for number in range(3):
         write(comparison, number, headroom=headroom)
-    verdict = comparison.finish()
     # Three of five rounds have two before them.
-    assert verdict.wrong_sums == (0 if right else 3 * FEATURES.size)
+    assert comparison.finish().wrong_sums == (0 if right else 3 * FEATURES.size)
 
 
 def peak_of_run(rounds, folder):

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -17,6 +18,7 @@ from switchgnn.p4src.program import SWITCHGNN
 from switchgnn.softswitch.daemon import SwitchOptions
 from switchgnn.topologies.rpc_address import free_udp_addresses
 from tests.network.usual import described_leaf_spine, described_star
+from tests.planner.helpers import refusal_of
 from tests.softswitch.harness import PROGRAMS
 from tests.support.commands import started
 from tests.support.markers import needs, needs_root
@@ -54,8 +56,7 @@ def test_wrong_input_is_one_sentence(tmp_path, called):
     here, there = free_udp_addresses(2)
     twice = f"1=udp:{here}:{there}"
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        wrong = ("127.0.0.1", "::", ":0", "localhost:http", address)
+        wrong = ("127.0.0.1", "::", ":0", "localhost:http", f"127.0.0.1:{taken.getsockname()[1]}")
         for number, (word, *words) in enumerate(
             [
                 ("no-such-if0", "--port", "1=eth:no-such-if0"),
@@ -156,11 +157,7 @@ def test_one_of_ones_own(tmp_path):
     assert find_program(str(PROGRAMS / "tables.json"), moved).p4info == found.p4info
 
 
-def refused(*arguments):
-    with pytest.raises(ProgramError) as caught:
-        find_program(*arguments)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+refused = partial(refusal_of, ProgramError, find_program)
 
 
 def test_what_is_not_there(tmp_path):

@@ -152,10 +152,9 @@ def test_events_hold_the_epochs(tmp_path):
         "tensorboard.backend.event_processing.event_accumulator",
         reason="TensorBoard is not installed",
     )
-    accuracy = {"train": 0.5, "validation": None, "test": 0.25}
     with TrainEvents(tmp_path, "switch") as events:
         events.epoch(event(0, 1))
-        events.epoch(event(0, 2, accuracy=accuracy))
+        events.epoch(event(0, 2, accuracy={"train": 0.5, "validation": None, "test": 0.25}))
     kept = accumulator.EventAccumulator(str(tmp_path / "switch"))
     kept.Reload()
     assert [(each.step, each.value) for each in kept.Scalars("loss")] == [(1, 1.0), (2, 0.5)]

@@ -54,11 +54,6 @@ def entry_key(entry):
     return entry.table_id, tuple(sorted((m.field_id, m.exact.value) for m in entry.match))
 
 
-def status_of(error):
-    code, message = error
-    return p4r.Error(canonical_code=code, message=message)
-
-
 class FakeSwitch(p4r_grpc.P4RuntimeServicer):
     """A switch at ``address``; ``start``, ``stop`` and ``restart`` may be called repeatedly."""
 
@@ -126,8 +121,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         return p4r.SetForwardingPipelineConfigResponse()
 
     def GetForwardingPipelineConfig(self, request, context):  # noqa: N802
-        config = self._require_config(context)
-        return p4r.GetForwardingPipelineConfigResponse(config=config)
+        return p4r.GetForwardingPipelineConfigResponse(config=self._require_config(context))
 
     def Write(self, request, context):  # noqa: N802
         self._require_primary(request, context)
@@ -136,9 +130,9 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
             results = [self._apply(update, context) for update in request.updates]
         if any(code for code, _ in results):
             status = rpc_status.Status(code=rpc_code.UNKNOWN)
-            for result in results:
+            for code, message in results:
                 detail = any_pb2.Any()
-                detail.Pack(status_of(result))
+                detail.Pack(p4r.Error(canonical_code=code, message=message))
                 status.details.append(detail)
             context.set_trailing_metadata(
                 (("grpc-status-details-bin", status.SerializeToString()),)

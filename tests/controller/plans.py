@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+from typer.testing import CliRunner
 
 from switchgnn import controller
+from switchgnn.commands.controller import app
 from switchgnn.controller.change import change_between, read_state
 from switchgnn.controller.controls.job import Jobs
 from switchgnn.controller.controls.session import Session, SessionEntry
@@ -110,7 +112,11 @@ def install(
     loaded = plan if isinstance(plan, controller.SwitchPlan) else controller.load_plan(plan)
     shares = [controller.Share(loaded, network, switch) for switch in switches]
     desired = controller.DesiredStates(program, **settings)
-    request = controller.JobRequest(job)
     return controller.install_each(
-        shares, desired, request, new_session=new_session, progress=progress
+        shares, desired, controller.JobRequest(job), new_session=new_session, progress=progress
     )
+
+
+def run(*words):
+    """Run a command line of `switchgnn controller` in this process."""
+    return CliRunner().invoke(app, list(map(str, words)))

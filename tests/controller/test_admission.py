@@ -50,8 +50,7 @@ class Need:
 
 
 def placed(need, present=(), *, name="new", ports=(1,), quota=None, since=0, layout=SMALL):
-    request = JobRequest(name, quota, since)
-    return admit(request, need.plan(), ports, layout, present, address="s1")
+    return admit(JobRequest(name, quota, since), need.plan(), ports, layout, present, address="s1")
 
 
 class Occupancy:

@@ -5,17 +5,15 @@ import random
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
 from switchgnn.base.files import reason_to_distrust
-from switchgnn.commands.controller import app
 from switchgnn.controller.base.plan import load_plan
 from switchgnn.planner import PlannerError, build_plan, write_plan
 from switchgnn.planner.check.foreign import trusted_plan
-from tests.controller.plans import write_ring
+from tests.controller.plans import run, write_ring
 from tests.planner.alterations import ALTERATIONS
 from tests.planner.forgery import content_of, write_content
-from tests.planner.helpers import one_sentence, random_graph
+from tests.planner.helpers import random_graph, refusal_of
 from tests.support.markers import needs_root
 
 
@@ -32,8 +30,7 @@ def folder(tmp_path, program):
 def said_of(folder, **options):
     """What is said about a plan, and whether it is read where it is."""
     said = []
-    where = trusted_plan(folder, said.append, **options)
-    return said, where == folder
+    return said, trusted_plan(folder, said.append, **options) == folder
 
 
 def test_ones_own_plan_is_read_where_it_is(folder):
@@ -130,15 +127,14 @@ def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake
     ALTERATIONS["a contribution moved"](content, random.Random(0))
     write_content(content, folder)
     folder.chmod(0o777)
-    run = CliRunner()
     for command in ("install", "watch"):
-        result = run.invoke(app, [command, str(folder), "--address", fake.address])
+        result = run(command, folder, "--address", fake.address)
         assert isinstance(result.exception, PlannerError)
         assert "is not used: " in str(result.exception)
         assert f"Checking the plan {folder} first: others may write to {folder}." in result.stderr
         assert len(result.stderr.splitlines()) == 1
     assert not fake.pushes
-    result = run.invoke(app, ["install", str(folder), "--address", fake.address, "--no-check"])
+    result = run("install", folder, "--address", fake.address, "--no-check")
     assert result.exit_code == 0, result.output
     assert fake.pushes == 1
 
@@ -146,7 +142,5 @@ def test_the_command_says_that_it_checks_and_writes_nothing(plan, tmp_path, fake
 def test_the_sentence_names_the_folder_of_the_user(plan, tmp_path):
     write_plan(plan, tmp_path / "plan")
     (tmp_path / "plan" / "worker-000.safetensors").write_bytes(b"")
-    with pytest.raises(PlannerError) as error:
-        said_of(tmp_path / "plan", check=True)
-    said = one_sentence(error)
+    said = refusal_of(PlannerError, said_of, tmp_path / "plan", check=True)
     assert f"{tmp_path}/plan/worker-000.safetensors does not belong to this plan" in said

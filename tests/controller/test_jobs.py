@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from switchgnn import controller
 from switchgnn.base.network import leaf_spine_networks, network_on, star_network
@@ -29,7 +28,7 @@ from switchgnn.controller.target import served_jobs
 from switchgnn.planner import build_plan, load_graph
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
-from tests.controller.plans import install, make_plan, same, serve_strawman, write_ring
+from tests.controller.plans import install, make_plan, run, same, serve_strawman, write_ring
 
 A_PLAN = make_plan(1, workers=2)
 A_OTHER = make_plan(2, workers=2, sources=6, blocks=3, results=9)
@@ -269,10 +268,6 @@ def test_a_job_runs_if_its_workers_have_sent(put, client, fake, outcome, job, ru
     with pytest.raises(JobRunningError, match=r"Job a of .* runs: .* sent 17 frames\. .*--force"):
         remove_job([client], "a", [before])
     assert snapshot(fake) == had
-
-
-def run(*arguments):
-    return CliRunner().invoke(commands.app, [str(argument) for argument in arguments])
 
 
 def test_jobs_from_the_command_line(fake, tmp_path, program, monkeypatch):

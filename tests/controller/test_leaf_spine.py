@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from switchgnn import controller
-from switchgnn.commands.controller import app
 from switchgnn.controller.base.place import ALONE
 from switchgnn.controller.controls.access import Destination, Partial, Source
 from switchgnn.controller.controls.fanout import Fanout
@@ -17,6 +15,7 @@ from switchgnn.controller.controls.session import Session, Tier
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
+from tests.controller.plans import run
 
 # Workers 0 to 2 are on leaf 0, ports 1 to 3; the spines are on its ports 4 and 5.
 LEAF_SPINE = even_leaf_spine(5, 2, 2)
@@ -155,11 +154,10 @@ def test_install_from_the_command_line(tmp_path, fake, other_fake, program):
     write_plan(plan, tmp_path / "plan")
     addresses = [f"--address={each.address}" for each in (fake, other_fake)]
     topology = ["--leaves=1", "--spines=1"]
-    result = CliRunner().invoke(app, ["install", str(tmp_path / "plan"), *topology, *addresses])
+    result = run("install", tmp_path / "plan", *topology, *addresses)
     assert result.exit_code == 0, result.output
     with controller.P4RuntimeClient(other_fake.address, primary=False) as client:
         (leaf,) = controller.show_entries(client, "worker")
     assert leaf == {"port": 1, "job": 1, "worker": 0}
-    words = ["install", str(tmp_path / "plan"), "--leaves=2", "--address=127.0.0.1:1"]
-    error = CliRunner().invoke(app, words).exception
+    error = run("install", tmp_path / "plan", "--leaves=2", "--address=127.0.0.1:1").exception
     assert "--leaves 2 and --spines 1 need 3 addresses" in str(error)

@@ -24,8 +24,7 @@ def plan_of(program=STRAWMAN, slots=SLOTS):
 
 
 def put(client, name, first_port, *, shared=True, program=STRAWMAN, slots=SLOTS, quota=None):
-    network = network_on(range(first_port, first_port + 3))
-    share = Share(plan_of(program, slots), network, client)
+    share = Share(plan_of(program, slots), network_on(range(first_port, first_port + 3)), client)
     install_each([share], DesiredStates(program), JobRequest(name, quota, shared=shared))
 
 

@@ -4,10 +4,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from switchgnn.base.network_file import network_text
-from switchgnn.commands.controller import app, parts_by_number
+from switchgnn.commands.controller import parts_by_number
 from switchgnn.controller import Outcome, read_counters, show, show_entries
 from switchgnn.controller.base import errors
 from switchgnn.controller.controls.banks import PASS_CELLS
@@ -16,7 +15,7 @@ from switchgnn.controller.controls.outcome import OUTCOME_CELLS
 from switchgnn.controller.target import parts_for
 from switchgnn.p4src import load_program
 from switchgnn.planner import build_plan, load_graph, write_plan
-from tests.controller.plans import install, make_plan
+from tests.controller.plans import install, make_plan, run
 from tests.network.usual import described_leaf_spine, described_star
 
 PLAN = make_plan()
@@ -83,10 +82,6 @@ def test_a_switch_with_a_foreign_program(client, program):
     client.set_pipeline(replace(program, p4info='pkg_info { arch: "v1model" }'), 1)
     with pytest.raises(errors.OtherProgramError):
         show(client)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -49,8 +49,7 @@ def served(target, network, program):
 
 def test_entries_read_back_as_written(served, layout):
     control = Fanout(layout)
-    expected = control.records(control.rows(PLAN))
-    assert show_entries(served, "fanout") == expected
+    assert show_entries(served, "fanout") == control.records(control.rows(PLAN))
 
 
 def test_a_mixed_batch(served, layout):
@@ -64,8 +63,7 @@ def test_a_mixed_batch(served, layout):
         (1, "table source, entry job 1, src_id 58", rpc_code.ALREADY_EXISTS),
         (3, "table source, entry job 1, src_id 59", rpc_code.ALREADY_EXISTS),
     ]
-    keys = [record["src_id"] for record in show_entries(served, "source")]
-    assert keys == list(range(63))
+    assert [record["src_id"] for record in show_entries(served, "source")] == list(range(63))
 
 
 def test_a_second_controller_is_turned_away(served, target):

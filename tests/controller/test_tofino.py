@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from finsy.proto import p4r
-from typer.testing import CliRunner
 
 from switchgnn.base.network import network_on, star_network
-from switchgnn.commands.controller import app
 from switchgnn.controller import SwitchPlan, load_plan, program_cookie
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.base.place import ALONE
@@ -26,7 +24,7 @@ from switchgnn.p4src import load_tofino
 from switchgnn.planner import build_plan, load_graph, write_plan
 from switchgnn.planner.partition.leaf_spine import even_leaf_spine
 from switchgnn.planner.plan.leaf_spine import partial_senders
-from tests.controller.plans import install
+from tests.controller.plans import install, run
 
 TOFINO = load_tofino()
 LAYOUT = Layout.from_text(TOFINO.p4info)
@@ -51,15 +49,13 @@ def put(client):
 
 def test_an_install_writes_verifies_and_repeats(put, fake, client):
     loaded = load_plan(PLAN)
-    report = put(PLAN)
-    entries = report.switches[0].entries
+    entries = put(PLAN).switches[0].entries
     assert entries["partial"] == len(partial_senders(loaded.switch)[0]) > 0
     assert entries["fanout"] == Fanout(LAYOUT).count(loaded)
     assert "tier" not in entries
     assert not put(PLAN).changed
     assert show(client).jobs[0].session.pool_slots == 4 * PLAN.manifest.pool_slots
-    workers = {each["worker"] for each in show_entries(client, "partial")}
-    assert workers <= {0, 1, 2, 3}
+    assert {each["worker"] for each in show_entries(client, "partial")} <= {0, 1, 2, 3}
     replicas = fake.contents.groups[FIRST_HARVEST_GROUP + 1].replicas
     assert [(each.egress_port, each.instance) for each in replicas] == [(256, 1), (256, 0)]
 
@@ -69,8 +65,7 @@ def test_jobs_are_apart_and_one_is_removed(put, fake, client):
     had = set(fake.contents.entries), set(fake.contents.groups)
     put(PLAN, "b", (5, 6, 7, 8))
     assert [place.name for place, _ in served_jobs(client)] == ["a", "b"]
-    workers = {each["worker"] for each in show_entries(client, "partial")}
-    assert max(workers) in range(4, 8)
+    assert max(each["worker"] for each in show_entries(client, "partial")) in range(4, 8)
     assert {FIRST_HARVEST_GROUP + 1, FIRST_HARVEST_GROUP + 2} <= set(fake.contents.groups)
     remove_job([client], "b")
     assert (set(fake.contents.entries), set(fake.contents.groups)) == had
@@ -78,10 +73,9 @@ def test_jobs_are_apart_and_one_is_removed(put, fake, client):
 
 def test_the_command_brings_the_program_of_a_plan(fake, client, tmp_path):
     write_plan(PLAN, tmp_path / "plan")
-    at = ("--address", fake.address)
     install, jobs = ("install", tmp_path / "plan"), ("jobs", "--json")
     for words in (install, jobs, ("show", "--entries", "partial")):
-        done = CliRunner().invoke(app, [*map(str, words), *at])
+        done = run(*words, "--address", fake.address)
         assert done.exit_code == 0, done.output
     assert client.get_pipeline_cookie() == program_cookie(TOFINO)
     assert done.output.count("\n") >= len(partial_senders(PLAN.switch)[0])
@@ -171,8 +165,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(put, fake, clie
 
 
 def test_leaves_and_spines_are_refused():
-    leaf_spine = even_leaf_spine(4, 2, 1)
-    ((leaf, _), *_) = parts_over(PLAN, leaf_spine, [star_network(4)] * 3)
+    ((leaf, _), *_) = parts_over(PLAN, even_leaf_spine(4, 2, 1), [star_network(4)] * 3)
     assert isinstance(leaf, SwitchPlan)
     with pytest.raises(PlanRefusedError, match="for a single switch"):
         check_plan(leaf, TOFINO, LAYOUT, star_network(4))

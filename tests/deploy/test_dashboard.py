@@ -68,8 +68,7 @@ def test_every_metric_and_label_is_exported(exported):
 
 
 def test_variables_are_there_and_ask_for_what_is_exported(exported):
-    text = json.dumps(DASHBOARD)
-    used = set(re.findall(r"\$\{?(\w+)\}?", text)) - {"__rate_interval", "__all"}
+    used = set(re.findall(r"\$\{?(\w+)\}?", json.dumps(DASHBOARD))) - {"__rate_interval", "__all"}
     assert used == set(VARIABLES)
     for name, variable in VARIABLES.items():
         if variable["type"] == "query":
@@ -81,10 +80,9 @@ def test_variables_are_there_and_ask_for_what_is_exported(exported):
 
 
 def test_prometheus_asks_where_metrics_are_by_default():
-    jobs = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
     targets = {
         job["job_name"]: [target for each in job["static_configs"] for target in each["targets"]]
-        for job in jobs
+        for job in yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
     }
     options = inspect.signature(metrics_command).parameters
     usual = f"{options['listen'].default}:{options['port'].default}"

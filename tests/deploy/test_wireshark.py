@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from switchgnn.capture.lines import description, workers_of
-from switchgnn.capture.packet import Captured, decode, usual_names
 from switchgnn.host.direct.frames import PROTOCOL as DIRECT_PROTOCOL
 from switchgnn.host.wire.addresses import ipv4_envelope
 from switchgnn.host.wire.header import (
@@ -27,13 +26,13 @@ from switchgnn.host.wire.header import (
 )
 from switchgnn.host.wire.narrow import pack_lanes, unpack_lanes
 from tests.capture.drawn import SWITCH, WORKERS, direct_packets, feature, flipped, frame_of, packets
+from tests.capture.test_packet import decoded
 from tests.capture.written import pcap
 from tests.support.markers import needs, whole
 from tests.support.speed import seconds_here
 
 pytestmark = [whole, needs("tshark", "tshark")]
 SCRIPT = Path(__file__).parent.parent.parent / "deploy/wireshark/switchgnn.lua"
-NAMES = usual_names()
 HEADER = [name for name in (*Header._fields, "checksum") if name != "fragment"]
 PARTS = ["fragment", "pool", "width", "lanes"]
 BODY = ["magnitude", "plan", "seen_round", "worker", "heartbeat", "lane", "place"]
@@ -68,10 +67,6 @@ def dissected(frames, folder, script=SCRIPT):
         {name: cell.split("|") if cell else [] for name, cell in zip(names, row, strict=True)}
         for row in rows
     ]
-
-
-def decoded(frame, size=None):
-    return decode(Captured(0, "l", frame, size or len(frame)), NAMES)
 
 
 def narrow_lanes(header, frame):
@@ -127,8 +122,7 @@ def assert_same(said, packet):
         lanes = struct.unpack_from(form, frame, begin)
         assert list(map(float, said[name])) == pytest.approx(lanes, rel=1e-5, nan_ok=True)
     if header.kind in OF_REDUCE and not packet.direct:
-        fragment = header.round * 2**16 + header.block_id
-        assert number(*said["reduce.number"]) == fragment
+        assert number(*said["reduce.number"]) == header.round * 2**16 + header.block_id
         assert number(*said["reduce.code"]) == header.feature_group
     if header.kind == Kind.WAITING and not packet.direct:
         assert number(*said["refusal"]) == header.count

@@ -49,8 +49,7 @@ def test_each_function_writes_to_one_document(printed):
 
 
 def test_a_wrong_number_is_replaced_and_a_measured_one_kept(printed, monkeypatch):
-    numbers = {"exact": lambda: "1,797", "measured": lambda: None}
-    monkeypatch.setattr(printed, "NUMBERS", numbers)
+    monkeypatch.setattr(printed, "NUMBERS", {"exact": lambda: "1,797", "measured": lambda: None})
     page = "".join(
         f'<!-- [[[cog put("{name}") ]]] -->\n\n{value}\n\n<!-- [[[end]]] -->\n'
         for name, value in (("exact", "1,798"), ("measured", "8 ms"))

@@ -167,8 +167,7 @@ def test_commands_have_their_options_and_examples(site):
     train = text_of(site, "commands/train.md")
     for words in ("--data NAME", "-h, --help", "switchgnn train [OPTIONS]"):
         assert words in train
-    network = text_of(site, "commands/network.md")
-    assert re.findall(r"<h2 id=\"([\w-]+)\"", network) == [
+    assert re.findall(r"<h2 id=\"([\w-]+)\"", text_of(site, "commands/network.md")) == [
         "switchgnn-network-init", "switchgnn-network-worker", "switchgnn-network-check"
     ]  # fmt: skip
 

@@ -47,8 +47,7 @@ def test_the_story_is_the_plan(combination, faults, plan, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["w0.pcap", "w1.pcap", "w2.pcap"]
     assert report["pcap"] == [str(folder / f"w{worker}.pcap") for worker in range(WORKERS)]
     lines = succeeded("capture", folder, "--summary", "--json").stdout.splitlines()
-    chapters = map(json.loads, lines)
-    told = {(each["round"], each["block"]): each["parties"] for each in chapters}
+    told = {(each["round"], each["block"]): each["parties"] for each in map(json.loads, lines)}
     blocks = read_manifest(plan).blocks
     assert blocks > 2
     assert sorted(told) == [
@@ -107,6 +106,5 @@ def test_files_are_whole_after_ctrl_c(tmp_path):
         wait_until(lambda: path.exists() and path.stat().st_size > 50_000, 60)
         os.kill(child.pid, signal.SIGINT)
         assert child.wait(seconds_here(60)) == 130
-    result = succeeded("capture", folder, "--limit", 5)
-    assert len(result.stdout.splitlines()) == 5
+    assert len(succeeded("capture", folder, "--limit", 5).stdout.splitlines()) == 5
     assert "Error" not in succeeded("capture", folder, "--kind", "notice").stderr

@@ -315,8 +315,7 @@ def test_the_worker_whose_model_fails_is_named_with_its_lines(transport, tmp_pat
     result = train(EMBEDDED, *named, scratch=tmp_path, epochs=9)
     assert result.returncode == 2
     assert len(result.stdout.splitlines()) == 2
-    errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
-    assert errors == [
+    assert [line for line in result.stderr.splitlines() if line.startswith("Error: ")] == [
         f"Error: Worker 1: The model {tmp_path}/own.py:Net failed, in line 17 (complain): "
         "RuntimeError: no such rows: 34."
     ]

@@ -138,8 +138,7 @@ def test_switches_in_the_background_end_with_a_signal(number, tmp_path):
 )
 def test_switches_that_cannot_be_are_one_sentence(options, words, tmp_path):
     shutil.copy(HERE / "switches.py", tmp_path)
-    machine = Machine(0, tmp_path)
-    code, _, said = machine.try_to_run([sys.executable, "switches.py", *options])
+    code, _, said = Machine(0, tmp_path).try_to_run([sys.executable, "switches.py", *options])
     assert code == 2
     assert words in said
     assert "Traceback" not in said

@@ -187,8 +187,7 @@ def test_a_heat_map_has_the_ratio_of_each_point():
         workers = [f"digits, {each} workers" for each in (8, 32, 128)]
         assert rows[:4] == [*workers, "digits:80, 8 workers"]
         assert columns == list(expected), panel
-        shown = {tuple(text.get_position()): text.get_text() for text in axes.texts}
-        assert shown == {
+        assert {tuple(text.get_position()): text.get_text() for text in axes.texts} == {
             (x, y): expected[columns[x]] for x in range(len(columns)) for y in range(len(rows))
         }
         assert f"above 1 in {len(rows)} of {4 * len(rows)}" in axes.get_xlabel()

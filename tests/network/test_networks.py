@@ -34,8 +34,7 @@ def test_what_is_written_is_read(tmp_path, network):
 
 def test_where_metrics_are(tmp_path):
     network = described_star(3)
-    addresses = ("192.0.2.11:9561", "[2001:db8::1]:9561", "")
-    pairs = zip(network.workers, addresses, strict=True)
+    pairs = zip(network.workers, ("192.0.2.11:9561", "[2001:db8::1]:9561", ""), strict=True)
     network = replace(network, workers=tuple(replace(each, metrics=to) for each, to in pairs))
     found = read(tmp_path, network_file.network_text(network))
     assert found == network
@@ -160,8 +159,7 @@ def test_a_worker_has_the_addresses_of_its_interface():
     assert (placed.interface, placed.mac, placed.ip) == ("eth1", HERE.mac, HERE.ip)
     assert (placed.switch, placed.port, placed.gloo) == ("s0", 2, "eth0")
     assert network.workers[0] == draft().workers[0]
-    without = attach_worker(draft(), 1, replace(HERE, ip=""))
-    assert without.workers[1].ip == draft().workers[1].ip
+    assert attach_worker(draft(), 1, replace(HERE, ip="")).workers[1].ip == draft().workers[1].ip
 
 
 def test_no_such_worker_or_interface():
@@ -207,5 +205,4 @@ def test_a_leaf_spine_with_the_usual_addresses_is_the_usual_one(leaf_of_worker, 
 def test_switches_may_come_in_any_order():
     network = described_leaf_spine((0, 0, 1), 2)
     turned = replace(network, switches=(*network.switches[2:], *network.switches[1::-1]))
-    usual = leaf_spine_networks((0, 0, 1), 2)
-    assert network_file.networks_of(turned) == usual.switches
+    assert network_file.networks_of(turned) == leaf_spine_networks((0, 0, 1), 2).switches

@@ -90,14 +90,12 @@ def test_lengths_that_the_switch_writes():
 
 
 def constants(file, kind):
-    text = (SOURCE_FOLDER / file).read_text()
-    found = re.findall(rf"const {kind}\s+(\w+)\s*=\s*(\d+);", text)
+    found = re.findall(rf"const {kind}\s+(\w+)\s*=\s*(\d+);", (SOURCE_FOLDER / file).read_text())
     return {name: int(value) for name, value in found}
 
 
 def macro(file, name):
-    text = (SOURCE_FOLDER / file).read_text()
-    return int(re.search(rf"#define {name} (\d+)", text)[1])
+    return int(re.search(rf"#define {name} (\d+)", (SOURCE_FOLDER / file).read_text())[1])
 
 
 def test_outcomes_are_those_of_the_sources():

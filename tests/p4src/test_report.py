@@ -45,10 +45,9 @@ def test_its_profile_is_what_the_report_says():
 
 def stage(number, tables, **blocks):
     widths = {"nRows": 8, "nColumns": 10, "nUnits": 6}
-    memories = {"rams": "srams", "tcams": "tcams", "map_rams": "maprams"}
     found = {
         memory: widths | {units: [{"usages": [each]} for each in blocks.get(units, ())]}
-        for memory, units in memories.items()
+        for memory, units in {"rams": "srams", "tcams": "tcams", "map_rams": "maprams"}.items()
     }
     ids = [{"table_name": name} for name in tables]
     return found | {"stage_number": number, "logical_tables": {"ids": ids}}

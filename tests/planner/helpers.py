@@ -41,8 +41,7 @@ def graphs(draw) -> Graph:
     ids = st.integers(0, vertices - 1)
     pairs = np.array(draw(st.lists(st.tuples(ids, ids), max_size=150)), dtype=np.int64)
     pairs = pairs.reshape(-1, 2)
-    directed = draw(st.booleans())
-    return graph_of(*pairs.T, vertices, directed=directed)
+    return graph_of(*pairs.T, vertices, directed=draw(st.booleans()))
 
 
 @st.composite
@@ -52,8 +51,7 @@ def split_graphs(draw):
     workers = draw(st.integers(1, min(6, graph.vertices)))
     rest = graph.vertices - workers
     extra = draw(st.lists(st.integers(0, workers - 1), min_size=rest, max_size=rest))
-    assignment = np.array([*range(workers), *extra], dtype=np.int32)
-    return graph, workers, assignment
+    return graph, workers, np.array([*range(workers), *extra], dtype=np.int32)
 
 
 def boundary_of(graph, assignment):
@@ -81,6 +79,13 @@ def one_sentence(error) -> str:
     return message
 
 
+def refusal_of(kind, call, *arguments, **options) -> str:
+    """Return the one sentence of the error that a call must raise."""
+    with pytest.raises(kind) as error:
+        call(*arguments, **options)
+    return one_sentence(error)
+
+
 @contextmanager
 def reports(*parts, kind=PlannerError):
     """Expect an error of one sentence with these parts."""
@@ -88,6 +93,11 @@ def reports(*parts, kind=PlannerError):
         yield
     message = one_sentence(error)
     assert all(part in message for part in parts)
+
+
+def pairs(graph):
+    """The edges of a graph, in its order, as pairs of Python's numbers."""
+    return list(tuples(*graph.edges()))
 
 
 def plan_of(graph, workers=4, slots=20, **options):

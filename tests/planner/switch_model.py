@@ -206,8 +206,7 @@ def _towards(leaf, block, vertex):
 
 def check_routes(plan, parts):
     """Assert that each switch finds a sum's slot, worker and senders, and where it completes."""
-    workers = plan.switch.result_worker.tolist()
-    owner = dict(zip(_destinations(plan.switch), workers, strict=True))
+    owner = dict(zip(_destinations(plan.switch), plan.switch.result_worker.tolist(), strict=True))
     sender = dict(tuples(plan.switch.source_vertex, plan.switch.source_worker))
     home = parts.leaf_spine.leaf_of_worker
     place = {

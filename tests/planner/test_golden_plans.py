@@ -222,8 +222,7 @@ def test_a_plan_is_what_it_was(name):
 def test_the_parts_of_leaves_and_spines_are_what_they_were(name):
     case, leaves, spines = SWITCHES[name]
     skip_unless_it_answers_as_then(*libraries_of(case))
-    plan = plan_of(case)
-    assert switches_digest(plan, leaves, spines) == RECORD["switches"][name]
+    assert switches_digest(plan_of(case), leaves, spines) == RECORD["switches"][name]
 
 
 def test_the_record_has_all_plans_and_no_others():

@@ -42,8 +42,7 @@ def test_every_destination_is_in_blocks_or_left(split, slots, directions, send, 
     options = {"assignment": assignment, "directions": directions, "send": send, "left": left}
     plan = helpers.plan_of(graph, workers, slots, **options)
     for direction in BOTH[: 1 + (directions == "both")]:
-        blocks = plan.manifest.direction(direction).block_numbers
-        here = np.isin(plan.switch.result_block, blocks)
+        here = np.isin(plan.switch.result_block, plan.manifest.direction(direction).block_numbers)
         summed = np.zeros(graph.vertices, dtype=bool)
         summed[plan.switch.result_vertex[here]] = True
         ends = destinations(graph, assignment, direction)

@@ -108,8 +108,7 @@ def test_auto_cuts_vertices_where_that_is_quicker():
     # Nothing is left to hosts, even where these are quicker.
     assert cut.plan is cut.auto.whole
     slow = StarForecast(NetworkModel(delay=1e-3), forecast.exchanges)
-    alone = search(slow, preset="auto", graph=UNEVEN, partition="vertex-cut")
-    found = alone.quickest(context(16))
+    found = search(slow, preset="auto", graph=UNEVEN, partition="vertex-cut").quickest(context(16))
     assert found.auto.chosen == "host-partial"
     assert not found.plan.leaves_any
 

@@ -96,8 +96,7 @@ def changed_program(program, name, change):
     after = json.dumps(compiled)
     if after == before:
         raise ValueError(f"The compiled program has changed: {name} no longer applies.")
-    digest = hashlib.sha256(name.encode()).hexdigest()
-    return replace(program, json=after.encode(), digest=digest)
+    return replace(program, json=after.encode(), digest=hashlib.sha256(name.encode()).hexdigest())
 
 
 def accept(compiled, outcome):

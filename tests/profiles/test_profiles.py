@@ -39,8 +39,7 @@ def read(folder, text):
 
 @given(told=st.fixed_dictionaries({}, optional=KEYS))
 def test_what_is_written_is_read(tmp_path_factory, told):
-    found = read(tmp_path_factory.mktemp("any"), toml(told))
-    assert found == SwitchProfile("mine", **told)
+    assert read(tmp_path_factory.mktemp("any"), toml(told)) == SwitchProfile("mine", **told)
 
 
 @settings(max_examples=25)
@@ -139,8 +138,7 @@ def test_software_switches_have_what_the_program_compiles_to(name):
     assert switch.slots == program.slots
     assert switch.slot_bytes == program.slots * SLOT_BYTES
     assert switch.banks == len(Banks(layout).event_counters) * max(1, switch.least_lanes // 32)
-    headers = (ROOT / "p4src" / "headers.p4").read_text()
-    assert f"MAX_PORTS = {switch.ports};" in headers
+    assert f"MAX_PORTS = {switch.ports};" in (ROOT / "p4src" / "headers.p4").read_text()
     assert (switch.table_bytes, switch.port_gbits) == (None, None)
 
 

@@ -69,7 +69,6 @@ def test_a_contribution_ahead_stops_all_with_an_error(crew, ahead):
     numbers = range(workers.first, workers.first + 8)
     for number in numbers:
         forge(workers, about(workers, number + ahead))
-    jobs = workers.submit(1, (3,) * len(numbers), [np.int32])
-    for future in jobs[0].futures.values():
+    for future in workers.submit(1, (3,) * len(numbers), [np.int32])[0].futures.values():
         error = future.exception(seconds_here(JOIN_SECONDS))
         assert isinstance(error, ExchangeTimeoutError), error

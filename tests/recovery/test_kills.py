@@ -40,8 +40,7 @@ def own_bed(request, tmp_path):
 @pytest.mark.parametrize("seed", seeds(1, 3))
 def test_the_switch_is_killed_and_started_again(own_bed, stack, seed):
     control(stack, own_bed)
-    on_block = stack.enter_context(restarting(seed, own_bed.restart))
-    team = Team(own_bed, stack, on_block=on_block)
+    team = Team(own_bed, stack, on_block=stack.enter_context(restarting(seed, own_bed.restart)))
     assert team.run(4, seed=seed) == 0, team.errors
 
 
@@ -52,8 +51,7 @@ def test_a_leaf_or_a_spine_is_killed_and_started_again(target, tmp_path, stack, 
     with made_bed(("leaf-spine", target), tmp_path) as made, ExitStack() as stack:
         control(stack, made)
         made.disturb(faults)
-        restart = partial(made.restart, switch)
-        on_block = stack.enter_context(restarting(switch, restart, most=24))
+        on_block = stack.enter_context(restarting(switch, partial(made.restart, switch), most=24))
         team = Team(made, stack, faults=faults, on_block=on_block)
         assert team.run(4) == 0, team.errors
 
@@ -68,8 +66,7 @@ def test_the_switch_is_killed_in_a_mixed_exchange(target, tmp_path):
         on_block = stack.enter_context(restarting(0, own_bed.restart))
         calls = [(hybrid.whole_numbers(own_bed, 40, each), way) for each in (0, 1) for way in BOTH]
         transports = stack.enter_context(hybrid.crew(own_bed, on_block=on_block))
-        found = hybrid.run(own_bed, transports, calls)
-        assert hybrid.wrong(own_bed, calls, found) == 0
+        assert hybrid.wrong(own_bed, calls, hybrid.run(own_bed, transports, calls)) == 0
 
 
 def test_the_controller_is_killed(own_bed, tmp_path, stack):
@@ -82,8 +79,7 @@ def test_the_controller_is_killed(own_bed, tmp_path, stack):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    on_block = stack.enter_context(restarting(0, controller.kill))
-    team = Team(own_bed, stack, on_block=on_block)
+    team = Team(own_bed, stack, on_block=stack.enter_context(restarting(0, controller.kill)))
     assert team.run(5) == 0
     assert controller.wait(seconds_here(10)) != 0
 

@@ -46,8 +46,7 @@ class Watched(WrappedLink):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bed")
-    with bed(Target.EMBEDDED, WORKERS, folder, **ONE_BLOCK) as each:
+    with bed(Target.EMBEDDED, WORKERS, tmp_path_factory.mktemp("bed"), **ONE_BLOCK) as each:
         yield each
 
 

@@ -53,8 +53,7 @@ def _soak(asked: argparse.Namespace) -> int:
     soak = Soak(Wish(asked.leaves, asked.spines, tofino=asked.tofino))
     seed = random.Random().randrange(2**32) if asked.seed is None else asked.seed
     for begin in range(0, asked.examples, _EXAMPLES):
-        examples = min(_EXAMPLES, asked.examples - begin)
-        failing = soak.smallest_failure(seed + begin, examples)
+        failing = soak.smallest_failure(seed + begin, min(_EXAMPLES, asked.examples - begin))
         if failing is not None:
             violation = soak.run(failing).violations[0]
             sys.stdout.write(f"{violation.name}: {violation.what}\n{scenario_text(failing)}")

@@ -281,8 +281,7 @@ class Generator:
         frame.extend(bytes(max(0, wire.BODY_AT - len(frame))))
         for name in self.random.sample(sorted(network.FIELDS), self.random.randint(1, 3)):
             network.write_header(frame, **{name: self._number(network.FIELDS[name][1])})
-        end = network.body_end(frame)
-        frame.extend(bytes(max(0, end - len(frame))))
+        frame.extend(bytes(max(0, network.body_end(frame) - len(frame))))
         network.seal(frame)
 
     def _flip_bits(self, frame: bytearray) -> None:

@@ -158,8 +158,7 @@ def run_scenario(
     outcome = _run_jobs(jobs)
     if outcome.violations or not _first_has_faults(scenario):
         return outcome
-    calm = _without_faults(scenario)
-    expected = run_scenario(calm, programs, subjects).held
+    expected = run_scenario(_without_faults(scenario), programs, subjects).held
     if not outcome.held or expected.get("session") != outcome.held["session"]:
         return outcome
     names = [name for name, each in outcome.held.items() if each != expected[name]]
@@ -187,14 +186,13 @@ def _first_has_faults(scenario: Scenario) -> bool:
 
 
 def _run_jobs(jobs: "Sequence[_JobRun]") -> ScenarioOutcome:
-    scene = jobs[0].scene
     try:
         _happen_to_all(jobs)
         _clean_up(jobs)
     except SwitchGNNError:
         raise
     except Exception as error:  # a crash is a finding
-        scene.violated(CRASH, what_crashed(error))
+        jobs[0].scene.violated(CRASH, what_crashed(error))
         with suppress(Exception):
             _clean_up(jobs)
     outcome = jobs[0].outcome()

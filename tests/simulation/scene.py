@@ -41,8 +41,7 @@ def _line_of(traceback: TracebackType | None) -> str:
         code = traceback.tb_frame.f_code
         path = Path(code.co_filename)
         if any(path.is_relative_to(folder) for folder in _OURS):
-            file = path.relative_to(_CHECKOUT)
-            line = f", in {file}, line {traceback.tb_lineno}, {code.co_name}"
+            line = f", in {path.relative_to(_CHECKOUT)}, line {traceback.tb_lineno}, {code.co_name}"
         traceback = traceback.tb_next
     return line
 
@@ -123,8 +122,7 @@ class Scene:
         self.other: Scene | None = beside
         self.before: Scene | None = None
         if scenario.second is not None:
-            port = max(self.switches[0].wires) + 1
-            second = second_job(scenario, scenario.second, port)
+            second = second_job(scenario, scenario.second, max(self.switches[0].wires) + 1)
             self.other = Scene(second, subjects, programs, beside=self)
             if scenario.second_first:
                 self.before = self.other

@@ -198,8 +198,7 @@ def replay(options, opened, heard):
     heard = list(heard)
     while True:
         while sent < OF_EACH:
-            allowed = control.allowance(sent - confirmed, now / PICO)
-            count = min(allowed, OF_EACH - sent)
+            count = min(control.allowance(sent - confirmed, now / PICO), OF_EACH - sent)
             for _ in range(count):
                 free = max(free, now) + FRAME
                 reached.append(free + delay)

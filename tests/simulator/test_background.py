@@ -27,8 +27,7 @@ def plan(graph):
 
 def flows_of(seed, load=0.3, seconds=0.008, **options):
     """The background beside one packet whose passes take long: it alone decides what happens."""
-    rows = [Row(1, 1, bank) for bank in range(2)]
-    packet = scene(8, rows, [Sent(0, [[0], [1]])])
+    packet = scene(8, [Row(1, 1, bank) for bank in range(2)], [Sent(0, [[0], [1]])])
     options |= {"background_load": load, "background_seed": seed}
     told = NetworkOptions(recirculation_rate=1 / seconds, **options)
     return run_simulation(packet, told, trace=True).background
@@ -59,8 +58,7 @@ def test_the_load_is_what_was_asked_for(load):
     mean = (share * (low + high) / 2).sum()
     square = (share * (low**2 + low * high + high**2) / 3).sum()
     offered = load * 8 * 12.5e9 * flows.seconds
-    deviation = np.sqrt(offered / mean * square)
-    assert abs(flows.bytes - offered) < 4 * deviation
+    assert abs(flows.bytes - offered) < 4 * np.sqrt(offered / mean * square)
     assert abs(flows.flows - offered / mean) < 4 * np.sqrt(offered / mean)
 
 
@@ -88,8 +86,7 @@ def test_every_byte_arrives(buffer):
     assert flows.bytes_sent == flows.bytes + flows.bytes_lost + flows.bytes_repeated
     assert (flows.lost > 0) == (buffer is not None)
     # A frame is padded to 60 bytes at most.
-    padded = flows.bytes - sum(flow.bytes for flow in flows.trace)
-    assert 0 <= padded < 60 * flows.flows
+    assert 0 <= (flows.bytes - sum(flow.bytes for flow in flows.trace)) < 60 * flows.flows
 
 
 def test_a_lone_flow_takes_what_its_bytes_do():
@@ -140,8 +137,7 @@ def test_everything_arrives_once_beside_it(plan, system):
             assert sum(run.sums_down) == run.sums + run.sent_again - run.lost
             assert sum(run.sums_down) == run.sums + run.repeated
         else:
-            copies = copies_of_plan(plan).sum() * 2
-            assert sum(run.features_down) == copies + run.repeated
+            assert sum(run.features_down) == 2 * copies_of_plan(plan).sum() + run.repeated
         assert run.background.bytes_arrived == run.background.bytes
     assert repeated > 0 or system == "hosts"
 
@@ -184,8 +180,7 @@ SLOW_SHALLOW = NetworkOptions(buffer=60_000, ecn_threshold=80, timeout=4_000.0)
 
 
 def made_large():
-    graph = load_graph("random:3000:60000:1")
-    return plan_setup(planned(graph, workers=8, slots=4_000), 8)
+    return plan_setup(planned(load_graph("random:3000:60000:1"), workers=8, slots=4_000), 8)
 
 
 @pytest.fixture(scope="module")

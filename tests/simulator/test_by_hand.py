@@ -56,8 +56,7 @@ def test_one_feature_one_sum():
 def test_an_exchange_in_steady_state_has_one_barrier_per_block_and_fragment():
     """All of it is the first exchange's without the opening, and earlier by that."""
     rows = [Row(1, 1), Row(1, 1, block=2)]
-    packets = [Sent(0, [[0]]), Sent(0, [[1]], block=2)]
-    setup = scene(2, rows, packets, blocks=2, fragments=3)
+    setup = scene(2, rows, [Sent(0, [[0]]), Sent(0, [[1]], block=2)], blocks=2, fragments=3)
     first, later = (simulated(setup, opening=opening) for opening in (True, False))
     assert (first.barriers, later.barriers) == (1 + 6, 6)
     assert later.finished == tuple(at - OPENING for at in first.finished)
@@ -72,8 +71,7 @@ def test_an_exchange_in_steady_state_has_one_barrier_per_block_and_fragment():
 
 def units_in_pools(pools, blocks, fragments, **options):
     """Worker 0 sends eight features to worker 1 in each unit."""
-    numbers = range(1, blocks + 1)
-    rows = [Row(1, 1, block=block) for block in numbers for _ in range(8)]
+    rows = [Row(1, 1, block=block) for block in range(1, blocks + 1) for _ in range(8)]
     packets = [Sent(0, [[row]], block=rows[row].block) for row in range(len(rows))]
     setup = scene(2, rows, packets, blocks=blocks, fragments=fragments, pools=pools)
     return simulated(setup, **options)
@@ -344,8 +342,7 @@ def test_sums_ignore_the_queue_of_packets_without_numbers():
 
 def test_slots_forget_the_fragment_before():
     """Who asks too early in the second fragment must not get the sum of the first."""
-    rows = [Row(1, 1, bank) for bank in range(2)]
-    setup = scene(2, rows, [Sent(0, [[0], [1]])], fragments=2)
+    setup = scene(2, [Row(1, 1, bank) for bank in range(2)], [Sent(0, [[0], [1]])], fragments=2)
     run = simulated(setup, buffer=10_000, recirculation_rate=5e3)
     assert (run.recalled, run.sent_again, run.sums_down) == (4, 0, (0, 4))
 

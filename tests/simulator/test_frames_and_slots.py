@@ -164,6 +164,5 @@ def test_a_pass_adds_to_as_many_slots_as_there_are_groups_of_banks(lanes, banks)
     assert told["lanes"] == lanes
     assert told["contributions"] <= banks * told["passes"]
     assert told["memory_bytes"] == told["slots"] * 128 * (8 // banks)
-    narrow = as_json(*GRAPH, "--system", "paper")
-    assert told["slots"] == narrow["slots"] * banks // 8
+    assert told["slots"] == as_json(*GRAPH, "--system", "paper")["slots"] * banks // 8
     assert told["barriers"] == told["blocks"]

@@ -129,8 +129,7 @@ def test_spines_take_turns_by_the_number_of_the_destination():
     # The links of leaf 0, and those back to leaf 1.
     paths = [(link, row // 2) for _, link, row, _ in inside(run, 2, Kind.SUM)]
     up = [(vertex % 3, row) for row, vertex in enumerate(numbers)]
-    down = [(9 + spine, row) for spine, row in up]
-    assert sorted(paths) == sorted(2 * (up + down))
+    assert sorted(paths) == sorted(2 * (up + [(9 + spine, row) for spine, row in up]))
 
 
 @both_completions

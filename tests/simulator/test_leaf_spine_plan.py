@@ -151,8 +151,7 @@ def test_parts_go_up_one_by_one_and_bundles_come_down(graph, kind, leaves, whole
     )
     run, star = run_simulation(here, QUIET, leaf_spine=network), run_simulation(star, QUIET)
     up, down, local = frames_between(plan, leaves, 3)
-    parts = split_for_leaf_spine(plan, network.attach(WORKERS))
-    said = predict_leaf_spine(parts, record, rows)
+    said = predict_leaf_spine(split_for_leaf_spine(plan, network.attach(WORKERS)), record, rows)
     assert np.array_equal((up, down), (said.partial_sums, said.sums))
     # DONE of each leaf goes to the first spine, once per block and fragment.
     control = np.zeros_like(up)
@@ -254,8 +253,7 @@ def test_a_plan_may_be_shared_out_some_blocks_at_a_time(graph, entries, monkeypa
     plan, network = planned(graph, directions="both"), LeafSpineOptions(3, 2)
     at_once = plan_setup(plan, 1, leaf_spine=network).arrays
     # The package has a function of the name of the module.
-    module = import_module("switchgnn.lab.simulator.setup")
-    monkeypatch.setattr(module, "_ENTRIES_SHARED", entries)
+    monkeypatch.setattr(import_module("switchgnn.lab.simulator.setup"), "_ENTRIES_SHARED", entries)
     in_groups = plan_setup(plan, 1, leaf_spine=network).arrays
     assert at_once.keys() == in_groups.keys()
     assert all(np.array_equal(at_once[name], in_groups[name]) for name in at_once)
@@ -283,10 +281,9 @@ def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
     """All of its partial sums, in every fragment; and a spine has its share of the rows."""
     leaves, spines = 3, 4
     network = LeafSpineOptions(leaves, spines, LEAF)
-    run = on_network(planned(graph, slots=4_000), 2, network, trace=True)
     sums = {
         ((each.worker - WORKERS) % (leaves * spines) % spines, each.id)
-        for each in run.trace
+        for each in on_network(planned(graph, slots=4_000), 2, network, trace=True).trace
         if each.worker >= WORKERS and each.kind == Kind.SUM
     }
     assert len(sums) > 200
@@ -298,8 +295,7 @@ def test_a_row_goes_over_the_spine_that_its_number_leads_to(graph):
 @pytest.mark.parametrize("leaves", [1, 3])
 def test_hosts_alone_send_between_leaves_what_other_leaves_need(graph, leaves):
     spines, fragments = 4, 3
-    plan = planned(graph)
-    copies = rows_per_pair(copy_schedules(graph, plan.assignment, workers=WORKERS))
+    copies = rows_per_pair(copy_schedules(graph, planned(graph).assignment, workers=WORKERS))
     options = NetworkOptions()
     setup = host_setup(copies, LANES * fragments, options.pace, FRAGMENT)
     run = run_simulation(setup, options, leaf_spine=LeafSpineOptions(leaves, spines))

@@ -46,11 +46,6 @@ def one_direction(rows, features, **options):
     return simulated([[0, rows], [0, 0]], features, **options)
 
 
-def copies_of(seed):
-    graph = load_graph(f"random:{80 + 5 * seed}:{300 + 40 * seed}:{seed}")
-    return copies_of_plan(planned(graph, workers=2 + seed % 7))
-
-
 def test_two_frames_take_what_their_lengths_do():
     """Three rows of 128 numbers are 1,536 bytes: a full frame, and one of 144."""
     run = one_direction(3, 128)
@@ -134,7 +129,8 @@ def test_bytes_on_links_are_those_of_the_closed_form(seed, mtu):
     """Whatever the network: ⌈4·F·rows / P⌉ frames of 60 bytes more, and one answer for eight."""
     rng = np.random.default_rng(seed)
     features = int(rng.choice([1, 31, 70, 128, 602]))
-    copies = copies_of(seed)
+    graph = load_graph(f"random:{80 + 5 * seed}:{300 + 40 * seed}:{seed}")
+    copies = copies_of_plan(planned(graph, workers=2 + seed % 7))
     options = NetworkOptions(
         bandwidth=float(rng.choice([10.0, 1e3, 1e5])),
         delay=float(rng.choice([0.0, 0.5, 50.0])),

@@ -34,8 +34,7 @@ def check(predict, setup, share, *, mtu=1_500, **network):
         passes_per_second=options.recirculation_rate,
         mtu=mtu,
     )
-    simulated = run_simulation(setup, options).seconds
-    assert predict(model) == pytest.approx(simulated, rel=share)
+    assert predict(model) == pytest.approx(run_simulation(setup, options).seconds, rel=share)
 
 
 @cache

@@ -24,15 +24,11 @@ DIGITS = ["--graph", "digits", "--workers", 8]
 CUT = ["--partition", "vertex-cut", "--memory", "20kB"]
 
 
-def one_shared_vertex():
-    """The centre of a star of three edges, one at each worker."""
-    star = graph_of([0, 0, 0], [1, 2, 3], 4)
-    return cut_graph(star, 3, (np.maximum(*star.edges()) - 1).astype(np.uint8))
-
-
 @pytest.mark.parametrize("fragments", [1, 3])
 def test_a_shared_vertex_is_one_frame_up_and_one_down(fragments):
-    graph = one_shared_vertex()
+    """The centre of a star of three edges, one at each worker."""
+    star = graph_of([0, 0, 0], [1, 2, 3], 4)
+    graph = cut_graph(star, 3, (np.maximum(*star.edges()) - 1).astype(np.uint8))
     plan = made_plan(graph, "best", 3, 2_000, 32, partition="vertex-cut")
     run = run_simulation(plan_setup(plan, fragments), NETWORK)
     assert run.features_up == run.sums_down == (fragments,) * 3

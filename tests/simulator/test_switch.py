@@ -12,6 +12,7 @@ from switchgnn.lab.simulator.subject import make_subject
 from switchgnn.p4src import load_program
 from switchgnn.planner import PlannerError, build_plan, load_graph, write_plan
 from switchgnn.profiles import ProfileError, known_profiles
+from tests.commands.test_plan_memory import written
 from tests.planner.forgery import content_of, write_content
 from tests.planner.helpers import random_graph
 
@@ -20,12 +21,6 @@ from .test_by_hand import OPENING
 from .test_command import as_json, simulate
 
 KARATE = ("--graph", "karate", "--workers", 4, "--memory", "2kB")
-
-
-def switch(folder, *lines):
-    file = folder / "mine.toml"
-    file.write_text("\n".join(lines))
-    return file
 
 
 @pytest.fixture
@@ -45,13 +40,13 @@ def test_one_bank_and_a_rate_by_hand(tmp_path, two_to_three):
     addition, after four, the last sum leaves; its acknowledgement goes round once more.
     """
     turn, around = 1_000_000, FEATURE + 2 * DELAY + OPENING
-    slow = switch(tmp_path, "banks = 1", "passes_per_second = 1e6")
+    slow = written(tmp_path, "banks = 1", "passes_per_second = 1e6")
     told = as_json(*two_to_three, "--switch", slow)
     assert (told["passes"], told["contributions"], told["loop_passes"]) == (6, 6, 5)
     assert told["exchange_seconds"] == pytest.approx((around + 5 * turn + ACK) * 1e-12, rel=1e-9)
     # Eight banks: the first packet needs none of the loop, the other one for each sum behind the
     # first one and for the acknowledgement.
-    wide = switch(tmp_path, "passes_per_second = 1e6")
+    wide = written(tmp_path, "passes_per_second = 1e6")
     told = as_json(*two_to_three, "--switch", wide)
     assert told["loop_passes"] == 3
     assert told["exchange_seconds"] == pytest.approx((around + 3 * turn + ACK) * 1e-12, rel=1e-9)
@@ -84,7 +79,7 @@ def test_the_strawman_has_the_banks_of_the_switch(tmp_path):
     """One bank hands out all slots: nothing overflows in it while another one has some left."""
     strawman = ("--graph", "digits", "--workers", 4, "--memory", "2kB", "--system", "strawman")
     one, eight = (
-        as_json(*strawman, "--switch", switch(tmp_path, f"banks = {banks}")) for banks in (1, 8)
+        as_json(*strawman, "--switch", written(tmp_path, f"banks = {banks}")) for banks in (1, 8)
     )
     assert one["overflowed"] < eight["overflowed"]
     assert one["passes"] > eight["passes"]
@@ -92,9 +87,9 @@ def test_the_strawman_has_the_banks_of_the_switch(tmp_path):
 
 def test_a_plan_that_does_not_fit_is_refused(tmp_path):
     needed = as_json(*KARATE, "--system", "paper", "--switch", "tofino2")["table_bytes_sum"]
-    exact = switch(tmp_path, "banks = 1", f"table_bytes = {needed}")
+    exact = written(tmp_path, "banks = 1", f"table_bytes = {needed}")
     as_json(*KARATE, "--system", "paper", "--switch", exact)
-    short = switch(tmp_path, "banks = 1", f"table_bytes = {needed - 1}")
+    short = written(tmp_path, "banks = 1", f"table_bytes = {needed - 1}")
     with pytest.raises(SimulatorError, match=rf"take {needed:,} bytes, .* may take {needed - 1:,}"):
         simulate(*KARATE, "--system", "paper", "--switch", short)
     as_json(*KARATE, "--system", "paper", "--switch", short, "--table-memory", needed)
@@ -102,7 +97,7 @@ def test_a_plan_that_does_not_fit_is_refused(tmp_path):
 
 
 def test_links_that_do_not_fit_are_refused(tmp_path):
-    few = switch(tmp_path, "ports = 3", "port_gbits = 25.0")
+    few = written(tmp_path, "ports = 3", "port_gbits = 25.0")
     with pytest.raises(ProfileError, match="3 ports, and 4 links"):
         simulate(*KARATE, "--system", "bns-gcn", "--switch", few)
     leaves = ("--topology", "leaf-spine", "--leaves", 2, "--spines", 1)
@@ -127,14 +122,14 @@ def test_plans_that_were_made_before(tmp_path):
     told = as_json(*narrow, "--switch", "tofino2")
     assert told["passes"] >= told["contributions"]
     as_json(*narrow, "--switch", "embedded")
-    small = switch(tmp_path, "banks = 1", f"slot_bytes = {63 * 128}")
+    small = written(tmp_path, "banks = 1", f"slot_bytes = {63 * 128}")
     with pytest.raises(SimulatorError, match="64 slots, and the switch mine has 63"):
         simulate(*narrow, "--switch", small)
 
 
 def test_four_banks_are_not_any_four_of_eight(tmp_path):
     """Banks 0 and 4 of the tables are one of the switch."""
-    four = switch(tmp_path, "banks = 4")
+    four = written(tmp_path, "banks = 4")
     as_json(*planned(tmp_path / "four", 4), "--switch", four)
     with pytest.raises(SimulatorError, match="adds to 2 slots of one bank"):
         simulate(*planned(tmp_path / "eight", 8), "--switch", four)
@@ -201,8 +196,7 @@ def test_a_compiler_that_fails_is_quoted(monkeypatch, tmp_path):
     monkeypatch.setenv("CXX", "false")
     with pytest.raises(SimulatorError, match="cannot compile the models"):
         compiled_models()
-    left = [path.suffix for path in (tmp_path / "switchgnn" / "simulator").iterdir()]
-    assert left == [".lock"]
+    assert [path.suffix for path in (tmp_path / "switchgnn" / "simulator").iterdir()] == [".lock"]
 
 
 def test_what_lies_in_the_current_folder_is_not_compiled(monkeypatch, tmp_path):

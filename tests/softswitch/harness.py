@@ -91,8 +91,7 @@ class NativeRig:
     def __init__(self, config, queues=None, attached=range(510), clock=None):
         given = GivenProgram(config)
         self.program = given.lowered
-        native = load_native(given)
-        self.engine = NativeEngine(native, queues or QueueSettings())
+        self.engine = NativeEngine(load_native(given), queues or QueueSettings())
         self._sent = []
         self.state = self.engine.state
         if clock is not None:
@@ -144,8 +143,7 @@ class Controller:
         self.program = program
         self.p4info = p4i.P4Info()
         if program is not None:
-            text = (PROGRAMS / f"{program}.p4info.txtpb").read_text()
-            text_format.Parse(text, self.p4info)
+            text_format.Parse((PROGRAMS / f"{program}.p4info.txtpb").read_text(), self.p4info)
         self._requests = queue.SimpleQueue()
         self.responses = queue.SimpleQueue()
 
@@ -292,5 +290,4 @@ def delete(entry):
 
 
 def replication(kind, **entry):
-    message = p4r.PacketReplicationEngineEntry(**entry)
-    return update(kind, packet_replication_engine_entry=message)
+    return update(kind, packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(**entry))

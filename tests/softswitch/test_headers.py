@@ -93,8 +93,7 @@ def test_pop_moves_labels_to_the_front_and_push_to_the_back():
     assert sent == magic(1, 5, 100) + stack[4:] + b"\xff\xff"
     stack = label(1, tc=6) + label(2, last=1)
     _, sent = run(magic(1, 5) + stack + b"\xff\xff")
-    pushed = label(0xABCDE, ttl=0)
-    assert sent == magic(1, 5, 100) + pushed + stack + b"\xff\xff"
+    assert sent == magic(1, 5, 100) + label(0xABCDE, ttl=0) + stack + b"\xff\xff"
 
 
 @settings(deadline=None)

@@ -36,8 +36,7 @@ DENIED, EXHAUSTED, UNIMPLEMENTED = 7, 8, 12
 
 def code_of(call, *arguments, **named):
     with pytest.raises(grpc.RpcError) as caught:
-        result = call(*arguments, **named)
-        list(result or ())
+        list(call(*arguments, **named) or ())
     return caught.value.code()
 
 
@@ -50,11 +49,10 @@ def test_mixed_batch_reports_every_update(tables):
     no_parameter = tables.table_entry("hit_table", [exact(9)], "answer")
     too_wide = tables.table_entry("hit_table", [exact(9)], "answer", [b"\x01\x00\x00"])
     unknown = p4r.TableEntry(table_id=0x02FFFFFF)
-    wrong_action = tables.table_entry("hit_table", [exact(9)], "refuse")
     codes = tables.failed_write(
         *(insert(hit_entry(tables, 2)), insert(hit_entry(tables, 1)), modify(hit_entry(tables, 3))),
         *(delete(hit_entry(tables, 3)), insert(no_parameter), insert(too_wide), insert(unknown)),
-        insert(wrong_action),
+        insert(tables.table_entry("hit_table", [exact(9)], "refuse")),
         insert(tables.table_entry("hit_table", [], "answer", [b"\x01"])),
         p4r.Update(entity=p4r.Entity(table_entry=hit_entry(tables, 5))),
         p4r.Update(type=p4r.Update.INSERT),
@@ -107,8 +105,7 @@ def test_entries_read_back_as_written_with_canonical_values(tables):
     read = [e.table_entry for e in tables.read(table_entry=p4r.TableEntry())]
     assert sorted((e for e in read if not e.is_const), key=str) == sorted(entries, key=str)
     assert sum(e.is_const for e in read) == 4
-    one = tables.read(table_entry=entries[3])
-    assert [e.table_entry for e in one] == [entries[3]]
+    assert [e.table_entry for e in tables.read(table_entry=entries[3])] == [entries[3]]
 
 
 def test_default_entries(tables):
@@ -249,8 +246,7 @@ def test_nothing_is_installed_at_first_nor_by_refused_programs(controller):
     unimplemented = grpc.StatusCode.UNIMPLEMENTED
     assert code_of(controller.set_config, "COMMIT", with_config=False) == unimplemented
     assert code_of(controller.set_config, config=b"{}") == invalid
-    meter = b'"meter_arrays":[{"name":"m"}]'
-    meters = config_bytes("tables").replace(b'"meter_arrays":[]', meter)
+    meters = config_bytes("tables").replace(b'"meter_arrays":[]', b'"meter_arrays":[{"name":"m"}]')
     assert code_of(controller.set_config, config=meters) == unimplemented
     for table in controller.p4info.tables:
         table.preamble.name += "_of_another"
@@ -458,7 +454,5 @@ def test_a_p4info_may_name_what_the_compiler_has_removed(controller):
     entry.table_id = 0x7000
     assert controller.failed_write(insert(entry)) == [NOT_FOUND]
     missing = grpc.StatusCode.NOT_FOUND
-    wanted = p4r.CounterEntry(counter_id=0x7002)
-    assert code_of(controller.read, counter_entry=wanted) == missing
-    cell = p4r.RegisterEntry(register_id=0x7001)
-    assert code_of(controller.read, register_entry=cell) == missing
+    assert code_of(controller.read, counter_entry=p4r.CounterEntry(counter_id=0x7002)) == missing
+    assert code_of(controller.read, register_entry=p4r.RegisterEntry(register_id=0x7001)) == missing

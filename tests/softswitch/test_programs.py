@@ -79,8 +79,7 @@ def test_precedence_after_ingress(rig, first, second, expected):
 
 
 def test_multicast_copies_keep_metadata_and_differ_in_rid(rig):
-    sent = rig.run(9, order(MULTICAST))
-    reports = [report(frame) for _, frame in sent]
+    reports = [report(frame) for _, frame in rig.run(9, order(MULTICAST))]
     assert [r[1:4] for r in reports] == [(4, 5, 7), (5, 5, 8), (4, 5, 9)]
     assert all(r[0] == 9 and r[5:7] == (0x11, 0x22) for r in reports)
     assert [r[7] for r in reports] == [0, 0, 1]
@@ -95,8 +94,7 @@ def test_ingress_clone_is_the_original_packet_with_listed_fields_only(rig):
 
 
 def test_clones_without_a_list_or_a_session(rig):
-    clone = rig.run(9, order(CLONE_UNLISTED))[0][1]
-    assert report(clone) == (0, 7, 1, 0, 13, 0, 0, 0)
+    assert report(rig.run(9, order(CLONE_UNLISTED))[0][1]) == (0, 7, 1, 0, 13, 0, 0, 0)
     rig.state.set_session(5, ())
     assert ports(rig.run(1, order(CLONE))) == [2]
 

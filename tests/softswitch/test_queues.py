@@ -52,8 +52,7 @@ def blocked_switch(monkeypatch, queues, *, may_refuse):
 
 @pytest.mark.parametrize(("depth", "may_refuse"), [(1, True), (20, True), (64, True), (64, False)])
 def test_what_a_port_refuses_waits_in_its_queue(monkeypatch, depth, may_refuse):
-    queues = QueueSettings(depth=depth)
-    with blocked_switch(monkeypatch, queues, may_refuse=may_refuse) as made:
+    with blocked_switch(monkeypatch, QueueSettings(depth=depth), may_refuse=may_refuse) as made:
         switch, sends, far = made
         for number in range(FRAMES):
             sends.send(order(UNICAST, argument=SLOW, payload=bytes([number])))
@@ -89,8 +88,7 @@ def test_a_new_program_starts_with_free_ports(monkeypatch):
         while readable(far):
             pass
         sends.send(order(UNICAST, argument=SLOW, payload=b"new"))
-        frame = wait_until(lambda: readable(far), "the frame")
-        assert frame.endswith(b"new")
+        assert wait_until(lambda: readable(far), "the frame").endswith(b"new")
         assert readable(far) is None
 
 
@@ -246,8 +244,7 @@ def test_bandwidth_holds_in_a_running_switch_that_sleeps_meanwhile():
     bandwidth, packets = 1e6, 50
     with udp_socket() as receiver:
         specs = {2: UdpSpec(free_address(), receiver.getsockname())}
-        queues = QueueSettings(bandwidth=bandwidth)
-        with SoftSwitch(specs, grpc=None, queues=queues) as switch:
+        with SoftSwitch(specs, grpc=None, queues=QueueSettings(bandwidth=bandwidth)) as switch:
             switch.load(config_bytes("fates"))
             begin, used = time.monotonic(), time.process_time()
             for number in range(packets):

@@ -34,8 +34,7 @@ class MortalLink(WrappedLink):
 
 @pytest.fixture(scope="module", params=TARGETS)
 def beds(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bed")
-    with bed(request.param, 2 * WORKERS, folder, strawman=True) as made:
+    with bed(request.param, 2 * WORKERS, tmp_path_factory.mktemp("bed"), strawman=True) as made:
         yield (
             JobBed(made, "a", 0, WORKERS, **PLANNED),
             JobBed(made, "b", WORKERS, WORKERS, **PLANNED),

@@ -109,8 +109,7 @@ class Bed:
         self.start()
 
     def shares(self):
-        plan = load_plan(self.plan)
-        return [Share(plan, self.network, self.address)]
+        return [Share(load_plan(self.plan), self.network, self.address)]
 
     def install(self):
         report = install_each(self.shares(), DesiredStates(self.program), new_session=True)
@@ -296,8 +295,7 @@ class LeafSpineBed:
         )
 
     def shares(self):
-        parts = self.parts.switches
-        plans = [leaf_spine_switch_plan(self.plan.manifest, part) for part in parts]
+        plans = [leaf_spine_switch_plan(self.plan.manifest, part) for part in self.parts.switches]
         return [
             Share(plan, switch.network, switch.grpc_address)
             for plan, switch in zip(plans, self.topology.switches, strict=True)

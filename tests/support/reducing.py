@@ -113,8 +113,7 @@ class Job:
 
     def check(self):
         """Wait for all sums; they are the same, and right."""
-        futures = self.futures.values()
-        results = [future.result(seconds_here(JOIN_SECONDS)) for future in futures]
+        results = [future.result(seconds_here(JOIN_SECONDS)) for future in self.futures.values()]
         for result in results:
             assert np.array_equal(result, results[0])
         exact = np.sum(self.values, axis=0, dtype=np.float64)

@@ -49,8 +49,7 @@ def test_the_job_is_that_of_the_file_unless_one_is_given(tmp_path):
 def test_the_limit_of_a_link_is_in_the_file(tmp_path, links, bandwidth):
     file = written(tmp_path, with_links(described_star(2), *links))
     assert KeptPorts.read(file, [1]).bandwidth == bandwidth
-    text = file.read_text().replace("udp:127.0.0.1:2000:127.0.0.1:2001", "eth:w0")
-    file.write_text(text)
+    file.write_text(file.read_text().replace("udp:127.0.0.1:2000:127.0.0.1:2001", "eth:w0"))
     assert KeptPorts.read(file, [1]).bandwidth == bandwidth
 
 

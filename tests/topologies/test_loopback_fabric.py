@@ -83,8 +83,7 @@ def address(text):
 
 
 def switch_port(one, other):
-    spec = parse_port(f"1=udp:{one}:{other}")
-    port = open_ports([spec])[1]
+    port = open_ports([parse_port(f"1=udp:{one}:{other}")])[1]
     return port, lambda: port.receive(2000)
 
 

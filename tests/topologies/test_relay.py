@@ -92,8 +92,7 @@ def test_without_rates_it_only_counts(wire):
 def test_a_recording_has_what_the_upper_switch_sees(wire, tmp_path):
     path = tmp_path / "l 0\u2028s0.pcap"
     begin_recording(path)
-    faults = "cables.up.loss=0.5,cables.down.loss=0.5,seed=1"
-    made = wire(faults, recordings={"l0s0": path})
+    made = wire("cables.up.loss=0.5,cables.down.loss=0.5,seed=1", recordings={"l0s0": path})
     up, down = made.pass_up(packets()), made.pass_down(packets())
     assert 0 < len(up) < FRAMES and 0 < len(down) < FRAMES
     with CaptureFiles([str(path)]) as opened:

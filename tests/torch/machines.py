@@ -66,7 +66,6 @@ def _star(workers, folder):
 
 
 def _leaf_spine(workers, leaves, spines, folder):
-    leaf_of_worker = even_leaf_spine(workers, leaves, spines).leaf_of_worker
-    networks = leaf_spine_networks(leaf_of_worker, spines)
+    networks = leaf_spine_networks(even_leaf_spine(workers, leaves, spines).leaf_of_worker, spines)
     addresses = tuple(socket_address(folder, f"switch-{n}") for n in range(leaves + spines))
     return Topology(networks, Target.EMBEDDED, addresses)

@@ -283,8 +283,7 @@ def test_a_job_without_labels(tmp_path, karate, monkeypatch, capsys):
     assert sg.read_job(folder) == job
     assert job.plan == sg.write_job(karate, 2, tmp_path / "other", slots=16).plan
     for worker in range(2):
-        part = _data_of(read_part(folder, job, worker))
-        assert set(part.keys()) == {"x", "edge_index", "n_id"}
+        assert set(_data_of(read_part(folder, job, worker)).keys()) == {"x", "edge_index", "n_id"}
     assert {"y", *MASKS} < set(_data_of(read_partition(tmp_path / "other" / "parts", 0)).keys())
     monkeypatch.setattr("sys.argv", ["train", str(folder)])
     with pytest.raises(SystemExit, match="2"):

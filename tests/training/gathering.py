@@ -37,8 +37,7 @@ class Gathering:
         if isinstance(graph, ReplicaGraph):
             # Each replica gets the sum of all, if there are several.
             shared = np.bincount(graph.vertex)[graph.vertex] > 1
-            alike = np.equal.outer(graph.vertex, graph.vertex) & shared
-            source, destination = np.nonzero(alike)
+            source, destination = np.nonzero(np.equal.outer(graph.vertex, graph.vertex) & shared)
         if spoil is not None:
             source, destination = spoil(source, destination)
         shape = (graph.vertices, graph.vertices)

@@ -103,8 +103,3 @@ def write_planetoid(folder, name="cora", gap=False):
 
 def refusal(part, kind=SwitchGNNError):
     return reports(part, kind=kind)
-
-
-def pairs(graph):
-    u, v = graph.edges()
-    return set(zip(u.tolist(), v.tolist(), strict=True))

@@ -106,8 +106,7 @@ def test_pytorch_finds_the_backend_when_it_is_imported(first, tmp_path):
         f"import {first}, sys, torch.distributed as dist\n"
         "print(dist.Backend('switchgnn'), 'switchgnn.training' in sys.modules)"
     )
-    path = f"{tmp_path}{os.pathsep}{ROOT}"
-    output = output_of(started("-c", program, path=path))
+    output = output_of(started("-c", program, path=f"{tmp_path}{os.pathsep}{ROOT}"))
     # Our modules come when a group is made.
     assert output.split() == ["switchgnn", str(first != "torch")]
 

@@ -138,8 +138,7 @@ print(losses)
 
 
 def run_two(folder, overlap, *words):
-    where = folder / f"meeting-{overlap}"
-    return said_by_the_first_of_two(SCRIPT, overlap, where, after=words)
+    return said_by_the_first_of_two(SCRIPT, overlap, folder / f"meeting-{overlap}", after=words)
 
 
 @pytest.mark.whole

@@ -13,6 +13,7 @@ pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installe
 from switchgnn.training.base.errors import TrainingError  # noqa: E402
 from switchgnn.training.checkpoint import Checkpoint, TrainingProgress  # noqa: E402
 from switchgnn.training.exchange.gradients import GradientSums  # noqa: E402
+from tests.planner.helpers import refusal_of  # noqa: E402
 from tests.training.threads import losses, train_in_threads  # noqa: E402
 
 TRAINED = {"data": "karate", "train": 20, "seed": 0}
@@ -49,9 +50,7 @@ def saved(tmp_path):
 
 
 def refused(path, both=None, **options):
-    with pytest.raises(TrainingError) as error:
-        checkpoint(path, both, **options).restore()
-    return str(error.value)
+    return refusal_of(TrainingError, checkpoint(path, both, **options).restore)
 
 
 def changed(path, change):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from switchgnn.planner import PlannerError, graph_from_edges
 from switchgnn.training import DatasetError, dataset_from_graph, split_vertices
-from tests.training.helpers import STEADY, datasets, pairs, refusal
+from tests.planner.helpers import pairs
+from tests.training.helpers import STEADY, datasets, refusal
 
 
 def tiny(multilabel=False):
@@ -29,7 +30,7 @@ def tiny(multilabel=False):
 @STEADY
 @given(datasets())
 def test_undirected_is_what_the_edges_say(data):
-    edges = pairs(data.graph)
+    edges = set(pairs(data.graph))
     assert data.undirected == (edges == {(v, u) for u, v in edges})
 
 

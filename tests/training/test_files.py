@@ -1,11 +1,12 @@
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.training import load_files
-from tests.planner.helpers import one_sentence
+from tests.planner.helpers import refusal_of
 from tests.training.helpers import refusal
 
 ROWS = [[0.5, 1, 0], [2, 0, 0], [0, 0, 0], [0, 4, 1]]
@@ -49,12 +50,7 @@ def load(write):
 
 @pytest.fixture
 def refused(load):
-    def message(**contents):
-        with pytest.raises(SwitchGNNError) as error:
-            load(**contents)
-        return one_sentence(error)
-
-    return message
+    return partial(refusal_of, SwitchGNNError, load)
 
 
 @pytest.mark.parametrize(

@@ -182,8 +182,7 @@ def test_a_bin_is_sent_before_what_comes_late():
                 super().take(each)
             super().take(frame)
 
-    hub = Holding()
-    transports = binned_on_hub(schedules, hub=hub, pace=Pace(timeout=20.0))
+    transports = binned_on_hub(schedules, hub=Holding(), pace=Pace(timeout=20.0))
     parts = list(partition_dataset(data, assignment))
     feed = Stream.feed
 

@@ -82,8 +82,7 @@ def test_rows_and_two_derivatives_are_those_of_one_process(dtype, shape, toleran
     def work(number):
         rows = VertexRows(parts[number], posts.of(number))
         own, here = torch.from_numpy(parts[number].vertices), slice(number, number + 1)
-        mine = h[own].requires_grad_()
-        return in_turn(rows.take, mine, ids[here], shares[here], steps[own])
+        return in_turn(rows.take, h[own].requires_grad_(), ids[here], shares[here], steps[own])
 
     for number, found in enumerate(in_threads(work, WORKERS, posts.barrier)):
         assert torch.equal(found[0][0], expected[0][number])

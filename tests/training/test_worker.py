@@ -118,8 +118,7 @@ def test_a_model_of_ones_own_gets_no_dropout_of_inputs_unless_it_is_asked_for(
     tmp_path, options, own, share
 ):
     (tmp_path / "net.py").write_text("")
-    model = f"{tmp_path / 'net.py'}:Net" if own else "gcn"
-    asked = TrainingOptions(model=model, **options)
+    asked = TrainingOptions(model=f"{tmp_path / 'net.py'}:Net" if own else "gcn", **options)
     assert asked.options(asked.shape(), 0).input_dropout == share
 
 

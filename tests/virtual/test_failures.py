@@ -105,8 +105,7 @@ def test_a_failure_is_reported_with_what_replays_it(tmp_path, capsys):
     file = tmp_path / "fails.json"
     with mock.patch.object(SumsExact, "done", crash):
         assert main(["--seed", "1", "--examples", "1"]) == 2
-        reported = capsys.readouterr().out
-        name, _, scenario = reported.partition("\n")
+        name, _, scenario = capsys.readouterr().out.partition("\n")
         assert name.startswith("crash: ")
         file.write_text(scenario)
         assert main(["--scenario", str(file), "--trace"]) == 2

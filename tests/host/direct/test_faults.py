@@ -74,8 +74,7 @@ def test_only_what_is_missing_is_sent_again():
 
     transports = on_hub(copy_schedules(graph, assignment, 3), hub=Hub(3, lose_every_tenth))
     check_round(transports, graph, assignment, features_for(graph, 33))
-    resent = sum(each.counters.data_resent for each in transports)
-    assert len(lost) <= resent <= 1.1 * len(lost)
+    assert len(lost) <= sum(each.counters.data_resent for each in transports) <= 1.1 * len(lost)
 
 
 def test_a_silent_worker_is_named():

@@ -188,8 +188,7 @@ def check_frame(frame, number, sender, receiver, body, **fields):
     said = struct.unpack_from(">IIHHBBHHII", frame, 34)
     names = ("number", "mark", "pair", "count", "kind", "extension", "fragment", "group", "round")
     told = dict(zip(names, said[:-1], strict=True))
-    echo = told.pop("extension") - (5 << 4 | fields.pop("level") << 1)
-    assert echo in (0, 1)
+    assert (told.pop("extension") - (5 << 4 | fields.pop("level") << 1)) in (0, 1)
     del told["mark"]
     assert told == {
         **{"number": number, "pair": sender << 8 | receiver, "kind": 1, "group": number // 8},

@@ -26,21 +26,19 @@ def cut_of(graph, workers):
 
 
 def replicas_on(hub, cut, **options):
-    schedules = copy_schedules(cut.gathered(), cut.worker, len(hub.stations))
     return [
         ReplicaTransport(
             *(replace(each, scatters=True), hub.link(worker), hub.stations),
             pace=pace_here(PATIENT),
             **options,
         )
-        for worker, each in enumerate(schedules)
+        for worker, each in enumerate(copy_schedules(cut.gathered(), cut.worker, len(hub.stations)))
     ]
 
 
 def exchange(cut, ends, rows, direction, tensor_id=0):
     def work(worker):
-        mine = cut.worker == worker
-        return ends[worker].aggregate(rows[mine], direction, tensor_id)
+        return ends[worker].aggregate(rows[cut.worker == worker], direction, tensor_id)
 
     found = np.empty_like(rows)
     for worker, sums in enumerate(together(work, len(ends))):
@@ -72,8 +70,7 @@ def test_all_replicas_get_the_same_bits_of_their_sum(graph, workers):
 
 
 def test_a_cache_keeps_both_rounds_of_both_directions_apart():
-    graph = helpers.random_graph(30, 90, 1)
-    cut, hub = cut_of(graph, 3), Hub(3)
+    cut, hub = cut_of(helpers.random_graph(30, 90, 1), 3), Hub(3)
     ends = replicas_on(hub, cut, compression=Compression(cache=True, bits=16))
     rng = np.random.default_rng(1)
     for number in range(3):

@@ -75,9 +75,8 @@ def test_futures_get_the_sums_in_the_order_of_submission(reducers):
 
 
 def test_frames_say_whether_their_tensor_is_late(reducers, threads):
-    order = (False, True, True, False)
     futures = [
-        [reducer.submit(tensors(300)[worker], late=late) for late in order]
+        [reducer.submit(tensors(300)[worker], late=late) for late in (False, True, True, False)]
         for worker, reducer in enumerate(reducers)
     ]
     for future in (future for row in futures for future in row):

@@ -142,8 +142,7 @@ def test_a_flipped_bit_is_noticed(header, data):
 
 @pytest.mark.parametrize("size", [*range(60, 240, 4), 316, 572, 1084, 1500, 9000])
 def test_native_checksums_are_zlibs(size):
-    generator = np.random.default_rng(size)
-    frames = generator.integers(0, 256, (3, size), dtype=np.uint8)
+    frames = np.random.default_rng(size).integers(0, 256, (3, size), dtype=np.uint8)
     write_checksums(frames)
     for frame in map(bytes, frames):
         expected = zlib.crc32(frame[60:], zlib.crc32(frame[34:56]))
@@ -175,8 +174,7 @@ def test_a_frame_has_the_bytes_that_its_bits_say(kind, code, bits):
 
 
 def test_other_traffic_is_refused():
-    tcp = bytes(Ether() / IP(proto=6) / bytes(200))
-    assert wire.unpack_header(tcp) is None
+    assert wire.unpack_header(bytes(Ether() / IP(proto=6) / bytes(200))) is None
 
 
 @given(

@@ -61,8 +61,7 @@ def test_symmetric_rows_hold_each_edge_both_ways(graph):
     edges = set(tuples(source, destination))
     both = sorted(edges | {(v, u) for u, v in edges})
     indptr, indices = compiled.symmetric_rows(source, destination, graph.vertices)
-    rows = np.repeat(np.arange(graph.vertices), np.diff(indptr))
-    assert list(tuples(rows, indices)) == both
+    assert list(tuples(np.repeat(np.arange(graph.vertices), np.diff(indptr)), indices)) == both
 
 
 @pytest.mark.parametrize(
@@ -136,8 +135,7 @@ def test_without_a_home_there_is_no_cache(monkeypatch):
 def test_a_cache_that_others_may_write_to_is_not_read(monkeypatch, tmp_path, mode):
     """Numba keeps pickles and machine code there, and would run what it finds."""
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
-    own = compiled.Compiled(add_up.interpreted)
-    folder = Path(own.machine.stats.cache_path)
+    folder = Path(compiled.Compiled(add_up.interpreted).machine.stats.cache_path)
     assert folder.is_relative_to(tmp_path)
     assert folder.stat().st_mode & 0o022 == 0
     folder.chmod(mode)
@@ -157,8 +155,7 @@ def digest_of(**options):
 
 
 def pool():
-    found = simulate_pool(boundary_of(GRAPH, np.arange(60) % 4), 20, 4, 1)
-    return found.down.tolist()
+    return simulate_pool(boundary_of(GRAPH, np.arange(60) % 4), 20, 4, 1).down.tolist()
 
 
 @pytest.mark.whole

@@ -122,8 +122,7 @@ def poor_cut(known, sets, slots, seed):
     """All in one set, or at random: what a bad partitioner might return."""
     if seed == 0:
         return np.zeros(known.destinations, dtype=np.int32)
-    rng = np.random.default_rng(seed)
-    return rng.integers(0, sets, known.destinations).astype(np.int32)
+    return np.random.default_rng(seed).integers(0, sets, known.destinations).astype(np.int32)
 
 
 @helpers.given(helpers.graphs(), st.integers(1, 20), st.integers(0, 3))
@@ -135,8 +134,7 @@ def test_a_poor_cut_is_made_to_fit(graph, slots, seed):
 @helpers.given(helpers.graphs(), st.integers(2, 6), st.integers(0, 5))
 def test_refinement_never_costs(graph, parts, seed):
     edges = number_ends(split(graph, 3))
-    rng = np.random.default_rng(seed)
-    part = rng.integers(0, parts, edges.destinations).astype(np.int32)
+    part = np.random.default_rng(seed).integers(0, parts, edges.destinations).astype(np.int32)
     slots = int(np.bincount(part, minlength=parts).max(initial=1))
     after = refine(edges, part, parts, slots)
     assert count_pairs(edges, after, parts) <= count_pairs(edges, part, parts)
@@ -321,8 +319,7 @@ def test_fewer_blocks_than_for_one_switch(kind):
 @pytest.mark.whole
 @pytest.mark.parametrize("kind", some_of(lambda kind: kind % 2 == 0, KINDS))
 def test_destinations_are_spread_over_leaves(kind):
-    graph = helpers.random_graph(3_000, 30_000, 5)
-    plan = helpers.plan_of(graph, 16, 300, blocks=f"{kind}:8:4")
+    plan = helpers.plan_of(helpers.random_graph(3_000, 30_000, 5), 16, 300, blocks=f"{kind}:8:4")
     # The destinations of each block by the leaf of their worker.
     shares = np.zeros((plan.manifest.blocks, 8), dtype=np.int64)
     leaf = plan.switch.result_worker.astype(np.int64) * 8 // 16
@@ -445,8 +442,7 @@ def test_the_best_plan_knows_the_leaves():
 @helpers.given(helpers.split_graphs(), st.integers(2, 5), st.integers(0, 99))
 def test_refining_within_limits_keeps_to_them_and_never_costs_pairs(case, parts, seed):
     graph, _, assignment = case
-    boundary = boundary_edges(graph, assignment)
-    edges = number_ends(boundary)
+    edges = number_ends(boundary_edges(graph, assignment))
     takes = np.random.default_rng(seed).random((edges.destinations, 6)) < 0.5
     most = np.ceil(takes.sum(axis=0) / parts * 1.15 + 1).astype(np.int64)
     limits = limits_of(takes, most, (np.arange(edges.destinations) % 3).astype(np.int32))

@@ -36,9 +36,7 @@ def content(plan):
 def refused(content, graph=GRAPH):
     with tempfile.TemporaryDirectory() as folder:
         write_content(content, Path(folder))
-        with pytest.raises(PlannerError) as error:
-            check_plan(folder, graph)
-    return helpers.one_sentence(error)
+        return helpers.refusal_of(PlannerError, check_plan, folder, graph)
 
 
 def checked(plan, graph):

@@ -50,8 +50,7 @@ def test_the_bound_is_the_smallest_cover_of_each_worker(edges, two):
     ends = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
     graph = helpers.graph_of(*ends.T, 11, directed=True)
     assignment = np.array([0, 0, 0, *[int(two)] * 3, *[2] * 5])
-    boundary = helpers.boundary_of(graph, assignment)
-    least = reporting.least_with_partial_sums(boundary, 3)
+    least = reporting.least_with_partial_sums(helpers.boundary_of(graph, assignment), 3)
     own = [[(u, v) for u, v in edges if assignment[u] == worker] for worker in range(3)]
     assert least.up.tolist() == [smallest_cover(each) for each in own]
     assert least.down.tolist() == [0, 0, len({v for _, v in edges})]

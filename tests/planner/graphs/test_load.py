@@ -16,7 +16,7 @@ from switchgnn.base import machine
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.planner import Graph, PlannerError, graph_from_edges, load_graph
 from switchgnn.planner.graphs.graph import SPLIT_TEST, SPLIT_TRAIN, SPLIT_VALIDATION
-from tests.planner.helpers import given, graphs, one_sentence, random_graph, reports, tuples
+from tests.planner.helpers import given, graphs, pairs, random_graph, refusal_of, reports, tuples
 
 zipped = partial(gzip.compress, mtime=0)
 
@@ -27,14 +27,8 @@ def write(tmp_path, text, name="g.txt"):
     return str(path)
 
 
-def pairs(graph):
-    return list(tuples(*graph.edges()))
-
-
 def refused(spec, **options):
-    with pytest.raises(PlannerError) as error:
-        load_graph(str(spec), **options)
-    return one_sentence(error)
+    return refusal_of(PlannerError, load_graph, str(spec), **options)
 
 
 def test_digits_and_karate():

@@ -64,8 +64,7 @@ def test_the_better_swaps_only_improve(split):
     assert ordered[0] < ordered[1] if swaps else ordered[0] == ordered[1]
     assert np.array_equal(np.bincount(counts.assignment), np.bincount(assignment))
     assert counts.degree_sum.max() <= max(DEGREE_TOLERANCE * degrees.mean(), degrees.max())
-    moved = np.count_nonzero(counts.assignment != assignment)
-    assert moved == 2 * swaps
+    assert np.count_nonzero(counts.assignment != assignment) == 2 * swaps
 
 
 def test_large_graphs_are_cut_for_few_edges(monkeypatch):
@@ -106,8 +105,7 @@ def skewed_graph(vertices=3000, degree=20):
     source = rng.choice(vertices, edges, p=weight / weight.sum())
     anywhere = rng.choice(vertices, edges, p=weight / weight.sum())
     nearby = (source + rng.integers(1, 100, edges)) % vertices
-    destination = np.where(rng.random(edges) < 0.7, nearby, anywhere)
-    return graph_of(source, destination, vertices)
+    return graph_of(source, np.where(rng.random(edges) < 0.7, nearby, anywhere), vertices)
 
 
 def measures(graph, assignment, workers):
@@ -133,5 +131,4 @@ def test_shares_are_balanced_in_every_way(monkeypatch):
     assert start[3] <= 1.035
     assert largest < start[0]
     assert ratio > max(0.95, start[1])
-    alone = measures(graph, partition_workers(graph, workers, 0), workers)
-    assert ratio > alone[1]
+    assert ratio > measures(graph, partition_workers(graph, workers, 0), workers)[1]

@@ -64,11 +64,9 @@ def test_loads(graph, workers):
 
 def uneven():
     """A dense half in which everybody is at the boundary, and a ring."""
-    rng = np.random.default_rng(3)
-    dense = rng.integers(0, 500, (2, 4000))
+    dense = np.random.default_rng(3).integers(0, 500, (2, 4000))
     ring = np.arange(500, 1500)
-    ends = np.concatenate([dense, [ring, np.roll(ring, 1)]], axis=1)
-    return helpers.graph_of(*ends, 1500)
+    return helpers.graph_of(*np.concatenate([dense, [ring, np.roll(ring, 1)]], axis=1), 1500)
 
 
 def test_the_largest_load_falls():

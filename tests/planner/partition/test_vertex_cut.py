@@ -20,15 +20,6 @@ def cut(graph, workers, name="vertex-cut", seed=0):
     return cut_graph(graph, workers, find_vertex_cut(name)(graph, workers, seed))
 
 
-def lists_of_edges(graph):
-    return list(helpers.tuples(*graph.edges()))
-
-
-def replica_sets(graph, edge_worker):
-    workers = edge_worker.tolist()
-    return {(x, w) for ends, w in zip(lists_of_edges(graph), workers, strict=True) for x in ends}
-
-
 @every_cut
 def test_every_edge_has_one_worker_in_both_directions(name):
     @helpers.given(helpers.graphs(), st.integers(2, 9), st.integers(0, 3), settings=helpers.FEWER)
@@ -39,7 +30,7 @@ def test_every_edge_has_one_worker_in_both_directions(name):
         assert edge_worker.dtype == np.uint8
         assert edge_worker.shape == graph.indices.shape
         assert edge_worker.max(initial=0) < workers
-        of = dict(zip(lists_of_edges(graph), edge_worker.tolist(), strict=True))
+        of = dict(zip(helpers.pairs(graph), edge_worker.tolist(), strict=True))
         assert all(of.get((v, u), worker) == worker for (u, v), worker in of.items())
         assert np.array_equal(edge_worker, find(graph, workers, seed))
 
@@ -53,7 +44,8 @@ def test_replicas_are_stars_of_one_master_each(graph, workers, seed):
     edge_worker = np.random.default_rng(seed).integers(0, workers, len(graph.indices), np.uint8)
     cut = cut_graph(graph, workers, edge_worker)
     at = list(helpers.tuples(cut.vertex, cut.worker))
-    needed = replica_sets(graph, edge_worker)
+    ends = zip(helpers.pairs(graph), edge_worker.tolist(), strict=True)
+    needed = {(vertex, worker) for edge, worker in ends for vertex in edge}
     assert len(set(at)) == len(at)
     assert needed <= set(at)
     # A vertex without edges needs a master, and so does a worker that has no other.
@@ -65,9 +57,8 @@ def test_replicas_are_stars_of_one_master_each(graph, workers, seed):
     assert cut.vertex[: cut.masters].tolist() == list(range(graph.vertices))
     assert at[cut.masters :] == sorted(at[cut.masters :])
     assert set(cut.worker[: cut.masters].tolist()) == set(range(workers))
-    mirrors = range(cut.masters, cut.vertices)
-    star = {(m, at[m][0]) for m in mirrors}
-    assert set(lists_of_edges(cut)) == star | {(v, m) for m, v in star}
+    star = {(m, at[m][0]) for m in range(cut.masters, cut.vertices)}
+    assert set(helpers.pairs(cut)) == star | {(v, m) for m, v in star}
     held = np.bincount(cut.vertex)
     shared = [sum(w == worker and held[v] > 1 for v, w in at) for worker in range(workers)]
     assert cut.shared().tolist() == shared
@@ -99,8 +90,7 @@ def test_a_cut_is_balanced_and_better_than_chance(name):
 
 @every_cut
 def test_leaves_of_a_star_are_never_replicated(name):
-    graph = helpers.graph_of([0] * 400, range(1, 401), 401)
-    star = cut(graph, 4, name)
+    star = cut(helpers.graph_of([0] * 400, range(1, 401), 401), 4, name)
     assert star.vertex[401:].tolist() == [0] * 3
     assert star.shared().tolist() == [1] * 4
 
@@ -126,7 +116,7 @@ def test_each_edge_takes_the_least_score_of_equation_24(graph, workers, leaves, 
         cut = vertex_cut.cut_edges(graph, workers, 1, leaves=min(leaves, workers), gamma=gamma)
     finally:
         vertex_cut._stream = real
-    worker = dict(zip(lists_of_edges(graph), cut.tolist(), strict=True))
+    worker = dict(zip(helpers.pairs(graph), cut.tolist(), strict=True))
     sums = [sum(degree[list(of_edge[at])]) for at in order]
     assert sums == sorted(sums)
     assert sorted(of_edge[at] for at in order) == sorted(e for e in of_edge if e[0] < e[1])
@@ -156,8 +146,7 @@ def test_two_joined_cliques_share_one_vertex(size):
 def test_workers_of_a_leaf_are_neighbours():
     u, v = np.triu_indices(12, 1)
     shift = 12 * np.arange(3)[:, None]
-    graph = helpers.graph_of((u + shift).ravel(), (v + shift).ravel(), 36)
-    cliques = cut(graph, 6, "vertex-cut:3")
+    cliques = cut(helpers.graph_of((u + shift).ravel(), (v + shift).ravel(), 36), 6, "vertex-cut:3")
     leaf_of = np.array(even_leaf_spine(6, 3, spines=1).leaf_of_worker)
     assert all(len(set(leaf_of[cliques.worker[cliques.vertex == v]])) == 1 for v in range(36))
 
@@ -166,7 +155,7 @@ def test_a_cut_edge_is_at_its_end_with_the_lower_degree():
     graph = helpers.random_graph(60, 200, 3)
     owner, degree = partition_workers(graph, 4, 0), np.diff(graph.indptr)
     workers = find_vertex_cut("vertex-cut-metis")(graph, 4, 0).tolist()
-    for ends, worker in zip(lists_of_edges(graph), workers, strict=True):
+    for ends, worker in zip(helpers.pairs(graph), workers, strict=True):
         assert worker == owner[min(ends, key=lambda x: (degree[x], x))]
 
 

@@ -16,7 +16,7 @@ from switchgnn.planner.plan import files
 from switchgnn.planner.plan.files import ASSIGNMENT_FILE, SWITCH_FILE, worker_file
 from switchgnn.planner.plan.manifest import decode_manifest, encode_manifest, seal
 from switchgnn.planner.plan.plan import SWITCH_ARRAYS, WORKER_ARRAYS
-from tests.planner.helpers import one_sentence, plan_of
+from tests.planner.helpers import plan_of, refusal_of
 
 
 def make(seed=0, workers=3):
@@ -34,10 +34,7 @@ def folder(plan, tmp_path):
     return tmp_path / "plan"
 
 
-def refused(function, *arguments):
-    with pytest.raises(planner.PlannerError) as error:
-        function(*arguments)
-    return one_sentence(error)
+refused = partial(refusal_of, planner.PlannerError)
 
 
 def same(part, other):
@@ -86,11 +83,6 @@ def test_a_changed_file_is_refused(folder, name):
     assert name in refused(planner.read_plan, folder)
 
 
-def edit(folder, **changes):
-    path = folder / "plan.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
@@ -103,7 +95,8 @@ def edit(folder, **changes):
     ],
 )
 def test_a_changed_manifest_is_refused(folder, changes, part):
-    edit(folder, **changes)
+    path = folder / "plan.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     assert part in refused(planner.read_manifest, folder)
 
 

@@ -54,8 +54,7 @@ def placed(graph, slots, workers=4, banks=8):
 
 
 def entries(boundary, block, placement):
-    choice = multicast(boundary, block)
-    packets = make_packets(boundary, block, choice, vertices=2**20, workers=4)
+    packets = make_packets(boundary, block, multicast(boundary, block), vertices=2**20, workers=4)
     return switch_part(boundary, packets, placement)
 
 

@@ -121,8 +121,7 @@ class OnlyWhoIsAwaitedSends(RecoveryTest):
     """A worker spoils no sum that awaits none of its partial sums, though the id is its own."""
 
     def runTest(self) -> None:
-        for worker in (0, 1):
-            self.add_source(packets.PARTIAL + worker, worker=worker)
+        self.add_owners({packets.PARTIAL: 0, packets.PARTIAL + 1: 1})
         self.add_sum(900, PAIR)
         self.add_destination(901, worker=2, slot=8, expected=2, senders=[1])
         with self.counted(Outcome.WRONG_PORT, 4, passes={}):
@@ -240,7 +239,6 @@ class ReleasesAreCountedForEachWorker(SwitchTest):
             self.send(2, packets.fetch(101, 901, port=2), packets.fetch(101, 900, port=2))
             for port in (1, 2, 1):
                 self.receive(port)
-        after = self.counters().releases
-        grown = [late - early for early, late in zip(before, after, strict=True)]
+        grown = [late - early for early, late in zip(before, self.counters().releases, strict=True)]
         self.assertEqual([0, 1, 2], grown[:3])
         self.assertEqual([0] * len(grown[3:]), grown[3:])

@@ -45,8 +45,7 @@ class StaleBankDoesNotStopTheWay(SwitchTest):
         self.add_sum(900, {103: 2}, slot=5, bank=1, block=2)
         for source, worker in SOURCES.items():
             self.add_source(source, worker=worker)
-            slots = dict.fromkeys(range(3), (5, 2))
-            self.entries.add_fanout(source=source, slots=slots)
+            self.entries.add_fanout(source=source, slots=dict.fromkeys(range(3), (5, 2)))
         for bank in (0, 2):
             self.add_destination(910 + bank, worker=bank, slot=5, bank=bank)
         self.check_sum(900, {103: 2}, bank=1, block=2)
@@ -160,8 +159,7 @@ class TooManyTest(SwitchTest):
     """In block 2 each worker has a partial sum for vertex 901, which has the slot of 900."""
 
     def add_partial_sums(self, *, expected: int, workers: list[int]) -> None:
-        for worker in workers:
-            self.add_source(PARTIAL + worker, worker=worker)
+        self.add_owners({PARTIAL + worker: worker for worker in workers})
         entry = {"slot": 7, "block": 2, "expected": expected}
         self.add_destination(901, worker=2, senders=workers, **entry)
 

@@ -63,8 +63,7 @@ class WrongPlanIsToldTheRightOne(BarrierTest):
                 packet = self.report(1, **fields)
                 answer = packets.barrier_answer(Kind.WAITING, packet, to=2, workers=0, round_=0)
                 self.expect(2, answer)
-        known = {"magnitude": 4}
-        self.ask(0, Kind.WAITING, workers=0b001, answer=known, block=1, magnitude=4)
+        self.ask(0, Kind.WAITING, workers=0b001, answer={"magnitude": 4}, block=1, magnitude=4)
 
 
 class RestartInTheMiddle(BarrierTest):
@@ -205,8 +204,7 @@ class RestartBeforeAllHaveHeard(BarrierTest):
         self.restart()
         self.collect(2, block=0, magnitude=20)
         self.collect(0, block=1, magnitude=30)
-        agreed = {"magnitude": 30}
-        self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer=agreed, block=0, magnitude=20)
+        self.ask(2, Kind.ADVANCE, workers=MEMBERS, answer={"magnitude": 30}, block=0, magnitude=20)
         self.collect(1, block=1, magnitude=30)
         self.complete(2, block=1, magnitude=30)
 

@@ -26,8 +26,8 @@ from tests.ptf.switchgnn_ptf.packets import (
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
 FIRST_BUNDLE = 3 << 30
-# Of each worker.
-BUNDLES = {0: FIRST_BUNDLE + 77, 1: FIRST_BUNDLE + 4}
+# Each with its worker.
+BUNDLES = {FIRST_BUNDLE + 77: 0, FIRST_BUNDLE + 4: 1}
 # Rows, and the numbers of each: such as fill their chunks, and such as begin anywhere.
 SHAPES = ((2, 32), (2, 20), (2, 40), (2, 64), (2, 100), (4, 32), (4, 10), (4, 50), (8, 10), (8, 31))
 # See `fits_switch` of switchgnn/planner/base/lanes.py.
@@ -46,7 +46,7 @@ class BundleTest(SwitchTest):
     def meet(self, block: int, firsts: list[int], rows: int) -> None:
         """Let row p of one bundle meet that of the other, from the end, for vertex 900 + p."""
         for place, bank in enumerate(firsts):
-            for worker, source in BUNDLES.items():
+            for source, worker in BUNDLES.items():
                 row = (place if worker == 0 else -1 - place) % rows
                 way = {"hop": place, "last_hop": place == len(firsts) - 1}
                 entry = {"slots": {bank: (5, 2)}, "rows": {bank: row}, **way}
@@ -56,7 +56,7 @@ class BundleTest(SwitchTest):
 
     def bundles(self, block: int, rows: int, width: int) -> tuple[list[Packet], list[Lanes]]:
         sent, content = [], []
-        for worker, source in BUNDLES.items():
+        for source, worker in BUNDLES.items():
             numbers = random_lanes(source + block, rows * width)
             sent.append(feature(source, numbers, port=port_of(worker), block=block))
             content.append(numbers.reshape(rows, width))
@@ -83,8 +83,7 @@ class RowsMeet(BundleTest):
     """Each slot gets the row of its entry; sums leave in full bundles, and a last one of places."""
 
     def runTest(self) -> None:
-        for worker, source in BUNDLES.items():
-            self.add_source(source, worker=worker)
+        self.add_owners(BUNDLES)
         for block, shape in enumerate(self.shapes(), 1):
             self.check_sums(block, *shape)
         self.check_sums(block + 1, 4, 10, most=6)
@@ -121,8 +120,8 @@ class AMarkWaitsOnTheShelf(BundleTest):
         firsts = self.begin(rows, width)[:4]
         for place, bank in enumerate(firsts):
             self.add_destination(900 + place, worker=2, slot=5, bank=bank, place=place, sums=4)
-        for (worker, source), banks in zip(BUNDLES.items(), (firsts[:1], firsts[1:]), strict=True):
-            self.add_source(source, worker=worker)
+        self.add_owners(BUNDLES)
+        for source, banks in zip(BUNDLES, (firsts[:1], firsts[1:]), strict=True):
             slots, of_first = dict.fromkeys(banks, (5, 1)), dict.fromkeys(banks, 0)
             self.entries.add_fanout(source=source, slots=slots, rows=of_first)
         (one, other), (left, right) = self.bundles(1, rows, width)
@@ -150,11 +149,10 @@ class APartGoesUpAlone(LeafTest, BundleTest):
     """It is as wide as one row and tells the width of the bundle; sums of this leaf are in one."""
 
     def runTest(self) -> None:
-        for worker, source in BUNDLES.items():
-            self.add_source(source, worker=worker)
+        self.add_owners(BUNDLES)
         for rows, width, words, code in ((4, 10, 16, 4), (2, 64, 64, 15)):
             begin, bank = self.begin(rows, width)[:2]
-            for source, row in zip(BUNDLES.values(), (1, 0), strict=True):
+            for source, row in zip(BUNDLES, (1, 0), strict=True):
                 slots, added = {begin: (5, 2), bank: (6, 2)}, {begin: row, bank: 1 - row}
                 self.entries.add_fanout(block=rows, source=source, slots=slots, rows=added)
             self.add_partial(900, slot=5, source=PARTIAL, block=rows)
@@ -177,8 +175,7 @@ class ASpinePacksSumsOfItsWorkers(SpineTest, BundleTest):
         rows, width = 2, 12
         begin, bank = self.begin(rows, width)[:2]
         names = {900: (PARTIAL, PARTIAL + 1), 901: (PARTIAL + 2, PARTIAL + 3)}
-        for leaf, name in enumerate(names[900] + names[901]):
-            self.add_source(name, worker=leaf % 2)
+        self.add_owners({name: leaf % 2 for leaf, name in enumerate(names[900] + names[901])})
         for place, (vertex, first) in enumerate({900: begin, 901: bank}.items()):
             row = {"slot": 7, "bank": first, "place": place + 3, "sums": 2, "below": 3}
             self.add_destination(vertex, worker=2, expected=9, senders=[0, 1], **row)

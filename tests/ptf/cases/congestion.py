@@ -61,8 +61,7 @@ class FloodTest(CongestionTest):
 
     def check_never_marked(self, frame: Packet) -> None:
         before = self.counters().marked
-        copies = self.copies(1, frame, Outcome.FLOODED)
-        self.assertEqual([bytes(frame)] * COPIES, copies)
+        self.assertEqual([bytes(frame)] * COPIES, self.copies(1, frame, Outcome.FLOODED))
         self.assertEqual(before, self.counters().marked)
 
     def check_marked(self, frame: Packet, marked: Packet) -> None:
@@ -174,8 +173,7 @@ class SumIsMarked(CongestionTest):
         lane = 101 % LOOP_LANES
         self.add_destination(900, worker=1, slot=7, bank=0)
         self.add_destination(901, worker=2, slot=7, bank=1)
-        group = result_group(2) + lane
-        self.entries.change_group(group, [2] * COPIES + [HOME.loop_ports[lane]])
+        self.entries.change_group(result_group(2) + lane, [2] * COPIES + [HOME.loop_ports[lane]])
         for round_ in range(1, TRIES + 1):
             if self._one_round(round_):
                 return

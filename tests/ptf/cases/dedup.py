@@ -32,8 +32,7 @@ class OlderTagsOfASourceAreStale(SwitchTest):
 
     def runTest(self) -> None:
         for block in (4, 5, 6):
-            known = block != 4
-            self.add_sum(900 + block, SOURCES, slot=block, block=block, known=known)
+            self.add_sum(900 + block, SOURCES, slot=block, block=block, known=block != 4)
         newest = {"round_": 9, "block": 5, "fragment": 3}
         older = (
             {"round_": 8},

@@ -47,8 +47,7 @@ class EveryBankIsFound(RecoveryTest):
 
     def runTest(self) -> None:
         for bank in range(BANKS):
-            known = bank != 0
-            self.add_sum(900 + bank, SOURCES, bank=bank, block=1 + bank, known=known)
+            self.add_sum(900 + bank, SOURCES, bank=bank, block=1 + bank, known=bank != 0)
         for bank in range(BANKS):
             with self.counted(Outcome.AGGREGATED, 2, completed={bank: 1}):
                 sent = self.send_features(SOURCES, block=1 + bank)

@@ -85,9 +85,8 @@ class TheLoopStaysInTheJob(JobTest):
         def set_up() -> None:
             self.add_source(101, worker=0)
             for hop in range(2):
-                slots = {0: (hop, 1)}
                 self.entries.add_fanout(
-                    block=LAST_BLOCK, source=101, slots=slots, hop=hop, last_hop=hop == 1
+                    block=LAST_BLOCK, source=101, slots={0: (hop, 1)}, hop=hop, last_hop=hop == 1
                 )
                 self.add_destination(900 + hop, worker=1, slot=hop, block=LAST_BLOCK)
 
@@ -201,13 +200,11 @@ class AllReducesAreSeparate(JobTest):
             port = place.ports[worker]
             asked = packets.reducing(worker, self.FRAGMENT, heartbeat=heartbeat, port=port)
             known = {"workers": 1 << worker, "newest": self.FRAGMENT}
-            heartbeats = heartbeat << worker
-            answer = packets.contributors(asked, to=port, heartbeats=heartbeats, **known)
+            answer = packets.contributors(asked, to=port, heartbeats=heartbeat << worker, **known)
             self.exchange(Outcome.REDUCE_ASKED, port, asked, answer)
         for place in JOBS:
-            last = 2 - place.job
             with self.counted(Outcome.REDUCE_ADDED, completed={0: 1}):
-                self.reduce(place, last)
+                self.reduce(place, 2 - place.job)
                 total = packets.sum_of(self.lanes(place, worker) for worker in range(2))
                 for port in place.ports:
                     body = {"session": self.session, "exponent": 10 * place.job, "count": 2}

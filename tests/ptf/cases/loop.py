@@ -3,17 +3,7 @@
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import LOOP_LANES
 from switchgnn.host.wire.header import Kind
-from tests.ptf.switchgnn_ptf import packets
-from tests.ptf.switchgnn_ptf.bases import (
-    ABOVE,
-    GIVEN_BACK,
-    SOURCES,
-    LeafTest,
-    RecoveryTest,
-    SpineTest,
-    SumTest,
-    from_above,
-)
+from tests.ptf.switchgnn_ptf import bases, packets
 from tests.ptf.switchgnn_ptf.entries import BANKS
 from tests.ptf.switchgnn_ptf.switch_test import SwitchTest
 
@@ -84,16 +74,16 @@ class EveryLane(SwitchTest):
             self.assertEqual(sorted(map(bytes, expected)), found)
 
 
-class SumAgainLooksLikeTheRecall(SumTest):
+class SumAgainLooksLikeTheRecall(bases.SumTest):
     """Other fields are those of the recall: Level, group, flags; never Echo."""
 
     def runTest(self) -> None:
-        sent = self.complete(*SOURCES)
+        sent = self.complete(*bases.SOURCES)
         self.check_recalled(900, sent, Level=1, Feature_group=77, Echo=1, Count=9)
         self.check_recalled(900, sent, Is_Fetch=0, Src_id=101)
 
 
-class MissingCountsPartialSums(RecoveryTest):
+class MissingCountsPartialSums(bases.RecoveryTest):
     """A partial sum counts as many as it holds, up to the largest; the sum again as well."""
 
     def runTest(self) -> None:
@@ -111,42 +101,46 @@ class MissingCountsPartialSums(RecoveryTest):
             self.expect(3, packets.sum_to(3, 900, total, count=most, completed_by=sent[-1][0]))
         self.check_recalled(900, sent, count=most)
         self.check_fetch(102, 900, owner=1)
-        self.check_missing(900, count=packets.RELEASED, events=GIVEN_BACK)
+        self.check_missing(900, count=packets.RELEASED, events=bases.GIVEN_BACK)
 
 
-class MissingBringsThePartAgain(LeafTest):
+class MissingBringsThePartAgain(bases.LeafTest):
     """With Resend, as the part may have been lost on its way; any number of times."""
 
     def runTest(self) -> None:
         self.add_part(PAIR)
         with self.counted(Outcome.AGGREGATED, 2, completed={0: 1}):
             sent = self.send_features(PAIR)
-            self.expect(ABOVE, self.part(sent, sent[-1][0]))
-        word = from_above(Kind.MISSING, 900, Count=17)
-        self.exchange(Outcome.PASSED_ON, ABOVE, word, {3: packets.relayed(word, to=3)}, **QUIET)
-        word = from_above(Kind.MISSING, 900, Count=17, Resend=1)
+            self.expect(bases.ABOVE, self.part(sent, sent[-1][0]))
+        word = bases.from_above(Kind.MISSING, 900, Count=17)
+        self.exchange(
+            Outcome.PASSED_ON, bases.ABOVE, word, {3: packets.relayed(word, to=3)}, **QUIET
+        )
+        word = bases.from_above(Kind.MISSING, 900, Count=17, Resend=1)
         for _ in range(3):
-            answers = {ABOVE: self.part(sent, word), 3: packets.relayed(word, to=3)}
-            self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={}, completed={0: 1})
+            answers = {bases.ABOVE: self.part(sent, word), 3: packets.relayed(word, to=3)}
+            self.exchange(
+                Outcome.PASSED_ON, bases.ABOVE, word, answers, passes={}, completed={0: 1}
+            )
 
 
-class RecallFromAboveBringsThePart(LeafTest):
+class RecallFromAboveBringsThePart(bases.LeafTest):
     """When it is complete; else there is no answer."""
 
     def runTest(self) -> None:
         self.add_part(PAIR, worker=None)
-        asked = from_above(Kind.RECALL, 900)
+        asked = bases.from_above(Kind.RECALL, 900)
         with self.counted(Outcome.AGGREGATED, completed={}):
             sent = [self.send_feature(101, worker=0)]
-        self.check_unanswered(Outcome.RECALLED, ABOVE, asked, **QUIET)
+        self.check_unanswered(Outcome.RECALLED, bases.ABOVE, asked, **QUIET)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent.append(self.send_feature(102, worker=1))
-            self.expect(ABOVE, self.part(sent, sent[-1][0]))
+            self.expect(bases.ABOVE, self.part(sent, sent[-1][0]))
         answer = self.part(sent, asked)
-        self.exchange(Outcome.RECALLED, ABOVE, asked, answer, passes={}, completed={0: 1})
+        self.exchange(Outcome.RECALLED, bases.ABOVE, asked, answer, passes={}, completed={0: 1})
 
 
-class RecallOfTheIncomplete(SpineTest, RecoveryTest):
+class RecallOfTheIncomplete(bases.SpineTest, bases.RecoveryTest):
     """The asker gets the count. If it asks for parts, the other leaves are asked."""
 
     def runTest(self) -> None:

@@ -11,15 +11,7 @@ from switchgnn.controller import Outcome
 from switchgnn.host.scapy_host.layers import Fragment, SwitchGNN
 from switchgnn.host.wire.header import BODY_AT, Kind
 from tests.ptf.cases.width import FRAME_BYTES, WIDEST_ANSWER, WidthTest
-from tests.ptf.switchgnn_ptf import packets
-from tests.ptf.switchgnn_ptf.bases import (
-    ABOVE,
-    FAN_IN,
-    LeafTest,
-    RecoveryTest,
-    ShelfTest,
-    from_above,
-)
+from tests.ptf.switchgnn_ptf import bases, packets
 
 PAIR = {101: 0, 102: 1}
 QUIET: dict[str, Any] = {"passes": {}, "completed": {}}
@@ -56,7 +48,7 @@ def too_wide_for_bmv2(lanes: int, bits: int) -> bool:
     )
 
 
-class NarrowTest(RecoveryTest, WidthTest):
+class NarrowTest(bases.RecoveryTest, WidthTest):
     """Cases with one sum of two sources, in slot 7 of bank 0, for worker 2."""
 
     def setUp(self) -> None:
@@ -117,8 +109,7 @@ class TheFewestBitsThatHoldTheSum(NarrowTest):
             for at in (0, 7, 8, 16, 31):
                 round_ += 1
                 bits = 16 if abs(value) < 2**15 else 32
-                first = (with_one(value, at), bits)
-                self.add_up(first, (lanes_of(0), 0), round_=round_)
+                self.add_up((with_one(value, at), bits), (lanes_of(0), 0), round_=round_)
 
 
 class EveryBankDecides(NarrowTest):
@@ -134,8 +125,7 @@ class EveryBankDecides(NarrowTest):
                 for value in (-129, 128, -32769, 32768):
                     round_ += 1
                     first = with_one(value, 32 * bank + 5, lanes)
-                    second = lanes_of(8, lanes, bank)
-                    self.add_up((first, 32), (second, 8), round_=round_)
+                    self.add_up((first, 32), (lanes_of(8, lanes, bank), 8), round_=round_)
 
 
 class ASumOfZerosHasNoBody(NarrowTest):
@@ -275,7 +265,7 @@ class TheTrailerStays(NarrowTest):
                 self.expect(3, type(total)(bytes(total) + b"trailer"))
 
 
-class APartGoesUpNarrow(LeafTest):
+class APartGoesUpNarrow(bases.LeafTest):
     """In the fewest bits, if the packet that completes or recalls it is narrow."""
 
     def runTest(self) -> None:
@@ -287,22 +277,26 @@ class APartGoesUpNarrow(LeafTest):
                     self.send_lanes(source, lanes, bits, worker=own, round_=round_)
                     for (source, own), lanes in zip(PAIR.items(), numbers, strict=True)
                 ]
-                self.expect(ABOVE, self.part(sent, sent[-1][0]))
+                self.expect(bases.ABOVE, self.part(sent, sent[-1][0]))
             for code in packets.BITS.values():
                 fields = {"round_": round_, "Bits": code, "Resend": 1}
-                asked = from_above(Kind.RECALL, 900, **fields)
+                asked = bases.from_above(Kind.RECALL, 900, **fields)
                 answer = self.part(sent, asked)
-                self.exchange(Outcome.RECALLED, ABOVE, asked, answer, passes={}, completed={0: 1})
-                word = from_above(Kind.MISSING, 900, Count=17, **fields)
-                answers = {ABOVE: self.part(sent, word), 3: packets.relayed(word, to=3)}
-                self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={}, completed={0: 1})
+                self.exchange(
+                    Outcome.RECALLED, bases.ABOVE, asked, answer, passes={}, completed={0: 1}
+                )
+                word = bases.from_above(Kind.MISSING, 900, Count=17, **fields)
+                answers = {bases.ABOVE: self.part(sent, word), 3: packets.relayed(word, to=3)}
+                self.exchange(
+                    Outcome.PASSED_ON, bases.ABOVE, word, answers, passes={}, completed={0: 1}
+                )
 
 
-class TheStrawmanWidensToo(ShelfTest):
+class TheStrawmanWidensToo(bases.ShelfTest):
     """Its sums are narrow as well; a feature that finds no slot leaves in the fewest bits."""
 
     def runTest(self) -> None:
-        first, second = FAN_IN[900]
+        first, second = bases.FAN_IN[900]
         for round_, bits in enumerate((8, 16, 0), 1):
             with self.counted(Outcome.AGGREGATED, completed={}):
                 sent = [self.send_lanes(first, lanes_of(bits), bits, worker=0, round_=round_)]

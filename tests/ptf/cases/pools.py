@@ -80,8 +80,7 @@ class TheMagnitudeGrowsUntilAPoolIsOpen(PooledTest):
         self.open(pool=0, magnitude=50)
         self.collect(0, 1, block=0, pool=1, magnitude=50)
         with self.counted(Outcome.DONE_COLLECTED):
-            packet = self.report(2, block=0, pool=1, magnitude=99)
-            self.expect_advance(packet, magnitude=50)
+            self.expect_advance(self.report(2, block=0, pool=1, magnitude=99), magnitude=50)
 
 
 class AnAllReduceHasNoPool(PooledTest):

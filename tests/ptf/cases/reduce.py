@@ -106,8 +106,7 @@ class RepeatedContributionIsAddedOnce(ReduceTest):
     def runTest(self) -> None:
         self.contribute(0, 700)
         with self.counted(Outcome.REDUCE_REPEATED, completed={}):
-            packet = self.contribute(0, 700)
-            self.expect(1, contributors(packet, to=1, workers=0b001, newest=700))
+            self.expect(1, contributors(self.contribute(0, 700), to=1, workers=0b001, newest=700))
         self.contribute(1, 700)
         with self.counted(Outcome.REDUCE_ADDED, completed={0: 1}):
             self.contribute(2, 700)
@@ -202,8 +201,7 @@ class AnAskReachesAll(ReduceTest):
             for worker in WORKERS:
                 port = port_of(worker)
                 self.expect(port, contributors(packet, to=port, workers=0, newest=newest))
-        sums = total(600)
-        repeated = resigned(reduce_(0, 600, sums), Kind=int(Kind.REDUCED), Resend=1)
+        repeated = resigned(reduce_(0, 600, total(600)), Kind=int(Kind.REDUCED), Resend=1)
         answers = {port_of(worker): relayed(repeated, to=port_of(worker)) for worker in WORKERS}
         self.exchange(Outcome.PASSED_ON, 1, repeated, answers)
 

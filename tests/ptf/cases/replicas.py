@@ -8,16 +8,7 @@ from scapy.packet import Packet
 from switchgnn.controller import Outcome
 from switchgnn.controller.controls.loop import FIRST_REPLICA_GROUP, result_group
 from switchgnn.host.wire.header import Kind
-from tests.ptf.switchgnn_ptf import packets
-from tests.ptf.switchgnn_ptf.bases import (
-    ABOVE,
-    GIVEN_BACK,
-    LeafTest,
-    RecoveryTest,
-    SpineTest,
-    from_above,
-    sum_from_above,
-)
+from tests.ptf.switchgnn_ptf import bases, packets
 from tests.ptf.switchgnn_ptf.packets import PARTIAL, port_of
 
 # The workers with a replica of each vertex; of those of the first, worker 1 has none.
@@ -27,22 +18,19 @@ QUIET: dict[str, Any] = {"passes": {}, "completed": {}}
 Sent = list[tuple[Packet, packets.Lanes]]
 
 
-class ReplicaTest(RecoveryTest):
+class ReplicaTest(bases.RecoveryTest):
     """Cases with a sum of each vertex in bank 0; replica 100 + w is of worker w."""
 
     def setUp(self) -> None:
         super().setUp()
-        for worker in packets.WORKERS:
-            self.add_source(100 + worker, worker=worker)
+        self.add_owners({100 + worker: worker for worker in packets.WORKERS})
         for number, (vertex, holders) in enumerate(HOLDERS.items()):
             self.add_replicas(vertex, holders, number)
 
     def add_replicas(self, vertex: int, holders: Iterable[int], number: int) -> None:
         """Let the partial sums of the holders meet in a slot, whose sum goes back to them."""
-        for worker in holders:
-            self.add_source(self.partial_of(vertex, worker), worker=worker)
-        key = {"block_id": 1, "dst_id": vertex}
-        self.entries.add_senders(holders, **key)
+        self.add_owners({self.partial_of(vertex, worker): worker for worker in holders})
+        self.entries.add_senders(holders, block_id=1, dst_id=vertex)
         slot = {"bank": 0, "slot": 7 + number}
         self.add_way(vertex, FIRST_REPLICA_GROUP + number, len(tuple(holders)), slot)
         self.entries.add_group(FIRST_REPLICA_GROUP + number, self.members(holders))
@@ -188,14 +176,14 @@ class FetchOfAReplica(ReplicaTest):
         self.assertEqual([0, 0, 1], [new - old for old, new in zip(before, after, strict=True)][:3])
         self.contribute(900, 2, released={0: 1})
         for holder in HOLDERS[900]:
-            self.check_missing(900, worker=holder, count=packets.RELEASED, events=GIVEN_BACK)
+            self.check_missing(900, worker=holder, count=packets.RELEASED, events=bases.GIVEN_BACK)
         for echo in (0, 1):
             answer = self.answer(Echo=echo)
             self.check_all_get(answer, port_of(0), *self.members((0, 2)), outcome=Outcome.RESENT)
         self.complete(901, 2, other)
 
 
-class ReplicasOnASpine(ReplicaTest, SpineTest):
+class ReplicasOnASpine(ReplicaTest, bases.SpineTest):
     """Leaves contribute: each of them gets the sum. A recall asks all, a fetch goes to one."""
 
     def runTest(self) -> None:
@@ -212,44 +200,50 @@ class ReplicasOnASpine(ReplicaTest, SpineTest):
         self.check_refused(packets.recall(900, port=port_of(STRANGER)))
 
 
-class ReplicasOnALeaf(ReplicaTest, LeafTest):
+class ReplicasOnALeaf(ReplicaTest, bases.LeafTest):
     """The part of its workers goes up. What comes down goes to all of them, and not up again."""
 
     def add_way(self, vertex: int, group: int, expected: int, slot: dict[str, int]) -> None:
-        way = {"port": ABOVE, "group": result_group(ABOVE), "source": PARTIAL + 500}
+        way = {"port": bases.ABOVE, "group": result_group(bases.ABOVE), "source": PARTIAL + 500}
         self.entries.add("result", "set_partial", block_id=1, **slot, vertex=vertex, **way)
-        entry = {"dst_id": vertex, "group": group, "expected": expected, "above": ABOVE, **slot}
+        entry = {
+            "dst_id": vertex,
+            "group": group,
+            "expected": expected,
+            "above": bases.ABOVE,
+            **slot,
+        }
         self.entries.add("destination", "set_replicas", block_id=1, **entry)
 
     def members(self, holders: Iterable[int]) -> list[int]:
-        return [*super().members(holders), ABOVE]
+        return [*super().members(holders), bases.ABOVE]
 
     def runTest(self) -> None:
         below, above = super().members(HOLDERS[900]), self.members(HOLDERS[900])
-        lost = from_above(Kind.MISSING, 900, Count=17, Resend=1)
+        lost = bases.from_above(Kind.MISSING, 900, Count=17, Resend=1)
         sent = self.contribute(900, 0)
-        self.check_all_get(lost, ABOVE, *below, outcome=Outcome.PASSED_ON)
+        self.check_all_get(lost, bases.ABOVE, *below, outcome=Outcome.PASSED_ON)
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
             sent.append(self.add(900, 2, Echo=1, Is_ACK=1))
-            self.expect(ABOVE, self.part(sent, sent[-1][0], PARTIAL + 500))
+            self.expect(bases.ABOVE, self.part(sent, sent[-1][0], PARTIAL + 500))
             self.expect(port_of(2), packets.ack_of(sent[-1][0], accepted=1))
-        again = {Outcome.PASSED_ON: lost, Outcome.RECALLED: from_above(Kind.RECALL, 900)}
+        again = {Outcome.PASSED_ON: lost, Outcome.RECALLED: bases.from_above(Kind.RECALL, 900)}
         for outcome, asked in again.items():
             with self.counted(outcome, passes={}, completed={0: 1}):
-                self.send(ABOVE, asked)
-                self.expect(ABOVE, self.part(sent, asked, PARTIAL + 500))
+                self.send(bases.ABOVE, asked)
+                self.expect(bases.ABOVE, self.part(sent, asked, PARTIAL + 500))
                 for port in below if asked is lost else ():
                     self.expect(port, packets.relayed(lost, to=port))
-        for packet in (sum_from_above(900), from_above(Kind.MISSING, 900, Count=17)):
-            self.check_all_get(packet, ABOVE, *below, outcome=Outcome.PASSED_ON)
+        for packet in (bases.sum_from_above(900), bases.from_above(Kind.MISSING, 900, Count=17)):
+            self.check_all_get(packet, bases.ABOVE, *below, outcome=Outcome.PASSED_ON)
         fields = {"Resend": 1, "Dst_id": 900, "Is_ACK": 1}
-        fetched = packets.feature(555, packets.random_lanes(3), port=ABOVE, **fields)
-        self.check_all_get(fetched, ABOVE, *below, outcome=Outcome.RESENT)
+        fetched = packets.feature(555, packets.random_lanes(3), port=bases.ABOVE, **fields)
+        self.check_all_get(fetched, bases.ABOVE, *below, outcome=Outcome.RESENT)
         self.check_all_get(self.answer(), port_of(0), *above, outcome=Outcome.RESENT)
-        asked = from_above(Kind.FETCH, 900, Src_id=100)
-        self.check_all_get(asked, ABOVE, port_of(0), outcome=Outcome.PASSED_ON)
+        asked = bases.from_above(Kind.FETCH, 900, Src_id=100)
+        self.check_all_get(asked, bases.ABOVE, port_of(0), outcome=Outcome.PASSED_ON)
         for worker in HOLDERS[900]:
             port = port_of(worker)
             for asked in (packets.recall(900, port=port), packets.fetch(555, 900, port=port)):
-                self.check_all_get(asked, port, ABOVE, outcome=Outcome.PASSED_ON)
+                self.check_all_get(asked, port, bases.ABOVE, outcome=Outcome.PASSED_ON)
         self.check_refused(packets.recall(900, port=2), packets.fetch(555, 900, port=2))

@@ -3,15 +3,7 @@
 from switchgnn.base.network import mac_number
 from switchgnn.controller import Outcome
 from switchgnn.host.wire.header import SESSION_MASK, Kind
-from tests.ptf.switchgnn_ptf.bases import (
-    ABOVE,
-    ELSEWHERE,
-    LEAF,
-    LeafTest,
-    LeavesTest,
-    answer_from_above,
-    report,
-)
+from tests.ptf.switchgnn_ptf import bases
 from tests.ptf.switchgnn_ptf.entries import HOME
 from tests.ptf.switchgnn_ptf.packets import (
     barrier_answer,
@@ -107,7 +99,7 @@ class DoneOfAnotherSessionIsToldTheRightOne(SwitchTest):
             self.expect(1, barrier_answer(Kind.WAITING, asked, to=1, workers=0b001, magnitude=3))
 
 
-class LeafReportsWhenItsWorkersAreDone(LeafTest):
+class LeafReportsWhenItsWorkersAreDone(bases.LeafTest):
     """To the spine, in its own name, with the maximum; no answer goes down yet."""
 
     def runTest(self) -> None:
@@ -117,11 +109,11 @@ class LeafReportsWhenItsWorkersAreDone(LeafTest):
                     asked = done(worker, block=block, round_=round_, magnitude=magnitude)
                     self.send(port_of(worker), asked)
             last = done(2, block=block, round_=round_, magnitude=7)
-            answers = {ABOVE: report(last, magnitude=9, largest=1)}
+            answers = {bases.ABOVE: bases.report(last, magnitude=9, largest=1)}
             self.exchange(Outcome.DONE_COLLECTED, 3, last, answers)
 
 
-class LeafReportsAgainWhenAsked(LeafTest):
+class LeafReportsAgainWhenAsked(bases.LeafTest):
     """It never decides that all are done, not even for an earlier block."""
 
     def runTest(self) -> None:
@@ -129,41 +121,43 @@ class LeafReportsAgainWhenAsked(LeafTest):
             self.report_all(block=block)
         for block in (1, 0):
             again = done(1, block=block)
-            self.exchange(Outcome.DONE_REPEATED, 2, again, {ABOVE: report(again)})
+            self.exchange(Outcome.DONE_REPEATED, 2, again, {bases.ABOVE: bases.report(again)})
 
 
-class ReportOfAnEarlierRoundKeepsItsMagnitude(LeafTest):
+class ReportOfAnEarlierRoundKeepsItsMagnitude(bases.LeafTest):
     """The maximum of a later round is not that of the round that is asked about."""
 
     def runTest(self) -> None:
         self.check_unanswered(Outcome.DONE_COLLECTED, 1, done(0, block=0, round_=2, magnitude=99))
         again = done(1, block=4, round_=1, magnitude=3)
-        answers = {ABOVE: report(again, magnitude=3, largest=1)}
+        answers = {bases.ABOVE: bases.report(again, magnitude=3, largest=1)}
         self.exchange(Outcome.DONE_REPEATED, 2, again, answers)
 
 
-class LeafNamesItsOwnWorkersOnly(LeafTest):
+class LeafNamesItsOwnWorkersOnly(bases.LeafTest):
     """Of the others it knows nothing, so it does not say that they are missing."""
 
     def runTest(self) -> None:
         asked = done(1, block=0)
         self.check_unanswered(Outcome.DONE_COLLECTED, 2, asked)
-        answer = barrier_answer(Kind.WAITING, asked, to=2, workers=0b10 | ELSEWHERE, largest=1)
+        answer = barrier_answer(
+            Kind.WAITING, asked, to=2, workers=0b10 | bases.ELSEWHERE, largest=1
+        )
         self.exchange(Outcome.DONE_REPEATED, 2, asked, answer)
 
 
-class WordsOfTheSpineReachAllWorkers(LeafTest):
+class WordsOfTheSpineReachAllWorkers(bases.LeafTest):
     """ADVANCE and WAITING, as they are."""
 
     def runTest(self) -> None:
         for kind in (Kind.ADVANCE, Kind.WAITING):
-            word = answer_from_above(kind, done(0, block=3), workers=MEMBERS, magnitude=8)
+            word = bases.answer_from_above(kind, done(0, block=3), workers=MEMBERS, magnitude=8)
             answers = {port: relayed(word, to=port) for port in PORTS_BELOW}
-            self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={}, completed={})
+            self.exchange(Outcome.PASSED_ON, bases.ABOVE, word, answers, passes={}, completed={})
             self.check_unanswered(Outcome.UNKNOWN_KIND, 1, word)
 
 
-class SpineCollectsTheWorkersOfItsLeaves(LeavesTest):
+class SpineCollectsTheWorkersOfItsLeaves(bases.LeavesTest):
     """A leaf's DONE counts for all its workers; missing ones are named one by one."""
 
     def runTest(self) -> None:
@@ -178,26 +172,26 @@ class SpineCollectsTheWorkersOfItsLeaves(LeavesTest):
                 self.expect(port, barrier_answer(Kind.ADVANCE, last, to=port, **body))
 
 
-class NoticeGoesUpAndComesBackForAll(LeafTest):
+class NoticeGoesUpAndComesBackForAll(bases.LeafTest):
     """In the name of the leaf; the spine notifies all leaves, and they their workers."""
 
     def runTest(self) -> None:
         sent = notice(1, block=4)
-        answers = {ABOVE: relayed(resigned(sent, Src_id=LEAF), to=ABOVE)}
+        answers = {bases.ABOVE: relayed(resigned(sent, Src_id=bases.LEAF), to=bases.ABOVE)}
         self.exchange(Outcome.NOTICED, 2, sent, answers, passes={})
         word = notice(0)
         answers = {port: relayed(word, to=port) for port in PORTS_BELOW}
-        self.exchange(Outcome.PASSED_ON, ABOVE, word, answers, passes={})
+        self.exchange(Outcome.PASSED_ON, bases.ABOVE, word, answers, passes={})
 
 
-class BroadcastReachesAllStations(LeafTest):
+class BroadcastReachesAllStations(bases.LeafTest):
     """All but the one that it came from: the spine among them, or the workers."""
 
     def runTest(self) -> None:
         other = "33:33:00:00:00:01"
         self.entries.add("station", "flood_stations", dst_addr=mac_number(other))
-        self.entries.add_group(HOME.workers_group + 1, [1, 2, 3, ABOVE])
-        for port in (1, ABOVE):
+        self.entries.add_group(HOME.workers_group + 1, [1, 2, 3, bases.ABOVE])
+        for port in (1, bases.ABOVE):
             frame = ordinary(port, other)
-            answers = dict.fromkeys({1, 2, 3, ABOVE} - {port}, frame)
+            answers = dict.fromkeys({1, 2, 3, bases.ABOVE} - {port}, frame)
             self.exchange(Outcome.FLOODED, port, frame, answers)

@@ -279,12 +279,10 @@ class ALeafLetsInEarlyWhatTheSpineConfirms(LeafTest):
 
     def check_refused(self, tag: dict[str, int]) -> None:
         """Report a `done` that is out of turn."""
-        packet = done(1, **tag)
         with self.counted(Outcome.WRONG_TAG):
-            self.send(2, packet)
+            self.send(2, done(1, **tag))
             self.receive(2)
 
     def pass_barrier(self, **fields: Any) -> None:
         """Let all workers of the leaf report, and the spine say that all are done."""
-        asked = self.report_all(**fields)
-        self.hear(answer_from_above(Kind.ADVANCE, asked, workers=MEMBERS))
+        self.hear(answer_from_above(Kind.ADVANCE, self.report_all(**fields), workers=MEMBERS))

@@ -314,8 +314,7 @@ class ShelfTest(RecoveryTest):
     ) -> None:
         """Send the last feature for a destination: the part with those ``before`` must leave."""
         with self.counted(Outcome.AGGREGATED, completed={0: 1}):
-            sent = [*before, self.feature(source, **fields)]
-            self.expect_part(self.vertex_of(source), sent)
+            self.expect_part(self.vertex_of(source), [*before, self.feature(source, **fields)])
 
     def feature(self, source: int, **fields: Any) -> tuple[Packet, packets.Lanes]:
         owner = self.fan_in[self.vertex_of(source)][source]

@@ -101,8 +101,7 @@ class Entries:
         """Serve a session; until a barrier is complete, any tag has its turn by default."""
         # The number stays, so that the next test can take a higher one.
         self._newest = max(self._newest, session)
-        newest = self._job.encode_newest(self._newest)
-        self._pending.append(default_update(self._job.table, newest))
+        self._pending.append(default_update(self._job.table, self._job.encode_newest(self._newest)))
         frames = WIDTHS[lanes], ROWS.index(rows)
         limits = magnitude_limit, *frames, any_tag, pools - 1, pool_slots, self._session.reduces
         self._serve(SessionEntry(session, plan, members, *limits))

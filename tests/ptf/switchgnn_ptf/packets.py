@@ -57,8 +57,7 @@ def port_of(worker: int) -> int:
 
 def random_lanes(seed: int, number: int = wire.LANES) -> Lanes:
     """Return lanes over the whole range of int32, the same for the same seed."""
-    rng = np.random.default_rng(seed)
-    return rng.integers(-(2**31), 2**31, number, np.int64).astype(np.int32)
+    return np.random.default_rng(seed).integers(-(2**31), 2**31, number, np.int64).astype(np.int32)
 
 
 def sum_of(lanes: Iterable[Lanes]) -> Lanes:
@@ -132,8 +131,7 @@ def sum_to(
     **header: int,
 ) -> Packet:
     """Return the SUM that leaves when ``completed_by`` brings the last contribution, or recalls."""
-    last = completed_by[SwitchGNN]
-    bits = int(bits_needed(lanes[np.newaxis])[0]) if last.Bits else 32
+    bits = int(bits_needed(lanes[np.newaxis])[0]) if completed_by[SwitchGNN].Bits else 32
     ids = {"Src_id": sources, "Dst_id": vertex, "Count": count}
     fields = {"Kind": int(wire.Kind.SUM), "Bits": BITS[bits], "Echo": 0, "ECN": 0, **header}
     switchgnn = _answer(completed_by, **ids, **fields)
@@ -149,8 +147,7 @@ def bundle_to(
     worker: int | None = None,
 ) -> Packet:
     """Return the bundle of sums, by the place of each row, with room for `of` rows."""
-    width = len(next(iter(rows.values())))
-    lanes = np.zeros((of, width), dtype=np.int32)
+    lanes = np.zeros((of, len(next(iter(rows.values())))), dtype=np.int32)
     lanes[: len(rows)] = list(rows.values())
     name = wire.SUM_BUNDLES + (port - 1 if worker is None else worker)
     one = sum_to(port, name, lanes.reshape(-1), count=len(rows), completed_by=completed_by)
@@ -208,8 +205,7 @@ def reduce_(
 ) -> Packet:
     """Return a worker's contribution to a fragment of an all-reduce."""
     body = {"Count": count, "Width": WIDTHS[len(lanes)], "Feature_group": exponent, **header}
-    tag = _fragment_number(number)
-    switchgnn = SwitchGNN(Kind=wire.Kind.REDUCE, Src_id=worker, **tag, **body)
+    switchgnn = SwitchGNN(Kind=wire.Kind.REDUCE, Src_id=worker, **_fragment_number(number), **body)
     return _from_sender(worker, port) / switchgnn / _fragment(lanes)
 
 

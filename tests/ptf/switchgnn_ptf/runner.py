@@ -14,14 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from switchgnn.topologies import Backend, Target, socket_address
+from switchgnn.topologies import Backend, Target, socket_address, targets
 from switchgnn.topologies.rpc_address import free_udp_addresses
-from switchgnn.topologies.targets import (
-    BMV2_PROGRAM,
-    bmv2_installed,
-    switch_child,
-    wait_until_serving,
-)
 from tests.support.commands import forkserver
 from tests.support.networks import own_network
 from tests.support.speed import seconds_here
@@ -40,12 +34,9 @@ def find_cases() -> list[str]:
         f"{path.stem}.{node.name}"
         for path in sorted(CASES.glob("*.py"))
         for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ClassDef) and _is_case(node)
+        if isinstance(node, ast.ClassDef)
+        and any(getattr(part, "name", None) == "runTest" for part in node.body)
     ]
-
-
-def _is_case(node: ast.ClassDef) -> bool:
-    return any(isinstance(part, ast.FunctionDef) and part.name == "runTest" for part in node.body)
 
 
 class CaseResult(NamedTuple):
@@ -103,8 +94,8 @@ class Setting:
     program: str = "switchgnn"
 
     def missing(self) -> str | None:
-        if self.target is Target.BMV2 and not bmv2_installed():
-            return f"{BMV2_PROGRAM} is not on the PATH"
+        if self.target is Target.BMV2 and not targets.bmv2_installed():
+            return f"{targets.BMV2_PROGRAM} is not on the PATH"
         if self.wiring is veth_wiring and (os.geteuid() != 0 or shutil.which("ip") is None):
             return "virtual interfaces need root and iproute2"
         return None
@@ -128,11 +119,6 @@ SETTINGS = {
 ON_PYTHON = "embedded-python"
 
 
-def ptf_program() -> list[str]:
-    """Return the command of the PTF that is installed beside this Python."""
-    return [sys.executable, str(Path(sys.executable).with_name("ptf"))]
-
-
 class Runner:
     """A running switch, wired to PTF. A context manager; the folder is for logs and captures."""
 
@@ -147,7 +133,7 @@ class Runner:
         with contextlib.ExitStack() as stack:
             self._wiring = stack.enter_context(self._setting.wiring())
             self._address = socket_address(self.folder)
-            switch = switch_child(
+            switch = targets.switch_child(
                 self._setting.target,
                 ports=self._wiring.switch,
                 grpc_address=self._address,
@@ -158,7 +144,7 @@ class Runner:
             )
             stack.callback(switch.stop)
             switch.start()
-            wait_until_serving(switch, self._address)
+            targets.wait_until_serving(switch, self._address)
             self._stack = stack.pop_all()
         return self
 
@@ -192,7 +178,8 @@ class Runner:
         }
         command = [
             *_DIE_WITH_PARENT,
-            *ptf_program(),
+            # The PTF that is installed beside this Python.
+            *(sys.executable, str(Path(sys.executable).with_name("ptf"))),
             *("--test-dir", str(CASES), "--pypath", str(ROOT)),
             *self._setting.ptf_options(FOLDER / "platforms"),
             *(word for port, to in self._wiring.tester.items() for word in ("-i", f"{port}@{to}")),

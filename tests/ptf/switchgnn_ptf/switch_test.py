@@ -253,8 +253,7 @@ class SwitchTest(BaseTest):
         for source, owner in sources.items():
             if not known:
                 self.add_source(source, worker=owner)
-            slots = {bank: (slot, len(sources))}
-            self.entries.add_fanout(block=block, source=source, slots=slots)
+            self.entries.add_fanout(block=block, source=source, slots={bank: (slot, len(sources))})
         entry = {"slot": slot, "bank": bank, "block": block}
         self.add_destination(vertex, worker=worker, expected=len(sources), **entry)
 
@@ -302,8 +301,7 @@ class SwitchTest(BaseTest):
     ) -> tuple[Packet, Lanes]:
         """Send a feature of random lanes, of others in each job; return the frame and the lanes."""
         own = self.entries.place.job, source, sorted(fields.items())
-        seed = zlib.crc32(repr(own).encode())
-        lanes = random_lanes(seed, numbers)
+        lanes = random_lanes(zlib.crc32(repr(own).encode()), numbers)
         packet = feature(source, lanes, port=self.port_of(worker), **fields)
         self.send(self.port_of(worker), packet)
         return packet, lanes

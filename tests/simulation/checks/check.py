@@ -209,8 +209,7 @@ class Fragments:
 
     def rows_of(self, values):
         """Return int64[n, F], integers of their exchange's scale, in whole fragments."""
-        padding = self._ends[-1] - values.shape[1]
-        return np.pad(values.astype(np.int32), ((0, 0), (0, padding)))
+        return np.pad(values.astype(np.int32), ((0, 0), (0, self._ends[-1] - values.shape[1])))
 
     def holds(self, packet, rows, row):
         """Return whether a feature or a sum has its fragment of one row of `rows_of`."""

@@ -127,8 +127,7 @@ class ResentRight(_RowsLeave):
         if self._scales.of(number) is None:
             return False
         if self._sent is None:
-            rows = self.of_round(number, self._scales.fixed)
-            return self._fragments.holds(packet, rows, source)
+            return self._fragments.holds(packet, self.of_round(number, self._scales.fixed), source)
         frame = self._sent.frames.of(packet.block_id, source, packet.dst_id)
         if frame is None:
             return False

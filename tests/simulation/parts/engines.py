@@ -50,8 +50,7 @@ class Programs:
             return PythonEngine(given.lowered, queues, ports, scheduler)
         if given.document not in self._native:
             self._native[given.document] = load_native(given)
-        native = self._native[given.document]
-        return EngineFrames(native, queues, ports, scheduler)
+        return EngineFrames(self._native[given.document], queues, ports, scheduler)
 
 
 class EngineFrames:
@@ -74,8 +73,7 @@ class EngineFrames:
         self._engine.attach(dict.fromkeys(ports, Attachment(PortKind.CAPTURED)))
         self._limited = queues.limited
         self._scheduler = scheduler
-        switch = self._engine.switch
-        self._tick = partial(switch.call, "switch_tick")
+        self._tick = partial(self._engine.switch.call, "switch_tick")
         self._tick(scheduler.now / SECOND)
         self.go_around = self._engine.run_again
         self.sent = Captured(self._engine)

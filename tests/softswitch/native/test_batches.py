@@ -210,8 +210,7 @@ def test_any_request_has_the_same_answer(name, seed):
     python, native = both(name)
     batched = 0
     for data in requests_of(name, rng, REQUESTS):
-        expected = python.write(data)
-        assert native.write(data) == expected, data.hex()
+        assert native.write(data) == python.write(data), data.hex()
         batch = native.pipeline.batches.read(data)
         if batch is not None:
             batched += len(batch)
@@ -301,8 +300,7 @@ def test_no_byte_is_read_or_written_where_it_should_not_be(tmp_path):
     checks = ("-fno-sanitize=alignment", "-fno-sanitize-recover=all")
     subprocess.run([find_compiler(), *flags, *checks, *places, unit, "-o", runner], check=True)
     tables = build_schema(p4info_of("tables"), program).tables.values()
-    exact = [each for each in tables if shapes[each.name].exact]
-    flat = list(format_numbers(exact, shapes))
+    flat = list(format_numbers([each for each in tables if shapes[each.name].exact], shapes))
     with (tmp_path / "requests").open("wb") as file:
         file.write(struct.pack(f"<{len(flat) + 1}Q", len(flat), *flat))
         for data in requests_of("tables", random.Random(11), 10_000):

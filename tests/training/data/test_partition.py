@@ -150,5 +150,4 @@ def test_a_damaged_part_is_refused(folder, name, change, part):
 
 
 def replaced(facts, **changes):
-    told = json.loads(facts.tobytes()) | changes
-    return np.frombuffer(json.dumps(told).encode(), np.uint8)
+    return np.frombuffer(json.dumps(json.loads(facts.tobytes()) | changes).encode(), np.uint8)

@@ -33,10 +33,8 @@ OPERATIONS = [FORWARD, None] * EPOCHS
 
 
 def inputs(number, worker):
-    rows = int(np.sum(worker == ASSIGNMENT))
-    shape = (rows, WIDTH) if OPERATIONS[number] else (5,)
-    drawn = np.random.default_rng([number, worker]).integers(-9, 9, shape)
-    return drawn.astype(np.float32)
+    shape = (int(np.sum(worker == ASSIGNMENT)), WIDTH) if OPERATIONS[number] else (5,)
+    return np.random.default_rng([number, worker]).integers(-9, 9, shape).astype(np.float32)
 
 
 def number_of(values, worker):
