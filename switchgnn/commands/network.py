@@ -164,10 +164,11 @@ def worker(
 ) -> None:
     """At a worker: write its interface and addresses into the network file."""
     network, metrics, gloo = asked.network, asked.metrics, asked.gloo
+    address = interface_named(gloo).ip if gloo else "127.0.0.1"
     if metrics.isdecimal():
-        metrics = f"{_address_of(gloo)}:{metrics}"
-    elif gloo:
-        interface_named(gloo)
+        if not address:
+            raise NetworkError(f"{gloo} has no IPv4 address: give --metrics ADDRESS:PORT.")
+        metrics = f"{address}:{metrics}"
     if metrics and not is_address(metrics):
         raise NetworkError(f"Metrics cannot be served on {metrics!r}: write PORT or ADDRESS:PORT.")
     attached = attach_worker(
@@ -185,15 +186,6 @@ def worker(
 def check(network: NetworkFile = _USUAL) -> None:
     """Check a network file and print what it describes."""
     typer.echo(f"{network}: {_words(read_network(network))}.")
-
-
-def _address_of(name: str) -> str:
-    if not name:
-        return "127.0.0.1"
-    address = interface_named(name).ip
-    if not address:
-        raise NetworkError(f"{name} has no IPv4 address: give --metrics ADDRESS:PORT.")
-    return address
 
 
 def _words(network: DescribedNetwork) -> str:

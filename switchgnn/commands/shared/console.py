@@ -100,7 +100,6 @@ class Steps:
         self._before: Any = None
 
     def __enter__(self) -> "Steps":
-        self._start = time.monotonic()
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, signal.SIG_DFL)
         return self

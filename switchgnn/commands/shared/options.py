@@ -1,7 +1,7 @@
 """Options that several commands share; each is declared here once."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
@@ -122,11 +122,6 @@ def json_option(text: str = "Print JSON instead of tables.") -> Any:  # noqa: AN
     return OUTPUT.flag(text, "--json")
 
 
-def _completing(names: Iterable[str]) -> Callable[[], list[str]]:
-    known = list(names)
-    return lambda: known
-
-
 def _known_mtu(text: str) -> str:
     try:
         Framing.parse(text)
@@ -210,7 +205,7 @@ class MemoryOptions:
 
 def _part_option(part: str, text: str, more: str = "") -> Any:  # noqa: ANN401
     text = f"{text} instead of --strategy: {', '.join(KNOWN[part])}.{more}"
-    return PLAN.option("NAME", text, autocompletion=_completing(KNOWN[part]))
+    return PLAN.option("NAME", text, autocompletion=lambda: list(KNOWN[part]))
 
 
 @dataclass(frozen=True)
@@ -275,7 +270,7 @@ class PlanningOptions(StrategyOptions):
         "NAME",
         f"Choose partition, blocks, packets and order together: {', '.join(PRESETS)}.",
         shown=f"{PlanRequest.preset}; auto where `train` chooses the transport",
-        autocompletion=_completing(PRESETS),
+        autocompletion=lambda: list(PRESETS),
     )
     slots: int | None = PLAN.option(
         "N", "Let a block use N aggregators.", min=2, max=2**32 - 1, shown="all of the switch"

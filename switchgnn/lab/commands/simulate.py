@@ -315,8 +315,7 @@ def simulate(asked: SimulateCommandOptions) -> None:
     if asked.plan is None and None in (asked.graph, asked.workers, asked.system):
         raise typer.BadParameter("Give --plan, or --graph, --workers and --system.")
     options = asked.options()
-    steps = Steps()
-    with steps:
+    with Steps() as steps:
         report = simulate_job(options, steps.tell)
     if asked.as_json:
         typer.echo(json.dumps(report.to_dict()))

@@ -318,8 +318,11 @@ def _joined(passes: Sequence[_Passes]) -> _Passes:
 
 def _passes(plan: Plan, rows: _SumRows) -> _Passes:
     switch, span = plan.switch, entries_of(plan, _FORWARD)
-    numbers = SlotNumbers(plan, _FORWARD)
-    row_of = _rows_of_slots(plan, numbers, rows)
+    numbers, inside = SlotNumbers(plan, _FORWARD), results_of(plan, _FORWARD)
+    block = switch.result_block[inside]
+    number = numbers.of(block, switch.result_bank[inside], switch.result_slot[inside])
+    row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)
+    row_of[number] = rows.of(block, switch.result_vertex[inside])
     indptr = indptr_of(np.count_nonzero(switch.entry_expected[span], axis=1))
     contribution = np.empty(int(indptr[-1]), dtype=np.uint32)
     for low in range(0, span.stop - span.start, _TOGETHER):
@@ -336,15 +339,6 @@ def _passes(plan: Plan, rows: _SumRows) -> _Passes:
         indptr=np.append(indptr[begins], indptr[-1]),
         contribution=contribution,
     )
-
-
-def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
-    switch, inside = plan.switch, results_of(plan, _FORWARD)
-    block = switch.result_block[inside]
-    row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)
-    number = numbers.of(block, switch.result_bank[inside], switch.result_slot[inside])
-    row_of[number] = rows.of(block, switch.result_vertex[inside])
-    return row_of
 
 
 def _packet_arrays(
