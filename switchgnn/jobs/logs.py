@@ -168,7 +168,11 @@ def recordings_in(
         with writing(folder, "packets to ", RecordingsError):
             for each in new:
                 each.mkdir()
-            _refuse_others(folder)
+            for other in sorted(folder.glob(f"*{_ENDING}")):
+                raise RecordingsError(
+                    f"{folder} holds packets of another run ({other.name}): remove them, or choose "
+                    "another folder for --pcap."
+                )
             recordings = Recordings(
                 tuple(_begin(folder, name, made) for name in names),
                 {name: _begin(folder, name, made) for name in starmap(cable_name, cables)},
@@ -189,12 +193,3 @@ def _begin(folder: Path, name: str, made: list[Path]) -> Path:
     begin_recording(path)
     made.append(path)
     return path
-
-
-def _refuse_others(folder: Path) -> None:
-    other = next(iter(sorted(folder.glob(f"*{_ENDING}"))), None)
-    if other is not None:
-        raise RecordingsError(
-            f"{folder} holds packets of another run ({other.name}): remove them, or choose "
-            "another folder for --pcap."
-        )

@@ -52,13 +52,10 @@ def plots_in(folder: Path) -> Iterator[None]:
         raise _missing(error.name) from error
 
 
-def save_plot(draw: Draw, base: Path) -> list[Path]:
-    """Draw a figure to `base` with the ending of each format."""
+def _new_figure() -> "Figure":
     from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
 
-    figure = Figure(figsize=_SIZE, layout="constrained")
-    draw(figure)
-    return save_figure(figure, base)
+    return Figure(figsize=_SIZE, layout="constrained")
 
 
 def save_figure(figure: "Figure", base: Path) -> list[Path]:
@@ -95,25 +92,16 @@ def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
         "bytes-per-worker": _bytes_per_worker,
         "time-split": _time_split,
     }
+    first, paths = reports[0], []
+    title = f"{first.model} on {first.dataset}, {first.workers} workers"
     with plots_in(folder):
-        return [
-            path
-            for name, draw in plots.items()
-            for path in save_plot(_titled(draw, reports), folder / name)
-        ]
-
-
-def _titled(
-    draw: "Callable[[Axes, Sequence[TrainReport]], None]", reports: Sequence[TrainReport]
-) -> Draw:
-    first = reports[0]
-
-    def fill(figure: "Figure") -> None:
-        axes = figure.subplots()
-        axes.set_title(f"{first.model} on {first.dataset}, {first.workers} workers", fontsize=10)
-        draw(axes, reports)
-
-    return fill
+        for name, draw in plots.items():
+            figure = _new_figure()
+            axes = figure.subplots()
+            axes.set_title(title, fontsize=10)
+            draw(axes, reports)
+            paths += save_figure(figure, folder / name)
+    return paths
 
 
 def _loss_over_time(axes: "Axes", reports: Sequence[TrainReport]) -> None:
@@ -179,12 +167,10 @@ def draw_plan_plots(
     paths = []
     with plots_in(folder):
         for name, title, draw in _figures(plan, graph, tell):
-
-            def fill(figure: "Figure", title: str = title, draw: Draw = draw) -> None:
-                figure.suptitle(f"{title}: {graph.name}", fontsize=10)
-                draw(figure)
-
-            paths += save_plot(fill, folder / name)
+            figure = _new_figure()
+            figure.suptitle(f"{title}: {graph.name}", fontsize=10)
+            draw(figure)
+            paths += save_figure(figure, folder / name)
     return paths
 
 
