@@ -242,14 +242,10 @@ def _switch(options: SwitchOptions) -> SoftSwitch:
 
 def _announce(switch: SoftSwitch, options: SwitchOptions) -> None:
     address = switch.grpc_address
-    _say(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
+    sys.stdout.write(f"softswitch: device {switch.device_id} serves P4Runtime on {address}\n")
+    sys.stdout.flush()
     if socket_path(address) is None and options.tls_client_ca is None:
         sys.stderr.write(
             f"Warning: anybody who can connect to {address}, such as any user of this machine, "
             "can change this switch: use unix:PATH or client certificates (--tls-client-ca).\n"
         )
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

@@ -317,20 +317,17 @@ class P4RuntimeService:
         try:
             if kind != "packet":
                 raise p4.unimplemented(f"Stream messages of type {kind} are not supported.")
-            self._packet_out(client, request.packet)
+            if not self.arbiter.is_primary(client):
+                raise p4.denied("Only the primary controller may send packets.")
+            if self._cpu_port is None:
+                raise p4.unimplemented("The switch was started without a CPU port.")
+            header = self.configs.installed().schema.packet_out
+            self._device.inject(self._cpu_port, packet_out_frame(header, request.packet))
         except RequestError as error:
             answer = p4r.StreamError(canonical_code=error.code, message=str(error))
             if kind == "packet":
                 answer.packet_out.packet_out.CopyFrom(request.packet)
             client.outbox.put(p4r.StreamMessageResponse(error=answer))
-
-    def _packet_out(self, client: StreamClient, packet: p4r.PacketOut) -> None:
-        if not self.arbiter.is_primary(client):
-            raise p4.denied("Only the primary controller may send packets.")
-        if self._cpu_port is None:
-            raise p4.unimplemented("The switch was started without a CPU port.")
-        header = self.configs.installed().schema.packet_out
-        self._device.inject(self._cpu_port, packet_out_frame(header, packet))
 
     def packet_in(self, frame: bytes) -> bool:
         """Send a frame from the CPU port to the primary and return whether there is one."""
