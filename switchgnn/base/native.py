@@ -23,6 +23,7 @@ _CURE = (
 
 
 SHARED = Path(__file__).parent
+_LOG = logging.getLogger(__name__)
 
 
 class CompilerError(SwitchGNNError):
@@ -31,9 +32,6 @@ class CompilerError(SwitchGNNError):
 
 class CacheError(CompilerError):
     """A cache cannot be written, other users could have changed it, or its programs cannot run."""
-
-
-_LOG = logging.getLogger(__name__)
 
 
 def cache_folder(part: str) -> Path:

@@ -31,6 +31,7 @@ from switchgnn.base.records import RecordError, make_record, read_toml
 MOST_WORKERS = 128
 # Port numbers of the program have nine bits; the last one drops, and 0 is none.
 _Port = Annotated[int, Meta(ge=1, le=510)]
+_MOST_BYTES = 1 << 20
 
 
 class Target(str, Enum):
@@ -270,9 +271,6 @@ def _is_ip(text: str) -> bool:
 
 def _twice(values: Iterable[_Value]) -> Iterator[_Value]:
     return (value for value, times in Counter(values).items() if times > 1)
-
-
-_MOST_BYTES = 1 << 20
 
 
 def read_network(path: Path) -> DescribedNetwork:
