@@ -24,6 +24,17 @@ from switchgnn.base.network_file import (
 )
 from switchgnn.base.options import PLAIN, with_groups
 
+app = typer.Typer(
+    help="Write down where switches and workers are.",
+    epilog="Example: switchgnn network init --interface enp1s0 --interface enp2s0",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="Use this network file.")]
+_USUAL = Path("network.toml")
+
 
 def draft_star(interfaces: Sequence[Interface], *, grpc: str, target: Target) -> DescribedNetwork:
     """Return a star whose switch is this machine: a port and a worker for each interface.
@@ -77,19 +88,6 @@ def attach_worker(
     )
     workers = (*network.workers[:number], new, *network.workers[number + 1 :])
     return replace(network, workers=workers)
-
-
-app = typer.Typer(
-    help="Write down where switches and workers are.",
-    epilog="Example: switchgnn network init --interface enp1s0 --interface enp2s0",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="Use this network file.")]
-_USUAL = Path("network.toml")
 
 
 @dataclass(frozen=True, kw_only=True)

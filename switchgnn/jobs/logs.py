@@ -24,6 +24,7 @@ _ALL = "switchgnn"
 _LOG = logging.getLogger(__name__)
 _OWN_LOG = "command.log"
 _FORMAT = logging.Formatter("%(asctime)s %(message)s")
+_ENDING = ".pcap"
 
 
 class RunLogs:
@@ -120,9 +121,6 @@ def _saved(folder: Path) -> Path | None:
         except OSError:
             shutil.rmtree(kept, ignore_errors=True)
     return None
-
-
-_ENDING = ".pcap"
 
 
 class RecordingsError(SwitchGNNError):

@@ -26,13 +26,18 @@ if TYPE_CHECKING:
 
 _SIZE = (7.0, 4.0)
 _FORMATS = ("png", "svg")
+Draw = Callable[["Figure"], None]
+_PHASES = {"compute": "compute", "waiting": "waiting for sums", "all_reduce": "all-reduce"}
+_SLOT_BYTES = 128
+_POINTS = 600
+# What `study_memory` compares besides strategies.
+_NOT_IN_BLOCKS = {STRAWMAN_BLOCKS: STRAWMAN}
+# The most lines between blocks that can be told apart.
+_MOST_LINES = 12
 
 
 class PlotError(SwitchGNNError):
     """A plot could not be made."""
-
-
-Draw = Callable[["Figure"], None]
 
 
 def require_matplotlib() -> None:
@@ -80,9 +85,6 @@ def colours_of(kinds: Sequence[TransportKind]) -> list[tuple[float, ...]]:
 
 def _missing(package: str | None) -> PlotError:
     return PlotError(f"Plots need {package}: {how_to_install('plots')}.")
-
-
-_PHASES = {"compute": "compute", "waiting": "waiting for sums", "all_reduce": "all-reduce"}
 
 
 def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
@@ -147,14 +149,6 @@ def _time_split(axes: "Axes", reports: Sequence[TrainReport]) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("ms per epoch, mean over the workers")
     axes.legend()
-
-
-_SLOT_BYTES = 128
-_POINTS = 600
-# What `study_memory` compares besides strategies.
-_NOT_IN_BLOCKS = {STRAWMAN_BLOCKS: STRAWMAN}
-# The most lines between blocks that can be told apart.
-_MOST_LINES = 12
 
 
 def draw_plan_plots(

@@ -20,6 +20,9 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.jobs.report import LeafSpineReport
 from switchgnn.planner.plan.manifest import REPLICAS
 
+# Steps that begin earlier are not worth a line.
+_QUIET_SECONDS = 0.5
+
 
 def plain_console(
     *, stderr: bool = False, highlight: bool = True, soft_wrap: bool = False
@@ -82,10 +85,6 @@ def captured_line(files: Sequence[Path]) -> str:
     size = sum(each.stat().st_size for each in files if each.exists())
     links = f"{Amount(len(files)):link}: {files[0].parent}"
     return f"Packets of {links}, {size:,} bytes; none was left out."
-
-
-# Steps that begin earlier are not worth a line.
-_QUIET_SECONDS = 0.5
 
 
 class Steps:

@@ -43,6 +43,7 @@ _LAST_PORT = 65_535
 _LEAVES, _SPINES = 2, 1
 # As many as there may be workers, and therefore leaves.
 _MOST_SPINES = 128
+_PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
 
 
 def workers_option(default: int | None) -> Any:  # noqa: ANN401
@@ -64,9 +65,6 @@ def seed_option() -> Any:  # noqa: ANN401
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
     return DATA.flag("Ignore the edge weights of a file.", IGNORE_WEIGHTS)
-
-
-_PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
 
 
 def parse_ports(text: str) -> list[int]:

@@ -40,6 +40,10 @@ from switchgnn.planner.presets import AUTO, PAPER, slots_of_memory
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 
 _MICRO, _GIGA = 1e-6, 1e9
+_DEFAULT = NetworkOptions()
+_STAR, _LEAF_SPINE = "star", "leaf-spine"
+_DEFAULT_LEAF_SPINE = LeafSpineOptions()
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def _around(report: SimulateReport) -> str:
@@ -134,11 +138,6 @@ def report_text(report: SimulateReport) -> str:
         f"{size_text(run.peak_memory_bytes)}"
     )
     return "\n".join(lines)
-
-
-_DEFAULT = NetworkOptions()
-_STAR, _LEAF_SPINE = "star", "leaf-spine"
-_DEFAULT_LEAF_SPINE = LeafSpineOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,9 +294,6 @@ class SimulateCommandOptions:
                 f"{_LEAF_SPINE}."
             )
         return None
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn simulate --graph karate --workers 4 --system paper")

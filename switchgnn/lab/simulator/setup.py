@@ -25,6 +25,17 @@ from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.sending.phases import PhaseMaker
 
+# Of G3's comparison with other full-graph systems (section 7).
+BIN_SIZE = 5_000
+# Backward exchanges on the transposed graph take as long.
+_FORWARD = Direction.FORWARD
+# The highest bit of a contribution: the pass ends after it.
+LAST_OF_PASS = 1 << 31
+# Table entries processed at a time: their additions take a few tens of megabytes.
+_TOGETHER = 1 << 18
+# Table entries split among leaves at a time, in whole blocks: this takes up to 1.2 GB.
+_ENTRIES_SHARED = 1 << 21
+
 
 @dataclass(frozen=True, eq=False)
 class Setup:
@@ -152,10 +163,6 @@ def mixed_setup(switch: Setup, rows: Int64s, features: int, pace: Pace, framing:
     )
 
 
-# Of G3's comparison with other full-graph systems (section 7).
-BIN_SIZE = 5_000
-
-
 def overlapped_seconds(compute: float, communication: float, bins: int) -> float:
     """Return the seconds that bins save of a layer, or of an epoch of equal layers.
 
@@ -163,16 +170,6 @@ def overlapped_seconds(compute: float, communication: float, bins: int) -> float
     that takes (c + s + (B - 1) max(c, s)) / B. Without bins (0) nothing is saved.
     """
     return min(compute, communication) * (bins - 1) / bins if bins else 0.0
-
-
-# Backward exchanges on the transposed graph take as long.
-_FORWARD = Direction.FORWARD
-# The highest bit of a contribution: the pass ends after it.
-LAST_OF_PASS = 1 << 31
-# Table entries processed at a time: their additions take a few tens of megabytes.
-_TOGETHER = 1 << 18
-# Table entries split among leaves at a time, in whole blocks: this takes up to 1.2 GB.
-_ENTRIES_SHARED = 1 << 21
 
 
 def plan_setup(
