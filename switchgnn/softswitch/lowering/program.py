@@ -29,6 +29,7 @@ _TIMES = (
 )
 _SPEC = "standard_metadata.egress_spec"
 _RESULTS = (_SPEC, "intrinsic_metadata.mcast_grp", "intrinsic_metadata.priority")
+_OF_PARSER = frozenset((var.PACKET_BYTES, var.POSITION, var.PARSER_ERROR, var.STATE, var.TURNS))
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,6 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
         header_bytes=sum(emitted) // 8,
         uses_time=any(s.variable in touched for s in map(layout.standard, _TIMES) if s is not None),
     )
-
-
-_OF_PARSER = frozenset((var.PACKET_BYTES, var.POSITION, var.PARSER_ERROR, var.STATE, var.TURNS))
 
 
 def _stays_parsed(layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Variable]) -> bool:

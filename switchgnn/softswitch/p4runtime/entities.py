@@ -19,6 +19,8 @@ _UPDATES_PER_TURN = 128
 _BATCHED_PER_TURN = 1024
 _OK = p4r.Error(canonical_code=rpc_code.OK)
 _KINDS = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
+# An entity, or a serialized response.
+_Found = p4r.Entity | bytes
 
 
 @dataclass(frozen=True)
@@ -139,10 +141,6 @@ def _counter_entity(ident: int, index: int, packets: int, total: int) -> p4r.Ent
     entry.data.packet_count = packets & p4.COUNT_MASK
     entry.data.byte_count = total & p4.COUNT_MASK
     return entity
-
-
-# An entity, or a serialized response.
-_Found = p4r.Entity | bytes
 
 
 def read_entities(

@@ -30,6 +30,16 @@ from switchgnn.softswitch.p4runtime.pipeline_config import Device, Give, Pipelin
 STREAMS_PER_HOST = 8
 STREAMS = 16
 READS = 16
+API_VERSION = "1.4.1"
+_STATUS = {status.value[0]: status for status in grpc.StatusCode}
+_SCHEME = "unix:"
+_OWNER_ONLY = 0o177  # umask of mode 0600
+_MOST_BYTES = 107  # of a path: https://man7.org/linux/man-pages/man7/unix.7.html
+# A call holds a thread while it lasts; the service leaves half of them to short calls.
+_THREADS = 64
+_MESSAGE_BYTES = 256 << 20
+_LAST_PORT = 65_535
+_GRACE, _LONGEST_STOP = 0.5, 4.0  # seconds until calls are cancelled, and then abandoned
 
 
 class StreamClient:
@@ -200,11 +210,6 @@ def packet_in_message(
     return p4r.StreamMessageResponse(packet=packet)
 
 
-API_VERSION = "1.4.1"
-
-_STATUS = {status.value[0]: status for status in grpc.StatusCode}
-
-
 @contextmanager
 def aborting(context: grpc.ServicerContext) -> Iterator[None]:
     """End a call with the RequestError that is raised inside the block."""
@@ -346,16 +351,6 @@ def _abort_with_details(context: grpc.ServicerContext, errors: list[p4r.Error]) 
     context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
     context.abort(grpc.StatusCode.UNKNOWN, status.message)
     raise AssertionError  # abort raises
-
-
-_SCHEME = "unix:"
-_OWNER_ONLY = 0o177  # umask of mode 0600
-_MOST_BYTES = 107  # of a path: https://man7.org/linux/man-pages/man7/unix.7.html
-# A call holds a thread while it lasts; the service leaves half of them to short calls.
-_THREADS = 64
-_MESSAGE_BYTES = 256 << 20
-_LAST_PORT = 65_535
-_GRACE, _LONGEST_STOP = 0.5, 4.0  # seconds until calls are cancelled, and then abandoned
 
 
 def socket_path(address: str) -> Path | None:
