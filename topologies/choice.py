@@ -35,6 +35,7 @@ _MIDDLE = 64
 _WIDE = 128
 # 73 kB of frames with 128 numbers each.
 _EMBEDDED_ECN_THRESHOLD = 128
+_PROGRAM = python_program("switchgnn.topologies.tcp_flows")
 
 
 class FabricKind(str, Enum):
@@ -142,9 +143,6 @@ def _pick_target(
     if no_bmv2 or asks_for_code:
         return Target.EMBEDDED, no_bmv2 or "--backend is for it"
     return Target.BMV2, f"the reference, {BMV2_PROGRAM}, is on the PATH"
-
-
-_PROGRAM = python_program("switchgnn.topologies.tcp_flows")
 
 
 class BackgroundTraffic:

@@ -30,6 +30,21 @@ from switchgnn.topologies.topology import ETHERNET_MTU
 _DEFAULT = Path("/proc/sys/net/core/wmem_default")
 # About seven full Ethernet frames with the kernel's bookkeeping.
 _SMALL_BYTES = 16384
+_MNEXEC = "mnexec"
+_OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
+_COMMAND_SECONDS = 60.0
+_TRIAL_SECONDS = 10.0
+_END_SECONDS = 5.0
+# The classes on a shaped link: bytes with a DSCP in host/wire/addresses.py (None: others), least
+# sixteenths of the rate, and what a class may save of them. The first one goes first.
+_CLASSES = ((None, 14, "15k"), (DSCP_EARLY << 2, 1, "2k"), (DSCP_LATE << 2, 1, "2k"))
+# What a fabric asks of the kernel: a namespace, links in it, and their settings.
+_TRIAL = """
+ip link add one type veth peer name other
+ifconfig one up
+ethtool -K one tx off
+sysctl -q -w net.ipv6.conf.default.disable_ipv6=1
+"""
 
 
 @contextmanager
@@ -54,23 +69,6 @@ def settled_default() -> Iterator[str]:
     with _DEFAULT.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file.read()
-
-
-_MNEXEC = "mnexec"
-_OFFLOADS = ("tx", "rx", "tso", "gso", "gro")
-_COMMAND_SECONDS = 60.0
-_TRIAL_SECONDS = 10.0
-_END_SECONDS = 5.0
-# The classes on a shaped link: bytes with a DSCP in host/wire/addresses.py (None: others), least
-# sixteenths of the rate, and what a class may save of them. The first one goes first.
-_CLASSES = ((None, 14, "15k"), (DSCP_EARLY << 2, 1, "2k"), (DSCP_LATE << 2, 1, "2k"))
-# What a fabric asks of the kernel: a namespace, links in it, and their settings.
-_TRIAL = """
-ip link add one type veth peer name other
-ifconfig one up
-ethtool -K one tx off
-sysctl -q -w net.ipv6.conf.default.disable_ipv6=1
-"""
 
 
 def mininet_missing() -> str | None:

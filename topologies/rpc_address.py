@@ -27,6 +27,7 @@ _SHORT_FOLDER = "/tmp"  # noqa: S108  a private folder is created in it
 _ANSWER_SECONDS = 0.2
 _CHUNK = 1 << 16
 _POLL_SECONDS = 0.02
+_COMMON_HOST = "127.0.0.1"
 
 
 def socket_address(folder: Path, name: str = "switch") -> str:
@@ -145,9 +146,6 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
     # However one side ends, the other one is notified, unless it has ended itself.
     with suppress(OSError):
         target.shutdown(socket.SHUT_WR)
-
-
-_COMMON_HOST = "127.0.0.1"
 
 
 def free_udp_addresses(count: int) -> list[str]:

@@ -22,6 +22,12 @@ _READY_SECONDS = 30.0
 _CPU_PORT = 510
 # Of p4src/loop.p4. BMv2 drops packets of a class that it does not have.
 _PRIORITY_QUEUES = 5
+_EMBEDDED_TLS = {"--tls-cert": "switch", "--tls-key": "switch-key", "--tls-client-ca": "ca"}
+_BMV2_TLS = {
+    "--grpc-server-cert": "switch",
+    "--grpc-server-key": "switch-key",
+    "--grpc-server-cacert": "ca",
+}
 
 
 class Bmv2Log(str, Enum):
@@ -117,14 +123,6 @@ def switch_command(
         *_tls_options(_BMV2_TLS, tls),
         *(("--grpc-server-ssl", "--grpc-server-with-client-auth") if tls else ()),
     ]
-
-
-_EMBEDDED_TLS = {"--tls-cert": "switch", "--tls-key": "switch-key", "--tls-client-ca": "ca"}
-_BMV2_TLS = {
-    "--grpc-server-cert": "switch",
-    "--grpc-server-key": "switch-key",
-    "--grpc-server-cacert": "ca",
-}
 
 
 def _tls_options(names: Mapping[str, str], tls: TlsFolder | None) -> list[str]:

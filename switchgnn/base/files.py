@@ -19,6 +19,9 @@ from typing import IO, BinaryIO
 from switchgnn.base.errors import SwitchGNNError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_GZIP = b"\x1f\x8b"
+# The mode of a temporary folder on which its owner holds a lock, marked by the sticky bit.
+_OWNED = stat.S_ISVTX | stat.S_IRWXU
 
 
 class WriteError(SwitchGNNError):
@@ -57,9 +60,6 @@ def _remedy(path: Path) -> str:
     if above & {folder.absolute() for folder in folders}:
         return "make room there, or set TMPDIR to a folder on another disk"
     return "make room there, or choose another folder"
-
-
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -200,10 +200,6 @@ def private_folder(prefix: str, inside: str | None = None) -> Iterator[Path]:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.fchmod(opened, _OWNED)
         yield Path(name).resolve()
-
-
-# The mode of a temporary folder on which its owner holds a lock, marked by the sticky bit.
-_OWNED = stat.S_ISVTX | stat.S_IRWXU
 
 
 def _remove_abandoned(parent: Path) -> None:

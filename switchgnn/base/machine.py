@@ -16,6 +16,8 @@ _MACHINE = Path("/proc/meminfo")
 _FORGET_PEAK = "5"
 _KILO = 1024
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+_PLURALS = {"ex": "ices", "af": "aves", "ry": "ries", "ss": "sses"}
+_NAME = "switchgnn"
 
 
 class TooLargeError(SwitchGNNError):
@@ -56,9 +58,6 @@ def require_memory(what: str, needed: int, remedy: str) -> None:
         raise TooLargeError(
             f"{what} take {size_text(needed)} of memory, and {size_text(room)} are free: {remedy}."
         )
-
-
-_PLURALS = {"ex": "ices", "af": "aves", "ry": "ries", "ss": "sses"}
 
 
 class Amount(int):
@@ -102,9 +101,6 @@ def _field(file: Path, field: str) -> int | None:
 def _process_peak() -> int:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * _KILO
-
-
-_NAME = "switchgnn"
 
 
 def version_of(package: str) -> str | None:

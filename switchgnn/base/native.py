@@ -23,6 +23,7 @@ _CURE = (
 
 
 SHARED = Path(__file__).parent
+_LOG = logging.getLogger(__name__)
 
 
 class CompilerError(SwitchGNNError):
@@ -31,9 +32,6 @@ class CompilerError(SwitchGNNError):
 
 class CacheError(CompilerError):
     """A cache cannot be written, other users could have changed it, or its programs cannot run."""
-
-
-_LOG = logging.getLogger(__name__)
 
 
 def cache_folder(part: str) -> Path:
@@ -97,24 +95,20 @@ def compiled_once(
     written, or others may write to it or to a folder above.
     """
     try:
-        return _compiled_once(folder, f"{name}-{_digest(made_of)}", compile_to)
+        _make(folder)
+        inside = folder.resolve()
+        if (reason := reason_to_distrust_path(inside)) is not None:
+            raise CacheError(f"The cache {inside} is not used: {reason}. {_CURE}.")
+        file = inside / f"{name}-{_digest(made_of)}"
+        with _locked(file.with_suffix(".lock")):
+            if not file.exists():
+                with tempfile.TemporaryDirectory(dir=inside) as unfinished:
+                    output = Path(unfinished) / file.name
+                    compile_to(output)
+                    output.chmod(_OWNER_ONLY)
+                    output.replace(file)
     except OSError as error:
         raise CacheError(f"Compiled programs cannot be kept in {folder}: {error}.") from error
-
-
-def _compiled_once(folder: Path, name: str, compile_to: Callable[[Path], None]) -> Path:
-    _make(folder)
-    folder = folder.resolve()
-    if (reason := reason_to_distrust_path(folder)) is not None:
-        raise CacheError(f"The cache {folder} is not used: {reason}. {_CURE}.")
-    file = folder / name
-    with _locked(file.with_suffix(".lock")):
-        if not file.exists():
-            with tempfile.TemporaryDirectory(dir=folder) as unfinished:
-                output = Path(unfinished) / file.name
-                compile_to(output)
-                output.chmod(_OWNER_ONLY)
-                output.replace(file)
     return file
 
 

@@ -10,6 +10,7 @@ DEFAULT_JOB = "default"
 # Bytes of a job's name, which a switch keeps as a number.
 NAME_BYTES = 16
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_BYTES - 1}}}")
+_LEAF, _SPINE = 254, 253
 
 
 def bad_job_name(name: str) -> str:
@@ -163,9 +164,6 @@ def joined_networks(
         spines=tuple(map(around_spine, range(len(spines)))),
         positions=tuple((leaf, below[leaf].index(w)) for w, leaf in enumerate(leaf_of_worker)),
     )
-
-
-_LEAF, _SPINE = 254, 253
 
 
 def _switch(tier: int, number: int) -> Station:

@@ -31,6 +31,7 @@ from switchgnn.base.records import RecordError, make_record, read_toml
 MOST_WORKERS = 128
 # Port numbers of the program have nine bits; the last one drops, and 0 is none.
 _Port = Annotated[int, Meta(ge=1, le=510)]
+_MOST_BYTES = 1 << 20
 
 
 class Target(str, Enum):
@@ -221,15 +222,12 @@ def _of_addresses(network: DescribedNetwork) -> Iterator[str]:
         yield f"{' and '.join(both)} have the same IP, {same}"
 
 
-def _of_workers(network: DescribedNetwork) -> Iterator[str]:
+def _of_links(network: DescribedNetwork) -> Iterator[str]:
     for number, worker in enumerate(network.workers):
         if bool(worker.interface) == bool(worker.link):
             yield f"worker {number} needs either an interface or a link"
     for same in _twice(each.metrics for each in network.workers if each.metrics):
         yield f"two workers serve metrics on {same}"
-
-
-def _of_ports(network: DescribedNetwork) -> Iterator[str]:
     taken = [(worker.switch, worker.port) for worker in network.workers]
     taken += [(cable.leaf, cable.leaf_port) for cable in network.cables]
     taken += [(cable.spine, cable.spine_port) for cable in network.cables]
@@ -275,9 +273,6 @@ def _twice(values: Iterable[_Value]) -> Iterator[_Value]:
     return (value for value, times in Counter(values).items() if times > 1)
 
 
-_MOST_BYTES = 1 << 20
-
-
 def read_network(path: Path) -> DescribedNetwork:
     """Read and check a network file, whose paths are relative to its folder; raise NetworkError."""
     told = read_toml(path, _MOST_BYTES, "network", NetworkError)
@@ -288,7 +283,7 @@ def read_network(path: Path) -> DescribedNetwork:
     for number, worker in enumerate(told["workers"]):
         for name in [name for name in _FORMS if worker.get(name) == ""]:
             raise NetworkError(f"{path}: worker {number} has the {name} '', not {_FORMS[name][1]}.")
-    checks = (_of_names, _of_addresses, _of_workers, _of_ports, _of_tiers)
+    checks = (_of_names, _of_addresses, _of_links, _of_tiers)
     for problem in chain.from_iterable(check(network) for check in checks):
         raise NetworkError(f"{path}: {problem}.")
     return replace(
@@ -361,11 +356,10 @@ def interfaces() -> tuple[Interface, ...]:
 
 def interface_named(name: str) -> Interface:
     """Return an interface; NetworkError lists the existing ones."""
-    known = interfaces()
-    for interface in known:
-        if interface.name == name:
-            return interface
-    names = ", ".join(interface.name for interface in known) or "none"
+    known = {interface.name: interface for interface in interfaces()}
+    if name in known:
+        return known[name]
+    names = ", ".join(known) or "none"
     raise NetworkError(f"This machine has no Ethernet interface {name!r}; it has: {names}.")
 
 

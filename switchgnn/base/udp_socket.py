@@ -14,6 +14,8 @@ from contextlib import suppress
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER, _SO_RCVBUFFORCE = 26, 27, 33
 # An instruction of classic BPF: return 0, no byte of any packet.
 TAKE_NOTHING = (0x06, 0, 0, 0)
+_LOOPBACK = ("127.", "localhost")
+_UNREACHABLE = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 def attach_filter(sock: socket.socket, *program: Sequence[int]) -> None:
@@ -43,10 +45,6 @@ def enlarge_receive_buffer(sock: socket.socket, size: int) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
     with suppress(PermissionError):
         sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
-
-
-_LOOPBACK = ("127.", "localhost")
-_UNREACHABLE = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 def why_not_bound(error: Exception, host: str, other: str = "choose another port") -> str:

@@ -27,6 +27,10 @@ from switchgnn.capture.packet import (
 )
 
 _PIECE = 1 << 16
+STANDARD_INPUT = "-"
+_ENDINGS = (".pcap", ".pcapng")
+_PACKED = ".gz"
+_GZIP = b"\x1f\x8b"
 
 
 class CaptureStream:
@@ -194,12 +198,6 @@ def _captured(
     frame = content[head.size : head.size + kept]
     captured = Captured(time, interface.link, frame, max(size, kept))
     return as_ethernet(captured, interface.link_type)
-
-
-STANDARD_INPUT = "-"
-_ENDINGS = (".pcap", ".pcapng")
-_PACKED = ".gz"
-_GZIP = b"\x1f\x8b"
 
 
 class CaptureFiles:

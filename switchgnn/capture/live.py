@@ -54,16 +54,13 @@ class ListeningInterface:
                 "`tcpdump -w` or `switchgnn run --pcap` has written."
             ) from error
         try:
-            self._prepare()
+            attach_filter(self._socket, *_OURS)
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            enlarge_receive_buffer(self._socket, _RECEIVE_BUFFER)
+            self._socket.bind((self.name, _ALL_PROTOCOLS))
         except OSError as error:
             self._socket.close()
             raise CaptureError(f"Cannot listen at {name}: {error.strerror or error}.") from error
-
-    def _prepare(self) -> None:
-        attach_filter(self._socket, *_OURS)
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        enlarge_receive_buffer(self._socket, _RECEIVE_BUFFER)
-        self._socket.bind((self.name, _ALL_PROTOCOLS))
 
     def __enter__(self) -> "ListeningInterface":
         return self

@@ -35,6 +35,13 @@ from switchgnn.host.wire.header import (
 
 # The limit of tcpdump and Wireshark.
 LONGEST_FRAME = 1 << 18
+_MOST = 128
+_IP_BYTES = 4
+SWITCH = "switch"
+_TAGS = (b"\x81\x00", b"\x88\xa8")
+_TAG_BYTES = 4
+_UDP = 17
+_UDP_BYTES = 8
 
 
 class CaptureError(SwitchGNNError):
@@ -52,11 +59,6 @@ class Captured(NamedTuple):
     link: str  # The name of the interface, or of the file without its ending.
     frame: bytes  # The captured bytes, from the Ethernet header on.
     size: int  # The length of the whole frame in bytes.
-
-
-_MOST = 128
-_IP_BYTES = 4
-SWITCH = "switch"
 
 
 def usual_names() -> Mapping[bytes, str]:
@@ -262,12 +264,6 @@ def as_ethernet(captured: Captured, link_type: int) -> Captured:
     ethernet = _UNKNOWN + sender + frame[header.protocol_at :][:2]
     size = captured.size - header.size + ETHERNET_BYTES
     return captured._replace(frame=ethernet + frame[header.size :], size=size)
-
-
-_TAGS = (b"\x81\x00", b"\x88\xa8")
-_TAG_BYTES = 4
-_UDP = 17
-_UDP_BYTES = 8
 
 
 def frames_in(captured: Captured) -> Iterator[Captured]:

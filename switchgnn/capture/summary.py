@@ -24,6 +24,9 @@ _REDUCED_TOGETHER = 512
 # In signs of life while nothing is reduced; they would keep a chapter open.
 _NO_FRAGMENT = 0
 _REPEATED = (Kind.FEATURE, Kind.REDUCE)
+_MOST_OPEN = 4
+# About 25 MB.
+_MOST_REMEMBERED = 1 << 18
 
 
 class ChapterKey(NamedTuple):
@@ -208,11 +211,6 @@ def _seconds(time: int, begin: int) -> str:
 def _by_number(party: str) -> tuple[str, int, str]:
     words = re.fullmatch(r"(\D*?)(\d{1,9})", party)
     return (words[1], int(words[2]), party) if words else (party, 0, party)
-
-
-_MOST_OPEN = 4
-# About 25 MB.
-_MOST_REMEMBERED = 1 << 18
 
 
 class Summary:

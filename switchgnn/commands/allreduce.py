@@ -22,6 +22,7 @@ from switchgnn.jobs.logs import told_aloud
 from switchgnn.jobs.workers import command_forkserver
 
 _WRONG = 1
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +60,6 @@ class AllReduceCommandOptions:
             elements=size // NUMBER_BYTES,
             pace=self.network.pace(self.timeout),
         )
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn allreduce --workers 4 --bytes 1MB --fabric loopback")

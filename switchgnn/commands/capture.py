@@ -23,6 +23,10 @@ from switchgnn.capture.summary import Chapter, Summary
 from switchgnn.commands.shared.options import json_option
 from switchgnn.host.wire.header import Kind
 
+_KINDS = ", ".join(kind.name.lower() for kind in Kind)
+KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind}, type=str)  # type: ignore[misc]
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
 
 class PacketPrinter:
     """Prints frames; `limit` counts packets, or blocks of a summary."""
@@ -113,10 +117,6 @@ class PacketPrinter:
             sys.stdout.flush()
 
 
-_KINDS = ", ".join(kind.name.lower() for kind in Kind)
-KindOption = Enum("KindOption", {kind.name: kind.name.lower() for kind in Kind}, type=str)  # type: ignore[misc]
-
-
 @dataclass(frozen=True)
 class CaptureOptions:
     """Which packets to show, and how."""
@@ -177,9 +177,6 @@ class CaptureOptions:
             else packets.names_in(read_network(self.network))
         )
         return PacketPrinter(names, wanted, self, live=live)
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn capture packets --kind feature --limit 10")

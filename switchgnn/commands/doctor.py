@@ -28,18 +28,6 @@ from switchgnn.p4src import load_program
 from switchgnn.topologies.mininet_fabric import mininet_missing
 from switchgnn.topologies.targets import backend_of_auto
 
-
-@dataclass(frozen=True)
-class Finding:
-    """A requirement: its version or path (None: missing), and the command that installs it."""
-
-    name: str
-    needed_for: str
-    required: bool
-    found: str | None
-    fix: str
-
-
 _SECONDS = 3.0
 _ETHERNET_BYTES = 14
 # A software switch forwards packets unchanged: checksums left to the network card are wrong at the
@@ -50,6 +38,20 @@ _OFFLOADS = {
     "generic-segmentation-offload": "gso",
     "generic-receive-offload": "gro",
 }
+_MISSING_REQUIRED = 2
+_COMPILED = "switchgnn simulate, and native code in the embedded switch and hosts"
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A requirement: its version or path (None: missing), and the command that installs it."""
+
+    name: str
+    needed_for: str
+    required: bool
+    found: str | None
+    fix: str
 
 
 def examine_network(network: network_file.DescribedNetwork) -> list[Finding]:
@@ -168,13 +170,6 @@ def _packets() -> Finding:
     return Finding(
         "packet sockets", "links of eth:", True, found, "sudo, or CAP_NET_RAW for the process"
     )
-
-
-_MISSING_REQUIRED = 2
-_COMPILED = "switchgnn simulate, and native code in the embedded switch and hosts"
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn doctor --json")

@@ -38,6 +38,7 @@ from switchgnn.training.data.partition import machines_of
 _EXIT_SECONDS = 10.0
 # Both outputs of a program go to one pipe.
 _MERGED = ("sh", "-c", 'exec "$@" 2>&1', "sh")
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +60,6 @@ class LaunchOptions:
     def pace(self) -> Pace:
         """The bounds of the all-reduces."""
         return self.network.pace(self.timeout)
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(

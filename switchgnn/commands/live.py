@@ -13,6 +13,8 @@ from switchgnn.commands.shared.outputs import check_page_installed, port_option,
 from switchgnn.controller.counters import bank_slots
 from switchgnn.controller.target import parts_for
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
 
 @dataclass(frozen=True)
 class JobPageOptions:
@@ -23,9 +25,6 @@ class JobPageOptions:
         "FOLDER", "Read the number of slots from the job's plan in this folder."
     )
     live_port: int | None = port_option("Serve the page on this port.")
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn live --network network.toml --plan job/plan")

@@ -24,6 +24,17 @@ from switchgnn.base.network_file import (
 )
 from switchgnn.base.options import PLAIN, with_groups
 
+app = typer.Typer(
+    help="Write down where switches and workers are.",
+    epilog="Example: switchgnn network init --interface enp1s0 --interface enp2s0",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="Use this network file.")]
+_USUAL = Path("network.toml")
+
 
 def draft_star(interfaces: Sequence[Interface], *, grpc: str, target: Target) -> DescribedNetwork:
     """Return a star whose switch is this machine: a port and a worker for each interface.
@@ -77,19 +88,6 @@ def attach_worker(
     )
     workers = (*network.workers[:number], new, *network.workers[number + 1 :])
     return replace(network, workers=workers)
-
-
-app = typer.Typer(
-    help="Write down where switches and workers are.",
-    epilog="Example: switchgnn network init --interface enp1s0 --interface enp2s0",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-NetworkFile = Annotated[Path, typer.Option(metavar="FILE", help="Use this network file.")]
-_USUAL = Path("network.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,10 +162,11 @@ def worker(
 ) -> None:
     """At a worker: write its interface and addresses into the network file."""
     network, metrics, gloo = asked.network, asked.metrics, asked.gloo
+    address = interface_named(gloo).ip if gloo else "127.0.0.1"
     if metrics.isdecimal():
-        metrics = f"{_address_of(gloo)}:{metrics}"
-    elif gloo:
-        interface_named(gloo)
+        if not address:
+            raise NetworkError(f"{gloo} has no IPv4 address: give --metrics ADDRESS:PORT.")
+        metrics = f"{address}:{metrics}"
     if metrics and not is_address(metrics):
         raise NetworkError(f"Metrics cannot be served on {metrics!r}: write PORT or ADDRESS:PORT.")
     attached = attach_worker(
@@ -185,15 +184,6 @@ def worker(
 def check(network: NetworkFile = _USUAL) -> None:
     """Check a network file and print what it describes."""
     typer.echo(f"{network}: {_words(read_network(network))}.")
-
-
-def _address_of(name: str) -> str:
-    if not name:
-        return "127.0.0.1"
-    address = interface_named(name).ip
-    if not address:
-        raise NetworkError(f"{name} has no IPv4 address: give --metrics ADDRESS:PORT.")
-    return address
 
 
 def _words(network: DescribedNetwork) -> str:

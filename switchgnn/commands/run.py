@@ -32,6 +32,9 @@ from switchgnn.p4src import program_of
 from switchgnn.planner.base.lanes import AUTO
 from switchgnn.topologies import Fabric
 
+_WRONG = 1
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
 
 def print_report(console: Console, report: RunReport) -> None:
     """Print the report of a run, for people."""
@@ -126,9 +129,6 @@ def _queues(report: RunReport) -> str:
         return f"{text}."
     rate = report.background_bytes * 8 / report.seconds / 1e6
     return f"{text}; background TCP received {rate:.1f} Mbit/s in all."
-
-
-_WRONG = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,9 +239,6 @@ class RunCommandOptions:
                 "out --operation, --rows and --pools."
             )
         return replace(self.strategies, rows="1", pools=1)
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(

@@ -18,6 +18,11 @@ from switchgnn.controller.p4runtime.layout import parse_p4info
 from switchgnn.p4src import load_program, load_strawman, load_tofino
 from switchgnn.softswitch.daemon import SwitchOptions, run_switch
 
+PRODUCT, NONE = "switchgnn", "none"
+_PROGRAMS = {PRODUCT: load_program, "strawman": load_strawman, "tofino": load_tofino}
+_P4INFO_SUFFIX = ".p4info.txtpb"
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
 
 class ProgramError(SwitchGNNError):
     """The P4 program that a switch is to begin with is not there, or is something else."""
@@ -53,11 +58,6 @@ def _chosen(
         which = f"has no switch {name}" if name else "has several switches"
         raise NetworkError(f"{path} {which}: --name is one of {', '.join(by_name)}.")
     return found
-
-
-PRODUCT, NONE = "switchgnn", "none"
-_PROGRAMS = {PRODUCT: load_program, "strawman": load_strawman, "tofino": load_tofino}
-_P4INFO_SUFFIX = ".p4info.txtpb"
 
 
 def find_program(name: str, p4info: Path | None) -> p4r.ForwardingPipelineConfig | None:
@@ -116,9 +116,6 @@ class ServiceOptions(SwitchOptions):
         "Read the P4Info (text) of a program in a file from this file.",
         shown="NAME.p4info.txtpb beside it",
     )
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn switch --grpc unix:switch.sock --port 1=eth:enp1s0")

@@ -24,6 +24,7 @@ _ALL = "switchgnn"
 _LOG = logging.getLogger(__name__)
 _OWN_LOG = "command.log"
 _FORMAT = logging.Formatter("%(asctime)s %(message)s")
+_ENDING = ".pcap"
 
 
 class RunLogs:
@@ -122,9 +123,6 @@ def _saved(folder: Path) -> Path | None:
     return None
 
 
-_ENDING = ".pcap"
-
-
 class RecordingsError(SwitchGNNError):
     """Packets cannot be recorded."""
 
@@ -168,7 +166,11 @@ def recordings_in(
         with writing(folder, "packets to ", RecordingsError):
             for each in new:
                 each.mkdir()
-            _refuse_others(folder)
+            for other in sorted(folder.glob(f"*{_ENDING}")):
+                raise RecordingsError(
+                    f"{folder} holds packets of another run ({other.name}): remove them, or choose "
+                    "another folder for --pcap."
+                )
             recordings = Recordings(
                 tuple(_begin(folder, name, made) for name in names),
                 {name: _begin(folder, name, made) for name in starmap(cable_name, cables)},
@@ -189,12 +191,3 @@ def _begin(folder: Path, name: str, made: list[Path]) -> Path:
     begin_recording(path)
     made.append(path)
     return path
-
-
-def _refuse_others(folder: Path) -> None:
-    other = next(iter(sorted(folder.glob(f"*{_ENDING}"))), None)
-    if other is not None:
-        raise RecordingsError(
-            f"{folder} holds packets of another run ({other.name}): remove them, or choose "
-            "another folder for --pcap."
-        )

@@ -26,13 +26,18 @@ if TYPE_CHECKING:
 
 _SIZE = (7.0, 4.0)
 _FORMATS = ("png", "svg")
+Draw = Callable[["Figure"], None]
+_PHASES = {"compute": "compute", "waiting": "waiting for sums", "all_reduce": "all-reduce"}
+_SLOT_BYTES = 128
+_POINTS = 600
+# What `study_memory` compares besides strategies.
+_NOT_IN_BLOCKS = {STRAWMAN_BLOCKS: STRAWMAN}
+# The most lines between blocks that can be told apart.
+_MOST_LINES = 12
 
 
 class PlotError(SwitchGNNError):
     """A plot could not be made."""
-
-
-Draw = Callable[["Figure"], None]
 
 
 def require_matplotlib() -> None:
@@ -52,13 +57,10 @@ def plots_in(folder: Path) -> Iterator[None]:
         raise _missing(error.name) from error
 
 
-def save_plot(draw: Draw, base: Path) -> list[Path]:
-    """Draw a figure to `base` with the ending of each format."""
+def _new_figure() -> "Figure":
     from matplotlib.figure import Figure  # noqa: PLC0415  only drawing needs it
 
-    figure = Figure(figsize=_SIZE, layout="constrained")
-    draw(figure)
-    return save_figure(figure, base)
+    return Figure(figsize=_SIZE, layout="constrained")
 
 
 def save_figure(figure: "Figure", base: Path) -> list[Path]:
@@ -85,9 +87,6 @@ def _missing(package: str | None) -> PlotError:
     return PlotError(f"Plots need {package}: {how_to_install('plots')}.")
 
 
-_PHASES = {"compute": "compute", "waiting": "waiting for sums", "all_reduce": "all-reduce"}
-
-
 def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
     """Draw all plots that compare trainings; return their files."""
     plots = {
@@ -95,25 +94,16 @@ def draw_plots(reports: Sequence[TrainReport], folder: Path) -> list[Path]:
         "bytes-per-worker": _bytes_per_worker,
         "time-split": _time_split,
     }
+    first, paths = reports[0], []
+    title = f"{first.model} on {first.dataset}, {first.workers} workers"
     with plots_in(folder):
-        return [
-            path
-            for name, draw in plots.items()
-            for path in save_plot(_titled(draw, reports), folder / name)
-        ]
-
-
-def _titled(
-    draw: "Callable[[Axes, Sequence[TrainReport]], None]", reports: Sequence[TrainReport]
-) -> Draw:
-    first = reports[0]
-
-    def fill(figure: "Figure") -> None:
-        axes = figure.subplots()
-        axes.set_title(f"{first.model} on {first.dataset}, {first.workers} workers", fontsize=10)
-        draw(axes, reports)
-
-    return fill
+        for name, draw in plots.items():
+            figure = _new_figure()
+            axes = figure.subplots()
+            axes.set_title(title, fontsize=10)
+            draw(axes, reports)
+            paths += save_figure(figure, folder / name)
+    return paths
 
 
 def _loss_over_time(axes: "Axes", reports: Sequence[TrainReport]) -> None:
@@ -161,14 +151,6 @@ def _time_split(axes: "Axes", reports: Sequence[TrainReport]) -> None:
     axes.legend()
 
 
-_SLOT_BYTES = 128
-_POINTS = 600
-# What `study_memory` compares besides strategies.
-_NOT_IN_BLOCKS = {STRAWMAN_BLOCKS: STRAWMAN}
-# The most lines between blocks that can be told apart.
-_MOST_LINES = 12
-
-
 def draw_plan_plots(
     plan: Plan, graph: Graph, folder: Path, tell: Callable[[str], None]
 ) -> list[Path]:
@@ -179,12 +161,10 @@ def draw_plan_plots(
     paths = []
     with plots_in(folder):
         for name, title, draw in _figures(plan, graph, tell):
-
-            def fill(figure: "Figure", title: str = title, draw: Draw = draw) -> None:
-                figure.suptitle(f"{title}: {graph.name}", fontsize=10)
-                draw(figure)
-
-            paths += save_plot(fill, folder / name)
+            figure = _new_figure()
+            figure.suptitle(f"{title}: {graph.name}", fontsize=10)
+            draw(figure)
+            paths += save_figure(figure, folder / name)
     return paths
 
 

@@ -43,6 +43,21 @@ from switchgnn.planner.presets import resolve_strategies
 from switchgnn.topologies import Fabric, FabricChoice, Target, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
+Measured = runner.FinishedWorkers[list[WorkerOutcome]]
+_BYTES = (
+    *("bytes_up", "bytes_down", "host_bytes_up", "host_bytes_down"),
+    *("host_partial_bytes_up", "host_partial_bytes_down"),
+)
+_REPAIRS = (
+    *("features_resent", "probes", "recalls", "sums_recalled", "fetches", "features_fetched"),
+    *("sums_made", "late", "repeated", "wrong", "malformed", "barriers_repeated", "marked"),
+    "notices",
+)
+# The last step before the clean-up.
+COMPARING = "comparing with the reference"
+_FEATURE_BYTES = 4  # float32
+_LOG = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(runner.NetworkJob):
@@ -148,9 +163,6 @@ class PreparedRun:
     seconds: float  # the time that planning took
 
 
-Measured = runner.FinishedWorkers[list[WorkerOutcome]]
-
-
 def make_report(
     options: RunOptions,
     choice: FabricChoice,
@@ -249,24 +261,6 @@ def _report_workers(
             zip(measured.result, wires, releases, strict=True)
         )
     )
-
-
-_BYTES = (
-    *("bytes_up", "bytes_down", "host_bytes_up", "host_bytes_down"),
-    *("host_partial_bytes_up", "host_partial_bytes_down"),
-)
-_REPAIRS = (
-    *("features_resent", "probes", "recalls", "sums_recalled", "fetches", "features_fetched"),
-    *("sums_made", "late", "repeated", "wrong", "malformed", "barriers_repeated", "marked"),
-    "notices",
-)
-
-
-# The last step before the clean-up.
-COMPARING = "comparing with the reference"
-_FEATURE_BYTES = 4  # float32
-
-_LOG = logging.getLogger(__name__)
 
 
 def run_job(

@@ -66,6 +66,8 @@ _SILENCE = 0.5
 _WITHOUT_MIXED = " With --cache or --bits no plan leaves some destinations to the hosts."
 # ResolvedStrategies, and a plan that was made with them.
 Planned = tuple[ResolvedStrategies, Plan]
+_LOG = logging.getLogger(__name__)
+TRAIN_WORKER = worker_command("train-worker")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,10 +348,6 @@ def _reduce_seconds(job: TrainJob, data: Dataset) -> dict[str, float]:
     frames = frames_of_floats(numbers, job.workers, slots, lanes=lanes)
     switch, ring = reduce_seconds(numbers, frames, TCP_PAYLOAD, job.workers, network)
     return {BY_SWITCH: switch, BY_GLOO: ring}
-
-
-_LOG = logging.getLogger(__name__)
-TRAIN_WORKER = worker_command("train-worker")
 
 
 def run_training(

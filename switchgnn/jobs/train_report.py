@@ -16,6 +16,7 @@ from switchgnn.planner import Direction
 _TRIED = 5
 # Called with worker 0's event of an epoch.
 EpochListener = Callable[[dict[str, Any]], None]
+_TROUBLES = ("recalls", "sums_recalled", "marked", "window_cuts")
 
 
 @dataclass(kw_only=True)
@@ -120,9 +121,6 @@ class TrainReport(Report):
     def expected_bytes(self) -> int:
         """The bytes of all exchanges as predicted without losses."""
         return sum(link["up"] + link["down"] for link in self.expected_bytes_per_link)
-
-
-_TROUBLES = ("recalls", "sums_recalled", "marked", "window_cuts")
 
 
 class Recorder:

@@ -37,6 +37,15 @@ _LOG = logging.getLogger(__name__)
 ProgressListener = Callable[[float, int], None]
 # Called with (worker, event) for each event before the last.
 EventListener = Callable[[int, dict[str, Any]], None]
+_MODULES = ("switchgnn.softswitch.daemon", "switchgnn.host.worker", "switchgnn.host.reduce.worker")
+# From so many released slots on, and so many times those of others, a worker is suspicious.
+_MANY, _TIMES_THE_OTHERS = 100, 10
+# Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
+# https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
+ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+_PYTORCH, _PYG = "torch", "torch_geometric"
+_WORKER = "switchgnn.training.train_worker"
+_NVIDIA_DRIVER, _AMD_DEVICE = "libcuda.so.1", Path("/dev/kfd")
 
 
 class WorkerError(SwitchGNNError):
@@ -235,18 +244,11 @@ def _fail(children: Sequence[Child], worker: int) -> NoReturn:
     raise WorkerError(f"Worker {worker} {how_it_ended(code)}: {child.last_words()}", traceback)
 
 
-_MODULES = ("switchgnn.softswitch.daemon", "switchgnn.host.worker", "switchgnn.host.reduce.worker")
-
-
 def command_forkserver() -> Forkserver:
     """Return a forkserver, not yet started, that is forked from this process with its modules."""
     for name in _MODULES:
         importlib.import_module(name)
     return Forkserver()
-
-
-_MANY = 100
-_TIMES_THE_OTHERS = 10
 
 
 def releases_between(
@@ -296,14 +298,6 @@ def too_many_releases(releases: Sequence[int]) -> str:
                 "average: it, or its link, is broken."
             )
     return " ".join(sentences)
-
-
-# Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
-# https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
-ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
-_PYTORCH, _PYG = "torch", "torch_geometric"
-_WORKER = "switchgnn.training.train_worker"
-_NVIDIA_DRIVER, _AMD_DEVICE = "libcuda.so.1", Path("/dev/kfd")
 
 
 def require_training(what: str, *packages: str) -> None:

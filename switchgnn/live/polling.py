@@ -21,6 +21,11 @@ from switchgnn.live.board import EVERY, Board
 _MOST_CELLS = 256
 # The low bits of a state are a count, the others the tag of a block; see banks.p4.
 _COUNT_BITS = 16
+_WORDS = {
+    Target.EMBEDDED: "the embedded switch",
+    Target.TOFINO: "the embedded switch with the Tofino program",
+    Target.BMV2: "BMv2",
+}
 
 
 class PolledSwitch:
@@ -80,13 +85,6 @@ def read_slots(client: P4RuntimeClient, first: int, slots_per_bank: int) -> dict
     newest = max(state >> _COUNT_BITS for state in states)
     used = sum(newest > 0 and state >> _COUNT_BITS == newest for state in states)
     return {"slots_in_use": used, "slots_read": len(states), "slots": each * len(banks)}
-
-
-_WORDS = {
-    Target.EMBEDDED: "the embedded switch",
-    Target.TOFINO: "the embedded switch with the Tofino program",
-    Target.BMV2: "BMv2",
-}
 
 
 def kinds_of(network: DescribedNetwork) -> str:

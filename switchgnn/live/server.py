@@ -18,11 +18,6 @@ from starlette.staticfiles import StaticFiles
 from switchgnn.base.errors import SwitchGNNError
 from switchgnn.live.board import Board
 
-
-class LiveError(SwitchGNNError):
-    """The page cannot be served."""
-
-
 HOST = "127.0.0.1"
 DOCUMENT = "/metrics.json"
 # Accepted Host headers, against DNS rebinding.
@@ -36,6 +31,10 @@ _HEADERS = [
 ]
 MOST_CONNECTIONS = 64
 _PARTING_SECONDS = 2
+
+
+class LiveError(SwitchGNNError):
+    """The page cannot be served."""
 
 
 @contextmanager

@@ -26,21 +26,19 @@ from switchgnn.planner.plan.plan import Plan
 from switchgnn.planner.presets import COVER, SLOT_BYTES
 from switchgnn.planner.sending.rates import WEIGHTS
 
-
-class ProfileError(SwitchGNNError):
-    """A profile cannot be read or is invalid, or a plan does not fit it."""
-
-
 _MEGA, _GIGA = 1e6, 1e9
 _BITS = 8
-
-
 # A plan needs two slots, whose numbers have 32 bits.
 _SlotBytes = Annotated[int, Meta(ge=2 * SLOT_BYTES, lt=SLOT_BYTES << 32)]
 # Port numbers of the program have nine bits, and the last one drops.
 _Ports = Annotated[int, Meta(ge=1, le=511)]
 _Rate = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
 _Seconds = Annotated[float, Meta(ge=0, le=1)]
+_DEFAULT = NetworkModel()
+
+
+class ProfileError(SwitchGNNError):
+    """A profile cannot be read or is invalid, or a plan does not fit it."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +143,6 @@ def _read(path: Path) -> SwitchProfile:
             f"{path} is not a profile of a switch: name: {profile.name!r} cannot be printed."
         )
     return profile
-
-
-_DEFAULT = NetworkModel()
 
 
 def network_of(

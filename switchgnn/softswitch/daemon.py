@@ -25,6 +25,11 @@ from switchgnn.softswitch.native.build import VARIABLE, Backend
 from switchgnn.softswitch.p4runtime.server import P4RuntimeService, ServerTls, socket_path
 from switchgnn.softswitch.switch import SoftSwitch
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_LOG = logging.getLogger("softswitch.readiness")
+_NOTIFY_SOCKET = "NOTIFY_SOCKET"
+app = typer.Typer(add_completion=False)
+
 
 class LogLevel(str, Enum):
     """How much is logged."""
@@ -79,9 +84,6 @@ class SwitchOptions:
     )
 
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
 @contextmanager
 def stop_signals() -> Iterator[Callable[[], signal.Signals]]:
     """Catch SIGINT and SIGTERM in the main thread, and yield a function that waits for one.
@@ -105,10 +107,6 @@ def stop_signals() -> Iterator[Callable[[], signal.Signals]]:
             yield lambda: signal.Signals(next(each for each in numbers if each in STOP_SIGNALS))
         finally:
             signal.set_wakeup_fd(-1)
-
-
-_LOG = logging.getLogger("softswitch.readiness")
-_NOTIFY_SOCKET = "NOTIFY_SOCKET"
 
 
 def notify(state: str) -> None:
@@ -160,9 +158,6 @@ def _explaining_ready(path: Path) -> Iterator[None]:
         raise SoftSwitchError(
             f"Cannot write {path}: {error.strerror or error}; choose another file (--ready-file)."
         ) from None
-
-
-app = typer.Typer(add_completion=False)
 
 
 @app.command()
@@ -242,14 +237,10 @@ def _switch(options: SwitchOptions) -> SoftSwitch:
 
 def _announce(switch: SoftSwitch, options: SwitchOptions) -> None:
     address = switch.grpc_address
-    _say(f"softswitch: device {switch.device_id} serves P4Runtime on {address}")
+    sys.stdout.write(f"softswitch: device {switch.device_id} serves P4Runtime on {address}\n")
+    sys.stdout.flush()
     if socket_path(address) is None and options.tls_client_ca is None:
         sys.stderr.write(
             f"Warning: anybody who can connect to {address}, such as any user of this machine, "
             "can change this switch: use unix:PATH or client certificates (--tls-client-ca).\n"
         )
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

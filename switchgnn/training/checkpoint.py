@@ -27,6 +27,9 @@ FORMAT, VERSION = "switchgnn-checkpoint", 4
 _FACTS, _MODEL, _OPTIMIZER = "facts", "model", "optimizer"
 # Adam's state of each parameter, which is empty before its first gradient.
 _OF_PARAMETER = ("step", "exp_avg", "exp_avg_sq")
+# The data set of a training, and the seed of splits, weights and dropout. A checkpoint of others is
+# refused; the model is checked by its weights.
+Trained = Mapping[str, str | int]
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,6 @@ class TrainingProgress:
     epoch: int = 0  # epochs done
     best: float = -1.0  # the best validation accuracy so far; -1 before the first
     tries: int = 0  # evaluations since then
-
-
-# The data set of a training, and the seed of splits, weights and dropout. A checkpoint of others is
-# refused; the model is checked by its weights.
-Trained = Mapping[str, str | int]
 
 
 def what_is_trained(partition: Partition, seed: int) -> Trained:

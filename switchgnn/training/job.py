@@ -131,12 +131,13 @@ def write_job(
     asked = [transport_kind(each, OF_JOBS) for each in transports]
     taken = {SWITCH.name, *(each.name for each in asked if not each.predicted)}
     dataset = _dataset_of(data, name)
-    request = request or PlanRequest()
-    program = load_program()
+    request, program = request or PlanRequest(), load_program()
     machines = partition.machines_of(workers, workers_per_machine)
     leaf_spine = even_leaf_spine(machines, leaves, spines) if leaves else None
     context = PlanContext(machines, slots or program.slots, leaf_spine=leaf_spine)
-    dataset = _cut(dataset, request, machines, seed, alone=not copies and machines == workers)
+    dataset = dataset.cut_for(request, machines, seed)
+    if dataset.cut is not None and (copies or machines != workers):
+        raise JobError("A vertex cut has no copies of rows, and one worker on each machine.")
     context, assignment = forecast.choose_lanes(
         request, dataset.cut or dataset.graph, context, {USUAL_WIDTH: 1.0}, seed
     )
@@ -210,15 +211,6 @@ def write_job(
         why_not = files.why_not_written(error, target)
         raise JobError(f"Cannot write the job {folder}: {why_not}.") from error
     return job
-
-
-def _cut(
-    dataset: Dataset, request: PlanRequest, machines: int, seed: int, *, alone: bool
-) -> Dataset:
-    found = dataset.cut_for(request, machines, seed)
-    if found.cut is not None and not alone:
-        raise JobError("A vertex cut has no copies of rows, and one worker on each machine.")
-    return found
 
 
 def _quickest(ways: Mapping[str, float]) -> tuple[str, str]:

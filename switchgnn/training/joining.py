@@ -31,6 +31,9 @@ from switchgnn.training.data.partition import Partition
 from switchgnn.training.exchange.gradients import share_cores, timeout_of, together
 from switchgnn.training.exchange.machine import Machine, local_processes, opened
 
+# Seconds between workers: one may read a large part, or write a checkpoint.
+_SKEW = 180.0
+
 
 @dataclass(frozen=True)
 class Joined:
@@ -58,10 +61,6 @@ def open_session(plan: Path, network: DescribedNetwork) -> int:
         request = JobRequest(network.job, since=int(time.time()))
         desired = DesiredStates(load_program())
         return install_each(shares, desired, request, new_session=True).session
-
-
-# Seconds between workers: one may read a large part, or write a checkpoint.
-_SKEW = 180.0
 
 
 @contextmanager

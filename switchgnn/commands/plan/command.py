@@ -58,8 +58,7 @@ def plan(asked: PlanOptions) -> None:
         raise typer.BadParameter("--parts, --data, --transport, --per-machine: leave out GRAPH")
     if asked.weights.edge_weights:
         raise typer.BadParameter("--edge-weights needs --parts: a plan alone has no weights")
-    steps = Steps()
-    with steps:
+    with Steps() as steps:
         made = make_plan(asked, graph, asked.workers, steps.tell)
         if asked.out is not None:
             if made.memory.refusals:
@@ -89,8 +88,7 @@ def _write_job(asked: PlanOptions, workers: int) -> None:
         raise typer.BadParameter(
             "--parts is for switches that run the P4 program: --switch embedded or bmv2"
         )
-    steps = Steps()
-    with steps:
+    with Steps() as steps:
         steps.tell(f"load {data}")
         written: Job = job.write_job(
             job.load_dataset(data, edge_weights=asked.weights.asked),
@@ -176,8 +174,7 @@ def _graph_of(folder: Path) -> str:
 
 def _check(folder: Path, graph: str | None, asked: PlanOptions) -> None:
     name = graph if graph is not None else _graph_of(folder)
-    steps = Steps()
-    with steps:
+    with Steps() as steps:
         steps.tell(f"load {name}")
         try:
             loaded = load_graph(name, edge_weights=asked.weights.asked)

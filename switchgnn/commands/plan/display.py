@@ -45,6 +45,7 @@ _ROWS = {
     COVER: "lower bound",
 }
 _LEAF_SPINE_ROWS = {**_ROWS, SINGLE: "sums at spines only"}
+Numbers = TypeVar("Numbers", DirectionReport, LeafSpineDirection)
 
 
 def as_json(report: PlanReport) -> dict[str, Any]:
@@ -106,9 +107,6 @@ def _leaf_spine_as_json(report: PlanReport) -> dict[str, Any] | None:
         "spines": leaf_spine.spines,
         "directions": {name: asdict(each) for name, each in report.leaf_spine.items()},
     }
-
-
-Numbers = TypeVar("Numbers", DirectionReport, LeafSpineDirection)
 
 
 def alike_together(directions: Mapping[str, Numbers] | None) -> list[tuple[str, Numbers]]:

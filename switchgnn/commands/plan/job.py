@@ -32,6 +32,9 @@ from switchgnn.profiles.profile import most_attached, network_of
 
 _DEFAULT = NetworkModel()
 _MEGA, _MICRO = 1e6, 1e-6
+# The comparison with the paper's plan partitions the boundary graph again, level by level.
+_COMPARED_EDGES = 20_000_000
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,6 @@ class LinkOptions:
             loop=loop,
             mtu=Framing.parse(self.mtu).packet_bytes,
         )
-
-
-# The comparison with the paper's plan partitions the boundary graph again, level by level.
-_COMPARED_EDGES = 20_000_000
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)

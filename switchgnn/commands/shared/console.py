@@ -20,6 +20,9 @@ from switchgnn.host.registry import HOST, HOST_PARTIAL
 from switchgnn.jobs.report import LeafSpineReport
 from switchgnn.planner.plan.manifest import REPLICAS
 
+# Steps that begin earlier are not worth a line.
+_QUIET_SECONDS = 0.5
+
 
 def plain_console(
     *, stderr: bool = False, highlight: bool = True, soft_wrap: bool = False
@@ -84,10 +87,6 @@ def captured_line(files: Sequence[Path]) -> str:
     return f"Packets of {links}, {size:,} bytes; none was left out."
 
 
-# Steps that begin earlier are not worth a line.
-_QUIET_SECONDS = 0.5
-
-
 class Steps:
     """Prints each step on stderr before it, unless the work has just begun. A context manager.
 
@@ -100,7 +99,6 @@ class Steps:
         self._before: Any = None
 
     def __enter__(self) -> "Steps":
-        self._start = time.monotonic()
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, signal.SIG_DFL)
         return self

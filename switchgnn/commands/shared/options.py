@@ -1,7 +1,7 @@
 """Options that several commands share; each is declared here once."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
@@ -43,6 +43,7 @@ _LAST_PORT = 65_535
 _LEAVES, _SPINES = 2, 1
 # As many as there may be workers, and therefore leaves.
 _MOST_SPINES = 128
+_PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
 
 
 def workers_option(default: int | None) -> Any:  # noqa: ANN401
@@ -64,9 +65,6 @@ def seed_option() -> Any:  # noqa: ANN401
 def ignore_weights_option() -> Any:  # noqa: ANN401
     """Declare --ignore-weights."""
     return DATA.flag("Ignore the edge weights of a file.", IGNORE_WEIGHTS)
-
-
-_PORTS = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
 
 
 def parse_ports(text: str) -> list[int]:
@@ -120,11 +118,6 @@ def timeout_option(default: float) -> Any:  # noqa: ANN401
 def json_option(text: str = "Print JSON instead of tables.") -> Any:  # noqa: ANN401
     """Declare --json."""
     return OUTPUT.flag(text, "--json")
-
-
-def _completing(names: Iterable[str]) -> Callable[[], list[str]]:
-    known = list(names)
-    return lambda: known
 
 
 def _known_mtu(text: str) -> str:
@@ -210,7 +203,7 @@ class MemoryOptions:
 
 def _part_option(part: str, text: str, more: str = "") -> Any:  # noqa: ANN401
     text = f"{text} instead of --strategy: {', '.join(KNOWN[part])}.{more}"
-    return PLAN.option("NAME", text, autocompletion=_completing(KNOWN[part]))
+    return PLAN.option("NAME", text, autocompletion=lambda: list(KNOWN[part]))
 
 
 @dataclass(frozen=True)
@@ -275,7 +268,7 @@ class PlanningOptions(StrategyOptions):
         "NAME",
         f"Choose partition, blocks, packets and order together: {', '.join(PRESETS)}.",
         shown=f"{PlanRequest.preset}; auto where `train` chooses the transport",
-        autocompletion=_completing(PRESETS),
+        autocompletion=lambda: list(PRESETS),
     )
     slots: int | None = PLAN.option(
         "N", "Let a block use N aggregators.", min=2, max=2**32 - 1, shown="all of the switch"

@@ -24,6 +24,8 @@ from switchgnn.jobs.train_report import TrainReport
 _AGREE = 1e-4
 # Changes of paths that are listed at the end.
 _MOST_CHANGES = 8
+# The least share of an epoch for which a link is busy that limits it.
+_LIMITS = 0.5
 
 
 class Epochs(Live):
@@ -248,10 +250,6 @@ def largest_difference(reports: Sequence[TrainReport]) -> dict[str, float]:
         for report in reports
         if report is not local
     }
-
-
-# The least share of an epoch for which a link is busy that limits it.
-_LIMITS = 0.5
 
 
 def verdict_lines(reports: Sequence[TrainReport]) -> list[str]:

@@ -23,6 +23,7 @@ from switchgnn.lab.experiments.table import HEADINGS
 
 _RESULTS = Path("results/figures")
 _tell = partial(typer.echo, err=True)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,6 @@ class FiguresOptions:
     out: Path | None = OUTPUT.option(
         "FOLDER", "Write all files to this folder.", shown=f"{_RESULTS}/SCALE"
     )
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command(epilog="Example: switchgnn figures figure15 --scale small --out figures")

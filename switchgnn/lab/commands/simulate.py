@@ -40,6 +40,10 @@ from switchgnn.planner.presets import AUTO, PAPER, slots_of_memory
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 
 _MICRO, _GIGA = 1e-6, 1e9
+_DEFAULT = NetworkOptions()
+_STAR, _LEAF_SPINE = "star", "leaf-spine"
+_DEFAULT_LEAF_SPINE = LeafSpineOptions()
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def _around(report: SimulateReport) -> str:
@@ -134,11 +138,6 @@ def report_text(report: SimulateReport) -> str:
         f"{size_text(run.peak_memory_bytes)}"
     )
     return "\n".join(lines)
-
-
-_DEFAULT = NetworkOptions()
-_STAR, _LEAF_SPINE = "star", "leaf-spine"
-_DEFAULT_LEAF_SPINE = LeafSpineOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,9 +296,6 @@ class SimulateCommandOptions:
         return None
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
 @app.command(epilog="Example: switchgnn simulate --graph karate --workers 4 --system paper")
 @with_groups
 def simulate(asked: SimulateCommandOptions) -> None:
@@ -315,8 +311,7 @@ def simulate(asked: SimulateCommandOptions) -> None:
     if asked.plan is None and None in (asked.graph, asked.workers, asked.system):
         raise typer.BadParameter("Give --plan, or --graph, --workers and --system.")
     options = asked.options()
-    steps = Steps()
-    with steps:
+    with Steps() as steps:
         report = simulate_job(options, steps.tell)
     if asked.as_json:
         typer.echo(json.dumps(report.to_dict()))

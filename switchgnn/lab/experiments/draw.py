@@ -50,6 +50,10 @@ _MOST_TIMES = 4.0
 # From this share of the colour scale on, text on it is white.
 _DARK = 0.7
 _UNITS = {"workers": " workers", "recirculation": " passes/s", "background": " background"}
+# The time of an exchange is cut into at most this many pieces, each with its own throughput.
+_PIECES = 64
+_EPOCH_PIECES = 16  # of each exchange of an epoch
+Curve = tuple[Float64s, Float64s]
 
 
 @dataclass(frozen=True)
@@ -179,12 +183,6 @@ def _spreads(measure: str, found: Mapping[int, Sequence[table.Result]]) -> Float
     each = [(spread.mean, spread.least, spread.most) for spread in map(table.spread_of, values)]
     rows: Float64s = np.array(each, dtype=np.float64).reshape(-1, 3).T
     return rows
-
-
-# The time of an exchange is cut into at most this many pieces, each with its own throughput.
-_PIECES = 64
-_EPOCH_PIECES = 16  # of each exchange of an epoch
-Curve = tuple[Float64s, Float64s]
 
 
 def _over_time(result: table.Result, name: str, unit: float = 1.0) -> Curve:

@@ -22,6 +22,8 @@ UNLIMITED = "unlimited"
 # In a ratio's `other`: of all other series the one with the least number there.
 FASTEST = "the fastest other"
 Where = Mapping[str, str | float]
+# Series can be compared between cells that agree on these.
+AXES = ("graph", "workers", "memory", "recirculation", "background", "layers")
 
 
 class ExperimentError(SwitchGNNError):
@@ -188,10 +190,6 @@ class Cell:
     layers: int
     series: str  # the label
     point: Point  # what is simulated or measured. Cells may share one.
-
-
-# Series can be compared between cells that agree on these.
-AXES = ("graph", "workers", "memory", "recirculation", "background", "layers")
 
 
 def cells_of(figure: Figure, scale: str, seeds: int | None = None) -> list[Cell]:

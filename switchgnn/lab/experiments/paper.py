@@ -50,6 +50,7 @@ _SHAPES = {
     _REDDIT: ("reddit-like", 0.02, 602),
 }
 _ON_REDDIT = {"graph": _REDDIT}
+_ALL_SYSTEMS = (_HOSTS, _BINS, _STRAW, _STRAW_10MB, _PAPER, _PAPER_10MB, _BEST)
 
 
 def _by_graph(
@@ -159,9 +160,6 @@ def figure14() -> Figure:
         panels=(*_by_graph("abc", "time", "links"), *_by_graph("def", "time", "switch")),
         scales=_scales(_GRAPHS, Scale((32,)), Scale((32,)), Scale((128,))),
     )
-
-
-_ALL_SYSTEMS = (_HOSTS, _BINS, _STRAW, _STRAW_10MB, _PAPER, _PAPER_10MB, _BEST)
 
 
 def figure15() -> Figure:

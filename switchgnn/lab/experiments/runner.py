@@ -23,6 +23,9 @@ from switchgnn.base.machine import python_program
 from switchgnn.lab.experiments.figure import ExperimentError
 from switchgnn.lab.experiments.point import Point
 
+_LAST_WORDS = 400
+PROGRAM = python_program("switchgnn.lab.experiments.process")
+
 
 class Store:
     """The results in a folder, which you can delete at any time."""
@@ -78,10 +81,6 @@ class Store:
 
     def _path(self, point: Point) -> Path:
         return self._points / f"{point.name}.json"
-
-
-_LAST_WORDS = 400
-PROGRAM = python_program("switchgnn.lab.experiments.process")
 
 
 @dataclass(frozen=True)

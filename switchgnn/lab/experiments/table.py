@@ -12,6 +12,23 @@ from switchgnn.lab.simulator.setup import overlapped_seconds
 
 Result = Mapping[str, Any]
 Results = Mapping[Point, Result]
+HEADINGS = ("figure", "what", "paper", "ours", "computing / 2", "computing * 2", "at")
+# The model's GPU may be twice or half as fast.
+_HALF, _TWICE = 0.5, 2.0
+_NOTHING = "–"  # noqa: RUF001
+RESULT_COLUMNS = (
+    *("epoch_seconds", "communication_seconds", "compute_seconds", "overlapped_seconds"),
+    *("exchange_seconds", "busiest_link_seconds", "bytes", "max_queue_bytes"),
+    *("max_port_queue_bytes", "marked", "window_cuts", "lost", "recalled", "sent_again"),
+    *("aggregation_bits_per_second", "total_bits_per_second", "max_slots", "sums", "overflowed"),
+    *("passes", "blocks", "bins", "events", "wall_seconds", "peak_memory_bytes"),
+)
+# Those of a leaf-spine, of partitions, and of trainings, which are measured.
+_OTHER_COLUMNS = (
+    *("host_link_bytes", "leaf_spine_bytes", "partial_sums"),
+    *("boundary_vertices", "copies", "largest_component", "first_fifth_share"),
+    *("vertices_per_second", "test_accuracy", "backend", "machine", "date", "versions"),
+)
 
 
 @dataclass(frozen=True)
@@ -68,12 +85,6 @@ class Spread:
 def spread_of(values: Sequence[float]) -> Spread:
     """Return mean, least and most of at least one value."""
     return Spread(sum(values) / len(values), min(values), max(values))
-
-
-HEADINGS = ("figure", "what", "paper", "ours", "computing / 2", "computing * 2", "at")
-# The model's GPU may be twice or half as fast.
-_HALF, _TWICE = 0.5, 2.0
-_NOTHING = "–"  # noqa: RUF001
 
 
 def rows_of(figure: Figure, cells: Sequence[Cell], results: Results) -> list[list[str]]:
@@ -157,22 +168,6 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
     """Return the table in Markdown."""
     lines = [HEADINGS, ["---"] * len(HEADINGS), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)
-
-
-RESULT_COLUMNS = (
-    *("epoch_seconds", "communication_seconds", "compute_seconds", "overlapped_seconds"),
-    *("exchange_seconds", "busiest_link_seconds", "bytes", "max_queue_bytes"),
-    *("max_port_queue_bytes", "marked", "window_cuts", "lost", "recalled", "sent_again"),
-    *("aggregation_bits_per_second", "total_bits_per_second", "max_slots", "sums", "overflowed"),
-    *("passes", "blocks", "bins", "events", "wall_seconds", "peak_memory_bytes"),
-)
-
-# Those of a leaf-spine, of partitions, and of trainings, which are measured.
-_OTHER_COLUMNS = (
-    *("host_link_bytes", "leaf_spine_bytes", "partial_sums"),
-    *("boundary_vertices", "copies", "largest_component", "first_fifth_share"),
-    *("vertices_per_second", "test_accuracy", "backend", "machine", "date", "versions"),
-)
 
 
 def csv_text(cells: Sequence[Cell], results: Results) -> str:

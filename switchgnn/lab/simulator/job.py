@@ -17,6 +17,13 @@ _SUMS = 2
 # NVIDIA GeForce RTX 3090, the paper's: 35.6 TFLOPS and 936 GB/s (NVIDIA GA102 whitepaper). That
 # kernels reach half of either is an assumption.
 _OPERATIONS_PER_SECOND, _BYTES_PER_SECOND, _SHARE = 35.6e12, 936e9, 0.5
+_BITS = 8
+_MEGA = 1e6
+# Reported in another form, or not at all.
+_NOT_TOLD = (
+    *("series", "trace", "finished", "inside", "background"),
+    *("feature_bytes_down", "sum_bytes_down"),
+)
 
 
 def compute_seconds(vertices: int, additions: float, features: int, layers: int) -> float:
@@ -29,15 +36,6 @@ def compute_seconds(vertices: int, additions: float, features: int, layers: int)
     products = _PRODUCTS * 2 * vertices * features**2 / _OPERATIONS_PER_SECOND
     sums = _SUMS * additions * features * _FLOAT_BYTES / _BYTES_PER_SECOND
     return layers * (products + sums) / _SHARE
-
-
-_BITS = 8
-_MEGA = 1e6
-# Reported in another form, or not at all.
-_NOT_TOLD = (
-    *("series", "trace", "finished", "inside", "background"),
-    *("feature_bytes_down", "sum_bytes_down"),
-)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,6 @@ from switchgnn.planner.plan.manifest import STRAWMAN
 from switchgnn.planner.presets import PRESETS, VERTEX_CUT, PlanContext, PlanRequest, slot_bytes
 from switchgnn.profiles import UNLIMITED, SwitchProfile
 
-
-class SimulatorError(SwitchGNNError):
-    """A request that cannot be simulated, or a simulation that failed, in one sentence."""
-
-
 _MICRO, _MEGA, _BITS = 1e-6, 1e6, 8
 PICOSECONDS = 1e12
 _NO_LIMIT = math.inf
@@ -29,6 +24,13 @@ _NO_LIMIT = math.inf
 _GROUPS_APART = 32
 # Of the background.
 FULL_FRAME_BYTES = 1_500
+# Which switches complete the sums whose contributions come from several leaves.
+SPINE, LEAF = "spine", "leaf"
+COMPLETIONS = (SPINE, LEAF)
+
+
+class SimulatorError(SwitchGNNError):
+    """A request that cannot be simulated, or a simulation that failed, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,6 @@ class NetworkOptions:
             )
         if self.delay < 0 or self.overhead < 0:
             raise SimulatorError("Delay and overhead of a link cannot be below 0.")
-
-
-# Which switches complete the sums whose contributions come from several leaves.
-SPINE, LEAF = "spine", "leaf"
-COMPLETIONS = (SPINE, LEAF)
 
 
 @dataclass(frozen=True)

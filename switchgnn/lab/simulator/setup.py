@@ -25,6 +25,17 @@ from switchgnn.planner.plan.banks import BANKS
 from switchgnn.planner.plan.leaf_spine import split_for_leaf_spine
 from switchgnn.planner.sending.phases import PhaseMaker
 
+# Of G3's comparison with other full-graph systems (section 7).
+BIN_SIZE = 5_000
+# Backward exchanges on the transposed graph take as long.
+_FORWARD = Direction.FORWARD
+# The highest bit of a contribution: the pass ends after it.
+LAST_OF_PASS = 1 << 31
+# Table entries processed at a time: their additions take a few tens of megabytes.
+_TOGETHER = 1 << 18
+# Table entries split among leaves at a time, in whole blocks: this takes up to 1.2 GB.
+_ENTRIES_SHARED = 1 << 21
+
 
 @dataclass(frozen=True, eq=False)
 class Setup:
@@ -152,10 +163,6 @@ def mixed_setup(switch: Setup, rows: Int64s, features: int, pace: Pace, framing:
     )
 
 
-# Of G3's comparison with other full-graph systems (section 7).
-BIN_SIZE = 5_000
-
-
 def overlapped_seconds(compute: float, communication: float, bins: int) -> float:
     """Return the seconds that bins save of a layer, or of an epoch of equal layers.
 
@@ -163,16 +170,6 @@ def overlapped_seconds(compute: float, communication: float, bins: int) -> float
     that takes (c + s + (B - 1) max(c, s)) / B. Without bins (0) nothing is saved.
     """
     return min(compute, communication) * (bins - 1) / bins if bins else 0.0
-
-
-# Backward exchanges on the transposed graph take as long.
-_FORWARD = Direction.FORWARD
-# The highest bit of a contribution: the pass ends after it.
-LAST_OF_PASS = 1 << 31
-# Table entries processed at a time: their additions take a few tens of megabytes.
-_TOGETHER = 1 << 18
-# Table entries split among leaves at a time, in whole blocks: this takes up to 1.2 GB.
-_ENTRIES_SHARED = 1 << 21
 
 
 def plan_setup(
@@ -318,8 +315,11 @@ def _joined(passes: Sequence[_Passes]) -> _Passes:
 
 def _passes(plan: Plan, rows: _SumRows) -> _Passes:
     switch, span = plan.switch, entries_of(plan, _FORWARD)
-    numbers = SlotNumbers(plan, _FORWARD)
-    row_of = _rows_of_slots(plan, numbers, rows)
+    numbers, inside = SlotNumbers(plan, _FORWARD), results_of(plan, _FORWARD)
+    block = switch.result_block[inside]
+    number = numbers.of(block, switch.result_bank[inside], switch.result_slot[inside])
+    row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)
+    row_of[number] = rows.of(block, switch.result_vertex[inside])
     indptr = indptr_of(np.count_nonzero(switch.entry_expected[span], axis=1))
     contribution = np.empty(int(indptr[-1]), dtype=np.uint32)
     for low in range(0, span.stop - span.start, _TOGETHER):
@@ -336,15 +336,6 @@ def _passes(plan: Plan, rows: _SumRows) -> _Passes:
         indptr=np.append(indptr[begins], indptr[-1]),
         contribution=contribution,
     )
-
-
-def _rows_of_slots(plan: Plan, numbers: SlotNumbers, rows: _SumRows) -> UInt32s:
-    switch, inside = plan.switch, results_of(plan, _FORWARD)
-    block = switch.result_block[inside]
-    row_of = np.zeros(len(numbers.vertex), dtype=np.uint32)
-    number = numbers.of(block, switch.result_bank[inside], switch.result_slot[inside])
-    row_of[number] = rows.of(block, switch.result_vertex[inside])
-    return row_of
 
 
 def _packet_arrays(

@@ -214,8 +214,4 @@ def variables_read(block: Block) -> set[Variable]:
 
 def variables_set(block: Block) -> set[Variable]:
     """Return the variables that a block sets, without those of its Lets."""
-    found: set[Variable] = set()
-    for statement in statements_in(block):
-        if isinstance(statement, (Assign, ReadRaw)):
-            found.add(statement.variable)
-    return found
+    return {each.variable for each in statements_in(block) if isinstance(each, (Assign, ReadRaw))}

@@ -47,6 +47,9 @@ _ANSWER_BYTES = 1 << 16
 
 
 Sender = Callable[[bytes], bool]
+# The sums of a block to one worker; 2.6 MB of frames with 64 features each. BMv2 has 64.
+DEFAULT_DEPTH = 8192
+CLASSES = 8
 
 
 @dataclass
@@ -284,11 +287,6 @@ def open_ports(specs: Iterable[tuple[int, PortSpec]]) -> dict[int, Port]:
             opened.callback(ports[number].close)
         opened.pop_all()
     return ports
-
-
-# The sums of a block to one worker; 2.6 MB of frames with 64 features each. BMv2 has 64.
-DEFAULT_DEPTH = 8192
-CLASSES = 8
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from switchgnn.softswitch.base.program import LoadedProgram, TableSpec
 
 # Counts in messages are int64; larger ones wrap.
 COUNT_MASK = 2**63 - 1
+_KIND_NAMES = {number: name.lower() for name, number in p4i.MatchField.MatchType.items()}
+_Named = p4i.Table | p4i.Register | p4i.Counter
 
 
 def encode(value: int) -> bytes:
@@ -100,15 +102,9 @@ class Schema:
     removed: Mapping[int, str]
 
 
-_KIND_NAMES = {number: name.lower() for name, number in p4i.MatchField.MatchType.items()}
-
-
 def kind_of(field: p4i.MatchField) -> str:
     """Return the kind of match of a field: exact, lpm, ternary, range or optional."""
     return _KIND_NAMES.get(field.match_type, "")
-
-
-_Named = p4i.Table | p4i.Register | p4i.Counter
 
 
 def build_schema(p4info: p4i.P4Info, program: LoadedProgram) -> Schema:

@@ -224,7 +224,13 @@ class FunctionContext:
         # Headers are compared as a whole.
         if left["type"] != "header":
             return compare(operator, self.value(left), self.value(right))
-        equal = self._equal_headers(self.header(left), self.header(right))
+        one, other = self.header(left), self.header(right)
+        headers = self.layout.program.headers
+        if headers[one].type_name != headers[other].type_name:
+            raise self.refuse("comparing headers of different types", "compare their fields")
+        fields = zip(self.layout.fields(one), self.layout.fields(other), strict=True)
+        same = [compare("==", variable(a.variable), variable(b.variable)) for a, b in fields]
+        equal = all_of([self.layout.valid(one), self.layout.valid(other), *same])
         return equal if operator == "==" else arithmetic.negation(equal)
 
     def header(self, node: Json) -> str:
@@ -262,14 +268,6 @@ class FunctionContext:
         if known is not None and 0 <= known < len(values):
             return values[known]
         return arithmetic.pick(values, self.let(index))
-
-    def _equal_headers(self, left: str, right: str) -> ir.Expr:
-        headers = self.layout.program.headers
-        if headers[left].type_name != headers[right].type_name:
-            raise self.refuse("comparing headers of different types", "compare their fields")
-        fields = zip(self.layout.fields(left), self.layout.fields(right), strict=True)
-        same = [compare("==", variable(a.variable), variable(b.variable)) for a, b in fields]
-        return all_of([self.layout.valid(left), self.layout.valid(right), *same])
 
     def _valid_operation(self, node: Json) -> ir.Expr:
         headers, index = self._header_alternatives(node["right"])

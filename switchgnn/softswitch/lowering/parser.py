@@ -134,7 +134,12 @@ class ParserLowering:
         state, join = self._program.parser_states[name], structurer.join(name)
         self._ctx.where = f"parser state '{state.name}'"
         for operation in state.operations:
-            self._lower_operation(operation)
+            handler = _OPERATIONS.get(operation.op)
+            if handler is None:
+                raise self._ctx.refuse(
+                    f"parser operation '{operation.op}'", "extract headers of fixed width"
+                )
+            handler(self, operation.parameters)
         key = [self._key_part(node) for node in state.key]
         branches = []
         for following, cases in groupby(_cases(state), lambda case: case.next_state):
@@ -150,14 +155,6 @@ class ParserLowering:
             self._ctx.add(ir.If(tuple(branches), tuple(block)))
         else:
             self._ctx.add(*block)
-
-    def _lower_operation(self, operation: Primitive) -> None:
-        handler = _OPERATIONS.get(operation.op)
-        if handler is None:
-            raise self._ctx.refuse(
-                f"parser operation '{operation.op}'", "extract headers of fixed width"
-            )
-        handler(self, operation.parameters)
 
     def _fail_unless(self, condition: ir.Expr, error: str) -> None:
         self._fail(arithmetic.negation(condition), self._error(error))

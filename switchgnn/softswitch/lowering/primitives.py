@@ -13,6 +13,11 @@ from switchgnn.softswitch.lowering.arithmetic import all_of, compare, constant, 
 from switchgnn.softswitch.lowering.expressions import EGRESS, INGRESS, FunctionContext, Slot
 
 Parameters = tuple[Json, ...]
+# The bits of a result, where they are not 16.
+_DIGEST_BITS = {"crc32": 32, "identity": 64}
+_HINT = "leave the call out or express it with registers, tables and assignments"
+_STANDARD = "standard_metadata"
+_CLONE_SESSION_MASK = 0x7FFF
 
 
 def _add_to_length(ctx: FunctionContext, header: str, sign: int) -> None:
@@ -56,10 +61,6 @@ def _move_stack(ctx: FunctionContext, parameters: Parameters, *, op: str) -> Non
     ctx.set(following, arithmetic.clamp(moved, following.low, following.high))
 
 
-# The bits of a result, where they are not 16.
-_DIGEST_BITS = {"crc32": 32, "identity": 64}
-
-
 def lower_digest(ctx: FunctionContext, name: str) -> ir.Expr:
     """Compute a calculation and return its result."""
     calculation = ctx.layout.program.calculations[name]
@@ -95,11 +96,6 @@ def _pieces(ctx: FunctionContext, item: Json) -> list[ir.Piece]:
 def _piece(ctx: FunctionContext, header: str, slot: Slot) -> ir.Piece:
     value = arithmetic.wrap(variable(slot.variable), slot.width)
     return ir.Piece(value, slot.width, ctx.layout.valid(header))
-
-
-_HINT = "leave the call out or express it with registers, tables and assignments"
-_STANDARD = "standard_metadata"
-_CLONE_SESSION_MASK = 0x7FFF
 
 
 def lower_primitive(ctx: FunctionContext, primitive: Primitive) -> None:

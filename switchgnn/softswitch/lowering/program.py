@@ -29,6 +29,7 @@ _TIMES = (
 )
 _SPEC = "standard_metadata.egress_spec"
 _RESULTS = (_SPEC, "intrinsic_metadata.mcast_grp", "intrinsic_metadata.priority")
+_OF_PARSER = frozenset((var.PACKET_BYTES, var.POSITION, var.PARSER_ERROR, var.STATE, var.TURNS))
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
     return LoweredProgram(
         program=program,
         ingress=(*_before_ingress(given), *bodies.ingress.statements),
-        egress=_egress(layout, given, bodies),
+        egress=tuple(_egress(layout, given, bodies)),
         reparse=(*_before_parser(given), *bodies.parser.statements) if clones else None,
         results=(spec, group, priority),
         state=_sorted(each for each in egress_reads | kept if each.name in layout.names),
@@ -164,9 +165,6 @@ def _lower(program: LoadedProgram) -> LoweredProgram:
         header_bytes=sum(emitted) // 8,
         uses_time=any(s.variable in touched for s in map(layout.standard, _TIMES) if s is not None),
     )
-
-
-_OF_PARSER = frozenset((var.PACKET_BYTES, var.POSITION, var.PARSER_ERROR, var.STATE, var.TURNS))
 
 
 def _stays_parsed(layout: FieldLayout, bodies: "_Bodies", kept: frozenset[ir.Variable]) -> bool:
@@ -289,22 +287,15 @@ def _before_parser(given: _Give) -> Iterator[ir.Statement]:
     yield ir.Assign(var.LENGTH, variable(var.PACKET_BYTES))
 
 
-def _egress(layout: FieldLayout, given: _Give, bodies: _Bodies) -> ir.Block:
-    spec = layout.standard(_SPEC)
-    dropped = constant(0)
-    if spec is not None:
-        dropped = compare("==", variable(spec.variable), constant(DROP_PORT))
-    return (
-        *_before_egress(given),
-        *bodies.egress.statements,
-        ir.either(dropped, (ir.Simple.DROP,), bodies.deparser.statements),
-    )
-
-
-def _before_egress(given: _Give) -> Iterator[ir.Statement]:
+def _egress(layout: FieldLayout, given: _Give, bodies: _Bodies) -> Iterator[ir.Statement]:
     # simple_switch writes the drop port plus one here, which is 0 in nine bits.
     yield from given({_SPEC: constant(0)})
     copied = tuple(given({"intrinsic_metadata.egress_rid": wrap(variable(var.INSTANCE), 32)}))
     yield ir.either(compare(">=", variable(var.INSTANCE), constant(0)), copied)
     yield from given(_AT_EGRESS)
     yield from _set({var.CLONE_SESSION: -1, var.CLONE_LIST: 0, var.RECIRCULATE: 0})
+    yield from bodies.egress.statements
+    spec, dropped = layout.standard(_SPEC), constant(0)
+    if spec is not None:
+        dropped = compare("==", variable(spec.variable), constant(DROP_PORT))
+    yield ir.either(dropped, (ir.Simple.DROP,), bodies.deparser.statements)

@@ -33,6 +33,9 @@ Result = TypeVar("Result")
 
 PORTS = 512
 _SCALARS = [each.name for each in fields(ForwardingCounts) if each.default == 0]
+_LOOP_LOG = logging.getLogger("softswitch.loop")
+_NOTICE_ROOM = 1 << 18
+_LOG = logging.getLogger("softswitch.switch")
 
 
 class PortKind(IntEnum):
@@ -128,10 +131,6 @@ def _by_port(values: list[int]) -> Counter[int]:
     return Counter({port: count for port, count in enumerate(values) if count})
 
 
-_LOOP_LOG = logging.getLogger("softswitch.loop")
-_NOTICE_ROOM = 1 << 18
-
-
 class NativeLoop:
     """An event loop whose forwarding thread never waits for the GIL."""
 
@@ -190,9 +189,6 @@ class NativeLoop:
 def _attachment(port: Port) -> Attachment:
     kind = PortKind.PACKET_SOCKET if port.is_packet else PortKind.SOCKET
     return Attachment(kind, port.fileno(), port.frame_bytes, port.may_refuse)
-
-
-_LOG = logging.getLogger("softswitch.switch")
 
 
 @dataclass(frozen=True)

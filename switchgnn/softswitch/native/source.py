@@ -42,7 +42,7 @@ class FunctionRenderer(Renderer):
     def _statement(self, statement: ir.Statement) -> Iterator[str]:  # noqa: PLR0912, PLR0915  each case
         match statement:
             case ir.Assign(variable=variable, value=value):
-                changed = self._changed(variable)
+                changed = " state.changed = true;" if variable in self._headers else ""
                 if is_wide(variable) and value.constant == 0:
                     yield f"{variable.name}.set = false;{changed}"
                 else:
@@ -95,9 +95,6 @@ class FunctionRenderer(Renderer):
             case ir.Simple.RESTORE_KEPT:
                 restored = " ".join(f"{v.name} = kept->{v.name};" for v in self._kept)
                 yield f"if (kept) {{ {restored} }}"
-
-    def _changed(self, variable: ir.Variable) -> str:
-        return " state.changed = true;" if variable in self._headers else ""
 
     def _if(self, statement: ir.If) -> Iterator[str]:
         keyword = "if"
@@ -208,7 +205,9 @@ class _Writer:
     def __init__(self, lowered: LoweredProgram) -> None:
         self._lowered = lowered
         self._program = lowered.program
-        self._renderer = FunctionRenderer(lowered.program, lowered.kept, self._headers())
+        changeable = set(lowered.state) - lowered.metadata
+        headers = frozenset(changeable if lowered.stays_parsed else ())
+        self._renderer = FunctionRenderer(lowered.program, lowered.kept, headers)
 
     def source(self) -> str:
         lowered, shapes = self._lowered, self._renderer.shapes
@@ -226,10 +225,6 @@ class _Writer:
         ranges = list(_ranges(self._renderer))
         head = ("#pragma once", '#include "host.h"', *self._renderer.literals())
         return "\n".join([*head, *ranges, *lines, ""])
-
-    def _headers(self) -> frozenset[ir.Variable]:
-        changeable = set(self._lowered.state) - self._lowered.metadata
-        return frozenset(changeable if self._lowered.stays_parsed else ())
 
     def _structures(self) -> Iterator[str]:
         program, lowered = self._program, self._lowered

@@ -25,6 +25,7 @@ from switchgnn.softswitch.native.build import Switch, TableShape, byte_size, cel
 _CONSTANT, _NOTED = 1, 2
 _MARK_SHIFT = 24
 _HEAD, _COUNTS = Struct("<I"), Struct("<QQ")
+_CELLS = {1: c_uint8, 2: c_uint16, 4: c_uint32, 8: c_uint64}
 
 
 class _NativeTable(EntryTable):
@@ -265,9 +266,6 @@ def format_numbers(
             yield from (action.ident, action.number, len(action.parameters))
             for part, at in zip(action.parameters, shape.offsets(action.number), strict=True):
                 yield from (part.id, part.bitwidth, 8 * at)
-
-
-_CELLS = {1: c_uint8, 2: c_uint16, 4: c_uint32, 8: c_uint64}
 
 
 class NativeState(base.ProgramState):

@@ -19,6 +19,8 @@ _UPDATES_PER_TURN = 128
 _BATCHED_PER_TURN = 1024
 _OK = p4r.Error(canonical_code=rpc_code.OK)
 _KINDS = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
+# An entity, or a serialized response.
+_Found = p4r.Entity | bytes
 
 
 @dataclass(frozen=True)
@@ -65,25 +67,21 @@ def apply_updates(
 
 
 def _apply(pipeline: InstalledPipeline, update: p4r.Update) -> p4r.Error:
+    kind, entity = update.type, update.entity
+    what = entity.WhichOneof("entity") or "missing entity"
     try:
-        _dispatch(pipeline, update)
+        if kind not in _KINDS:
+            raise p4.invalid("An update needs a type: INSERT, MODIFY or DELETE.")
+        if what == "table_entry":
+            schema = tables.find_table(pipeline.schema, entity.table_entry.table_id)
+            tables.write_entry(schema, pipeline.state.tables[schema.name], kind, entity.table_entry)
+        elif what == "packet_replication_engine_entry":
+            tables.write_replication(pipeline, kind, entity.packet_replication_engine_entry)
+        else:
+            raise p4.unimplemented(f"Writing a {what} is not supported.")
     except RequestError as error:
         return p4r.Error(canonical_code=error.code, message=str(error), space="softswitch")
     return _OK
-
-
-def _dispatch(pipeline: InstalledPipeline, update: p4r.Update) -> None:
-    kind, entity = update.type, update.entity
-    if kind not in _KINDS:
-        raise p4.invalid("An update needs a type: INSERT, MODIFY or DELETE.")
-    what = entity.WhichOneof("entity") or "missing entity"
-    if what == "table_entry":
-        schema = tables.find_table(pipeline.schema, entity.table_entry.table_id)
-        tables.write_entry(schema, pipeline.state.tables[schema.name], kind, entity.table_entry)
-    elif what == "packet_replication_engine_entry":
-        tables.write_replication(pipeline, kind, entity.packet_replication_engine_entry)
-    else:
-        raise p4.unimplemented(f"Writing a {what} is not supported.")
 
 
 def _indices(message: p4r.RegisterEntry | p4r.CounterEntry, size: int) -> range:
@@ -143,10 +141,6 @@ def _counter_entity(ident: int, index: int, packets: int, total: int) -> p4r.Ent
     entry.data.packet_count = packets & p4.COUNT_MASK
     entry.data.byte_count = total & p4.COUNT_MASK
     return entity
-
-
-# An entity, or a serialized response.
-_Found = p4r.Entity | bytes
 
 
 def read_entities(

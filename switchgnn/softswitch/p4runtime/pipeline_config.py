@@ -17,6 +17,12 @@ from switchgnn.softswitch.lowering.loader import GivenProgram
 from switchgnn.softswitch.native.state import NativeBatches, NativeState
 
 Result = TypeVar("Result")
+_Set = p4r.SetForwardingPipelineConfigRequest
+_Get = p4r.GetForwardingPipelineConfigRequest
+# Returns the program of a document; a cache may serve repeated installs.
+Give = Callable[[bytes], GivenProgram]
+# https://github.com/p4lang/PI/blob/main/proto/p4/tmp/p4config.proto
+_DEVICE_DATA = 3
 
 
 class Device(Protocol):
@@ -55,12 +61,6 @@ class InstalledPipeline:
     replication: dict[tuple[str, int], p4r.PacketReplicationEngineEntry] = field(
         default_factory=dict
     )
-
-
-_Set = p4r.SetForwardingPipelineConfigRequest
-_Get = p4r.GetForwardingPipelineConfigRequest
-# Returns the program of a document; a cache may serve repeated installs.
-Give = Callable[[bytes], GivenProgram]
 
 
 class PipelineConfigs:
@@ -121,10 +121,6 @@ class PipelineConfigs:
         if isinstance(state, NativeState):
             batches = NativeBatches(state, schema.tables.values())
         return InstalledPipeline(copy, schema, state, batches, prepared.install)
-
-
-# https://github.com/p4lang/PI/blob/main/proto/p4/tmp/p4config.proto
-_DEVICE_DATA = 3
 
 
 def _program_in(config: bytes) -> bytes:

@@ -30,6 +30,16 @@ from switchgnn.softswitch.p4runtime.pipeline_config import Device, Give, Pipelin
 STREAMS_PER_HOST = 8
 STREAMS = 16
 READS = 16
+API_VERSION = "1.4.1"
+_STATUS = {status.value[0]: status for status in grpc.StatusCode}
+_SCHEME = "unix:"
+_OWNER_ONLY = 0o177  # umask of mode 0600
+_MOST_BYTES = 107  # of a path: https://man7.org/linux/man-pages/man7/unix.7.html
+# A call holds a thread while it lasts; the service leaves half of them to short calls.
+_THREADS = 64
+_MESSAGE_BYTES = 256 << 20
+_LAST_PORT = 65_535
+_GRACE, _LONGEST_STOP = 0.5, 4.0  # seconds until calls are cancelled, and then abandoned
 
 
 class StreamClient:
@@ -200,11 +210,6 @@ def packet_in_message(
     return p4r.StreamMessageResponse(packet=packet)
 
 
-API_VERSION = "1.4.1"
-
-_STATUS = {status.value[0]: status for status in grpc.StatusCode}
-
-
 @contextmanager
 def aborting(context: grpc.ServicerContext) -> Iterator[None]:
     """End a call with the RequestError that is raised inside the block."""
@@ -317,20 +322,17 @@ class P4RuntimeService:
         try:
             if kind != "packet":
                 raise p4.unimplemented(f"Stream messages of type {kind} are not supported.")
-            self._packet_out(client, request.packet)
+            if not self.arbiter.is_primary(client):
+                raise p4.denied("Only the primary controller may send packets.")
+            if self._cpu_port is None:
+                raise p4.unimplemented("The switch was started without a CPU port.")
+            header = self.configs.installed().schema.packet_out
+            self._device.inject(self._cpu_port, packet_out_frame(header, request.packet))
         except RequestError as error:
             answer = p4r.StreamError(canonical_code=error.code, message=str(error))
             if kind == "packet":
                 answer.packet_out.packet_out.CopyFrom(request.packet)
             client.outbox.put(p4r.StreamMessageResponse(error=answer))
-
-    def _packet_out(self, client: StreamClient, packet: p4r.PacketOut) -> None:
-        if not self.arbiter.is_primary(client):
-            raise p4.denied("Only the primary controller may send packets.")
-        if self._cpu_port is None:
-            raise p4.unimplemented("The switch was started without a CPU port.")
-        header = self.configs.installed().schema.packet_out
-        self._device.inject(self._cpu_port, packet_out_frame(header, packet))
 
     def packet_in(self, frame: bytes) -> bool:
         """Send a frame from the CPU port to the primary and return whether there is one."""
@@ -349,16 +351,6 @@ def _abort_with_details(context: grpc.ServicerContext, errors: list[p4r.Error]) 
     context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
     context.abort(grpc.StatusCode.UNKNOWN, status.message)
     raise AssertionError  # abort raises
-
-
-_SCHEME = "unix:"
-_OWNER_ONLY = 0o177  # umask of mode 0600
-_MOST_BYTES = 107  # of a path: https://man7.org/linux/man-pages/man7/unix.7.html
-# A call holds a thread while it lasts; the service leaves half of them to short calls.
-_THREADS = 64
-_MESSAGE_BYTES = 256 << 20
-_LAST_PORT = 65_535
-_GRACE, _LONGEST_STOP = 0.5, 4.0  # seconds until calls are cancelled, and then abandoned
 
 
 def socket_path(address: str) -> Path | None:

@@ -31,6 +31,7 @@ _FLOAT_BYTES = 4
 _COPIES_OF_WEIGHTS = 4
 
 MODELS = ("gcn", "sage", "gin")
+_USUAL_DROPOUT = 0.5
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,6 @@ def _number(value: float) -> float:
 
 def _rate_option(text: str, default: float) -> Any:  # noqa: ANN401
     return TRAINING.option("RATE", text, default=default, min=0.0, max=_MOST_RATE, callback=_number)
-
-
-_USUAL_DROPOUT = 0.5
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,10 @@ from switchgnn.training.base.errors import DatasetError
 from switchgnn.training.data.dataset import OF_VERTICES, Dataset
 from switchgnn.training.data.weights import partial_sums
 
+_OF_WEIGHTS = ("edge_weights", "in_weight", "factors", "partial_weights")
+_SPLITS = ("train", "validation", "test")
+_OF_DATASET = ("name", "classes", "multilabel", "undirected")
+
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionedData:
@@ -133,11 +137,6 @@ def split_machines(graph: Graph, machine: Int32s, per_machine: int, seed: int) -
         part = partition_vertices(*inside, vertices=len(own), parts=per_machine, seed=seed)
         worker[own] += fill_parts(part, per_machine, degree[own])
     return check_assignment(graph, machines * per_machine, worker)
-
-
-_OF_WEIGHTS = ("edge_weights", "in_weight", "factors", "partial_weights")
-_SPLITS = ("train", "validation", "test")
-_OF_DATASET = ("name", "classes", "multilabel", "undirected")
 
 
 def partition_dataset(

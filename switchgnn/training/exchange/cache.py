@@ -27,6 +27,8 @@ _FALL, _RISE = 0.001, 0.02
 _KEPT = 0.8
 # A step changes epsilon by a factor, but by no more than this.
 _GROWTH, _SHRINKAGE, _STEP = 1.05, 0.9, 0.01
+# In each epoch whose number is a multiple of this one, no row is skipped.
+EVERY = 4
 
 
 class Compressing(Transport, Protocol):
@@ -61,10 +63,6 @@ class FollowingEpsilon:
             self.epsilon = max(self.epsilon * _SHRINKAGE, self.epsilon - _STEP, LEAST)
         self.mean = _KEPT * self.mean + (1 - _KEPT) * accuracy
         return self.epsilon
-
-
-# In each epoch whose number is a multiple of this one, no row is skipped.
-EVERY = 4
 
 
 class SkippedRows:

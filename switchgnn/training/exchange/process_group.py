@@ -35,6 +35,9 @@ ON_WIRE: Mapping[torch.dtype, torch.dtype] = {
 # thread for as long.
 _MOST_THREADS = 256
 OpenReducer = Callable[[int, int], ReduceConnection]
+_SUM, _AVG, _MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
+_NO_TIME = timedelta(0)
+_SUBGROUP = "groups that `new_group` has made"
 
 
 def reason_against(tensors: Sequence[Tensor], op: object) -> str | None:
@@ -203,11 +206,6 @@ def _tensors_of(future: "torch.futures.Future[Any]") -> Any:  # noqa: ANN401
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
-
-
-_SUM, _AVG, _MAX = dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX
-_NO_TIME = timedelta(0)
-_SUBGROUP = "groups that `new_group` has made"
 
 
 def _forwarded(name: str) -> Callable[..., Any]:

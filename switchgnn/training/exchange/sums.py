@@ -30,6 +30,10 @@ from switchgnn.training.exchange.cache import SkippedRows
 from switchgnn.training.exchange.columns import Columns
 from switchgnn.training.exchange.standby import Standby
 
+# Seconds after which other workers may miss an answer.
+_LONG = 0.05
+Linear = Callable[[Tensor], Tensor]
+
 
 @dataclass
 class Ledger:
@@ -63,10 +67,6 @@ class Ledger:
             ],
             "kept": self.kept,
         }
-
-
-# Seconds after which other workers may miss an answer.
-_LONG = 0.05
 
 
 @dataclass
@@ -180,9 +180,6 @@ class RemoteSum:
         if self.standby is None or not self.standby.down:
             self.ledger.enter(self.transport, rows.shape[1], direction, whole)
         return sums
-
-
-Linear = Callable[[Tensor], Tensor]
 
 
 def with_adjoint(values: Tensor, there: Linear, back: Linear) -> Tensor:

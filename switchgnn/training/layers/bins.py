@@ -45,6 +45,13 @@ from switchgnn.training.layers.summed import local_edges, require_sum
 _BYTES_PER_ELEMENT = 4
 # With one bin nothing would overlap.
 _FEWEST = 2
+# (intra, inter) by the names of G3's ablation study.
+PIPELINES = {
+    "both": (True, True),
+    "intra": (True, False),
+    "inter": (False, True),
+    "sequential": (False, False),
+}
 
 
 @dataclass(frozen=True)
@@ -58,15 +65,6 @@ class BinOptions:
     # whether a bin continues as soon as its own remote rows are there, or with those of the whole
     # layer
     inter: bool = True
-
-
-# (intra, inter) by the names of G3's ablation study.
-PIPELINES = {
-    "both": (True, True),
-    "intra": (True, False),
-    "inter": (False, True),
-    "sequential": (False, False),
-}
 
 
 def vertices_per_bin(options: BinOptions, inputs: int, outputs: int) -> int:

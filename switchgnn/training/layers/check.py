@@ -51,6 +51,7 @@ _Key = tuple[str, str, int]
 _Found = dict[_Key, Tensor]
 _RESULTS = ("outputs", "gradients")
 _Edges = tuple[Tensor, Tensor | None]
+_SKIP = "skip this check with `--unchecked` or `unchecked=True`."
 
 
 def check_model(
@@ -122,9 +123,6 @@ def check_own_model(
         why = check_model(model, features, undirected=undirected, weighted=weighted)
     if why is not None and warns:
         typer.echo(f"Warning: {why}", err=True)
-
-
-_SKIP = "skip this check with `--unchecked` or `unchecked=True`."
 
 
 def _refusal(name: str, why: str) -> UnsupportedLayerError:

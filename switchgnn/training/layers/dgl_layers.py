@@ -22,6 +22,7 @@ _MIXING = tuple(f"dgl.nn.pytorch.{name}" for name in ("conv", "glob", "hetero"))
 # The names in a `Data`, and those that DGL's data sets use.
 _MASKS = ("train_mask", "val_mask", "test_mask")
 _NAMES = {"x": "feat", "y": "label", **{mask: mask for mask in _MASKS}}
+_USUAL = "`graph_of(worker.data)`"
 
 
 def graph_of(data: Data) -> Any:  # noqa: ANN401 - DGL has no types
@@ -119,9 +120,6 @@ _KINDS: tuple[tuple[Any, tuple[str, ...], summed.Make], ...] = (
 def _check(_name: str, layer: Any) -> summed.Make | str:  # noqa: ANN401
     kind = getattr(layer, "_aggre_type", getattr(layer, "_aggregator_type", "sum"))
     return summed.maker_of(layer, kind, _KINDS)
-
-
-_USUAL = "`graph_of(worker.data)`"
 
 
 def _rows(  # noqa: PLR0917 - the last ones are those of forward()

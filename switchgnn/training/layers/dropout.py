@@ -31,6 +31,9 @@ _AT_ONCE_ELSEWHERE = 1 << 24
 _MOST_TOKENS = 1 << 12
 # Of a dropped unit in alpha dropout, by torch: the least value of SELU.
 _ALPHA = -1.7580993408473766
+# Those that drop single elements; the others drop whole channels.
+_ELEMENTS = (nn.Dropout, nn.AlphaDropout)
+_KINDS = (*_ELEMENTS, nn.Dropout1d, nn.Dropout2d, nn.FeatureAlphaDropout)
 
 
 class Draws:
@@ -165,11 +168,6 @@ def dropped(
     else:
         found = rows * kept / (1 - share) if share < 1 else rows * kept
     return rows.copy_(found) if inplace else found
-
-
-# Those that drop single elements; the others drop whole channels.
-_ELEMENTS = (nn.Dropout, nn.AlphaDropout)
-_KINDS = (*_ELEMENTS, nn.Dropout1d, nn.Dropout2d, nn.FeatureAlphaDropout)
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -43,15 +43,21 @@ _BUILT = {"gcn": GCN, "sage": GraphSAGE, "gin": GIN}
 def build_model(options: ModelOptions, features: int, classes: int) -> nn.Module:
     """Build a PyG model, or the one that a user's file defines."""
     if options.own:
-        return _own_model(options.model, features, classes)
-    model: nn.Module = _BUILT[model_name(options.model)](
+        spec = options.model
+        path, name = spec.rsplit(":", 1)
+        with own_code(spec, loading=True):
+            model = _load(path, name)(features, classes)
+        if not isinstance(model, nn.Module):
+            raise TrainingError(f"{spec} returned {type(model).__name__}, not a torch.nn.Module.")
+        return model
+    built: nn.Module = _BUILT[model_name(options.model)](
         in_channels=features,
         hidden_channels=options.hidden,
         num_layers=options.layers,
         out_channels=classes,
         dropout=options.dropout,
     )
-    return model
+    return built
 
 
 def exchanged_widths(
@@ -74,15 +80,6 @@ def exchanged_widths(
     found[sizes[1]] += 2 * mapped
     found[features] += min(1, epochs - mapped) if kept else epochs - mapped
     return +found
-
-
-def _own_model(spec: str, features: int, classes: int) -> nn.Module:
-    path, name = spec.rsplit(":", 1)
-    with own_code(spec, loading=True):
-        model = _load(path, name)(features, classes)
-    if not isinstance(model, nn.Module):
-        raise TrainingError(f"{spec} returned {type(model).__name__}, not a torch.nn.Module.")
-    return model
 
 
 def _load(path: str, name: str) -> Callable[[int, int], nn.Module]:

@@ -14,6 +14,9 @@ from switchgnn.training.layers.forward import Replaced
 from switchgnn.training.layers.halo import Halo
 from switchgnn.training.layers.summed import called_by
 
+# Of a norm and its inputs [n, F]: what is subtracted from these, and what they are divided by.
+_Parts = tuple[Tensor, Tensor]
+
 
 class VertexSums:
     """Sums over the vertices of all workers, which make the same calls in the same order."""
@@ -55,10 +58,6 @@ class VertexSums:
         count, sums, squares = self.moments(own.flatten() if flat else own)
         mean = sums / count
         return count, mean, (squares / count - mean.square()).clamp(min=0)
-
-
-# Of a norm and its inputs [n, F]: what is subtracted from these, and what they are divided by.
-_Parts = tuple[Tensor, Tensor]
 
 
 def _batch(norm: Any, sums: VertexSums, x: Tensor) -> _Parts:  # noqa: ANN401

@@ -17,6 +17,13 @@ from switchgnn.training.layers.forward import Anywhere
 from switchgnn.training.layers.halo import PartEdges, check_row_count
 
 ALL_ROWS = slice(None)
+_HOOKS = tuple(f"_{kind}_hooks" for kind in ("forward", "forward_pre", "backward", "backward_pre"))
+_MAPS = ("lin", "lin_l", "lin_rel", "fc_neigh")
+_COPIES = ", or --transport host without compression, sampling or vertex cut, which copies rows"
+_COPIES_IN_SCRIPT = (
+    ', or copies of rows: join(..., transport="host") without bits and cache, or a job of '
+    "write_job(..., copies=True)"
+)
 
 
 class SummedLayer(ABC):
@@ -148,10 +155,6 @@ def is_plain(linear: object) -> bool:
     return not any(known[hooks] for hooks in _HOOKS)
 
 
-_HOOKS = tuple(f"_{kind}_hooks" for kind in ("forward", "forward_pre", "backward", "backward_pre"))
-_MAPS = ("lin", "lin_l", "lin_rel", "fc_neigh")
-
-
 def has_plain_maps(layer: nn.Module) -> bool:
     """Return whether the maps of a layer may be called before and after a sum alike."""
     maps = map(layer._modules.get, _MAPS)
@@ -206,13 +209,6 @@ class View:
 def called_by(name: str, layer: nn.Module) -> str:
     """Return the name of a layer in messages."""
     return f"Layer {name} ({type(layer).__name__})" if name else type(layer).__name__
-
-
-_COPIES = ", or --transport host without compression, sampling or vertex cut, which copies rows"
-_COPIES_IN_SCRIPT = (
-    ', or copies of rows: join(..., transport="host") without bits and cache, or a job of '
-    "write_job(..., copies=True)"
-)
 
 
 def require_sum(
