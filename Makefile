@@ -139,7 +139,7 @@ tofino: $(VENV)/base  ## compile the P4 program for a Tofino 2, and report what 
 	    -o $(CURDIR)/build/tofino switchgnn.p4
 	for each in build/tofino/*/switchgnn.bfa; do \
 	    bfas --target tofino2 --no-warn -o $$(dirname $$each) $$each || exit; done
-	$(BIN)/python -m switchgnn.p4src.report build/tofino
+	$(BIN)/python -m bench.tofino build/tofino
 
 clean:  ## remove everything that make creates
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-shell build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -276,7 +276,7 @@ CORE = (
 # switch.
 NOT_CORE = (
     "p4src/strawman",
-    *("p4src/tofino", "p4src/report.py"),
+    "p4src/tofino",
     *(
         f"controller/{name}.py"
         for name in ("metrics", "watch", "show", "admission", "jobs", "controls/one_bank")

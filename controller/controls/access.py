@@ -84,7 +84,7 @@ class Destination(Keyed):
     def _leaf_spine_rows(
         self, plan: SwitchPlan, part: LeafSpinePart, neighbours: list[int], place: Place
     ) -> Rows:
-        ports, switch, slot = np.array(neighbours, np.int64), part.switch, part.route_result
+        ports, switch, slot = np.array(neighbours, np.int64), plan.switch, part.route_result
         placed = slot >= 0
         values: dict[str, Integers] = {
             "block_id": part.route_block + np.int64(place.first_block),

@@ -48,10 +48,10 @@ class Allowed(Keyed):
 
     def rows(self, plan: SwitchPlan, network: Network | None = None, place: Place = ALONE) -> Rows:
         """Return one entry for each sender of a partial sum for a destination of a block."""
-        switch, (result, worker) = plan.switch, partial_senders(plan.switch)
+        switch, (result, neighbour) = plan.switch, partial_senders(plan.switch)
         values: dict[str, Value] = {
             "block_id": switch.result_block[result] + np.int64(place.first_block),
             "dst_id": switch.result_vertex[result],
-            "worker": worker + np.int64(place.first_worker),
+            "worker": np.array(plan.below, np.int64)[neighbour] + place.first_worker,
         }
         return self.make(values, len(result))

@@ -28,8 +28,7 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
 // Whether the sender owns what it names. A count above the expected one would complete or release the
 // slot for all. A plain feature's block is looked up in the loop.
 control Permission(in headers_t hdr, inout metadata_t meta) {
-    port_t  source_differs;
-    port_t  destination_differs;
+    port_t source_differs; port_t destination_differs;
     count_t above;
 
     action compare() {

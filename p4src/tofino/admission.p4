@@ -63,20 +63,22 @@ control Admission(in headers_t hdr,
 
     table lengths {
         key = {
-            hdr.switchgnn.bits: exact; hdr.switchgnn.width: exact; hdr.ipv4.total_len: exact;
+            hdr.switchgnn.bits: ternary; hdr.switchgnn.width: ternary; hdr.ipv4.total_len: exact;
+            hdr.switchgnn.kind: ternary;
         }
         actions = { fit; NoAction; }
         const default_action = NoAction;
-        SIZE(8)
+        SIZE(9)
         const entries = {
-            (BITS_32, 0, BARE_LENGTH + 32): fit();
-            (BITS_32, 1, BARE_LENGTH + 64): fit();
-            (BITS_32, 2, BARE_LENGTH + 96): fit();
-            (BITS_32, 3, BARE_LENGTH + 128): fit();
-            (BITS_32, 4, BARE_LENGTH + 160): fit();
-            (BITS_32, 5, BARE_LENGTH + 192): fit();
-            (BITS_32, 6, BARE_LENGTH + 224): fit();
-            (BITS_32, 7, BARE_LENGTH + 256): fit();
+            (BITS_32, 0, BARE_LENGTH + 32, _): fit();
+            (BITS_32, 1, BARE_LENGTH + 64, _): fit();
+            (BITS_32, 2, BARE_LENGTH + 96, _): fit();
+            (BITS_32, 3, BARE_LENGTH + 128, _): fit();
+            (BITS_32, 4, BARE_LENGTH + 160, _): fit();
+            (BITS_32, 5, BARE_LENGTH + 192, _): fit();
+            (BITS_32, 6, BARE_LENGTH + 224, _): fit();
+            (BITS_32, 7, BARE_LENGTH + 256, _): fit();
+            (NO_BODY, _, BARE_LENGTH, kind_t.FEATURE): fit();
         }
     }
 

@@ -15,8 +15,7 @@ control Use(in headers_t hdr, inout metadata_t meta) {
     // Of each job cell n: passes that made n contributions.
     COUNTER(JOB_CELLS << PASS_BITS, passes)
 
-    bit<1>  counts;
-    bit<1>  has_slot;
+    bit<1> counts; bit<1> has_slot;
     index_t cell;
 
     action find_slot() {
@@ -97,11 +96,9 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
     REGISTER_16(SLOT_CELLS, counts)  // marks, contributions
     @name("bank0.events") COUNTER(SLOT_EVENTS, events)
 
-    bit<32> first;
-    bit<32> same;
+    bit<32> first; bit<32> same;
     index_t event;
-    count_t lacks;
-    count_t over;
+    count_t lacks; count_t over;
 
     CLAIM(state, claim)
     ALU_16_0(counts, restart,
@@ -267,8 +264,7 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
 
 // What the packet's lanes do in its slot. A sum that leaves takes their place.
 control Lanes(inout headers_t hdr, in metadata_t meta) {
-    bit<32> unused;
-    bit<32> unused_too;
+    bit<32> unused; bit<32> unused_too;
 
     EACH_GROUP(LANES_OF)
 

@@ -12,9 +12,9 @@
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
-    RoundStart() round_start;
-    Collected()  collected;
-    Heartbeat()  heartbeat;
+    RoundStart()          round_start;
+    Collected(POOL_CELLS) collected;
+    Heartbeat()           heartbeat;
 
     REGISTER(POOL_CELLS, barrier_tag)   // the window of `done`
     REGISTER(POOL_CELLS, collected_tag)
@@ -54,7 +54,7 @@ control Barrier(inout headers_t hdr,
         value.lo = hdr.done.first;)
     FLAG(opened_round, read_opened,
         one = 0;
-        if (value.lo >= meta.loop.tag_hi) {
+        if (value.lo >= hdr.switchgnn.turn) {
             one = 1;
         })
     ALU_0(opened_round, open_round,
@@ -63,21 +63,20 @@ control Barrier(inout headers_t hdr,
         })
 
     flag_t  opened;
-    bit<1>  first;
-    bit<1>  adds;
-    bit<32> newer;
-    bit<32> same;
-    worker_set_t beats;
+    bit<1> first; bit<1> adds;
+    bit<32> newer; bit<32> same;
 
     action come_around() {
         DROP(standard_metadata)
         meta.outcome = meta.loop.verdict;
         meta.decides = 1;
         first = 0;
-        beats = meta.worker_bit & ~hdr.barrier.workers;
+        adds = 0;
     }
 
-    action find_raised() { beats = meta.worker_bit & hdr.barrier.workers; }
+    // Its heartbeats, or those of the workers below a leaf.
+    action find_raised() { hdr.barrier.workers = hdr.barrier.workers & meta.worker_bit; }
+    action find_lowered() { hdr.barrier.workers = hdr.barrier.workers ^ meta.worker_bit; }
 
     action differ() {
         meta.work.window_session = meta.work.window ^ meta.loop.tag_hi;
@@ -373,9 +372,7 @@ control Barrier(inout headers_t hdr,
             }
         } else if (meta.loop.step == step_t.COLLECT) {
             newer = 0;
-            adds = 1;
             if (hdr.switchgnn.kind == kind_t.ADVANCE) {
-                adds = 0;
                 meta.decides = 0;
                 RUN(match, meta.loop.pool, same)
                 RUN_2(read_following, meta.loop.pool, meta.work.following_next,
@@ -388,6 +385,8 @@ control Barrier(inout headers_t hdr,
                     hdr.switchgnn.echo = 1;
                 }
             } else {
+                adds = 1;
+                find_lowered();
                 RUN_2(claim, meta.loop.pool, newer, same)
                 if (newer == 1) {
                     RUN_0(write_following, meta.loop.pool)
@@ -404,6 +403,7 @@ control Barrier(inout headers_t hdr,
                 meta.outcome = DONE_REPEATED;
             }
         } else if (meta.loop.step == step_t.LATE) {
+            find_lowered();
             meta.outcome = DONE_REPEATED;
         } else {
             meta.decides = 0;
@@ -416,8 +416,9 @@ control Barrier(inout headers_t hdr,
             meta.outcome = WRONG_NEXT;
         }
         if ((meta.loop.step == step_t.FIRST && meta.outcome == PENDING)
-                || meta.loop.step == step_t.COLLECT || meta.loop.step == step_t.LATE) {
-            heartbeat.apply(meta, beats, first);
+                || meta.loop.step == step_t.LATE
+                || (meta.loop.step == step_t.COLLECT && adds == 1)) {
+            heartbeat.apply(meta, hdr.barrier.workers, first);
         }
         conclusion.apply();
         if (meta.loop.leave != leave_t.AS_IT_IS) {

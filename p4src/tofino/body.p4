@@ -1,4 +1,5 @@
-// The groups of lanes of a packet: a recall gets them, an acknowledgement loses them.
+// The groups of lanes of a packet: a recall, and a feature without a body, which is zeros, get them; an
+// acknowledgement loses them.
 #pragma once
 
 #include "metadata.p4"
@@ -17,6 +18,7 @@
     action have##n() { \
         more \
         hdr.ipv4.total_len = BARE_LENGTH + 32 * n; \
+        hdr.switchgnn.bits = BITS_32; \
     }
 
 control Body(inout headers_t hdr, in metadata_t meta) {
@@ -29,23 +31,28 @@ control Body(inout headers_t hdr, in metadata_t meta) {
     WITH(7, HAVE(0) HAVE(1) HAVE(2) HAVE(3) HAVE(4) HAVE(5) HAVE(6))
     WITH(8, HAVE(0) HAVE(1) HAVE(2) HAVE(3) HAVE(4) HAVE(5) HAVE(6) HAVE(7))
     table body {
-        key = { meta.looks: exact; hdr.switchgnn.width: exact; }
+        key = { hdr.switchgnn.width: exact; }
         actions = { have1; have2; have3; have4; have5; have6; have7; have8; NoAction; }
         const default_action = NoAction;
         SIZE(8)
         const entries = {
-            (1, 0): have1();
-            (1, 1): have2();
-            (1, 2): have3();
-            (1, 3): have4();
-            (1, 4): have5();
-            (1, 5): have6();
-            (1, 6): have7();
-            (1, 7): have8();
+            0: have1();
+            1: have2();
+            2: have3();
+            3: have4();
+            4: have5();
+            5: have6();
+            6: have7();
+            7: have8();
         }
     }
 
-    apply { body.apply(); }
+    apply {
+        if (meta.looks == 1
+                || (hdr.switchgnn.bits == NO_BODY && hdr.switchgnn.kind == kind_t.FEATURE)) {
+            body.apply();
+        }
+    }
 }
 
 control NoBody(inout headers_t hdr, in metadata_t meta) {

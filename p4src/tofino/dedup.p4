@@ -37,10 +37,8 @@ control Accepted(in headers_t hdr, inout metadata_t meta) {
     REGISTER_16(ACCEPTED_CELLS, groups)  // group, count
 
     index_t index;
-    bit<32> newer;
-    bit<32> same;
-    bit<16> one_more;
-    bit<16> accepted;
+    bit<32> newer; bit<32> same;
+    bit<16> one_more; bit<16> accepted;
 
     CLAIM(group_tag, claim)
     ALU_16_0(groups, restart,

@@ -11,8 +11,7 @@ const bit<32> POOL_MASK = 0x60;
 const bit<32> SESSION_BITS = 0xff000000;
 
 control Done(inout headers_t hdr, inout metadata_t meta) {
-    bit<32>  round;
-    bit<32>  above;
+    bit<32> round; bit<32> above;
     worker_t worker;
 
     action take() {

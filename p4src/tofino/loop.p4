@@ -21,8 +21,7 @@ control Loop(in headers_t hdr,
              inout metadata_t meta,
              inout standard_metadata_t standard_metadata) {
 
-    bit<16> group;
-    bit<16> number;
+    bit<16> group; bit<16> number;
 
     action add_first() { group = group + FIRST_HARVEST_GROUP; }
 

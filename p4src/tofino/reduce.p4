@@ -26,7 +26,6 @@ control Reduce(inout headers_t hdr,
         meta.loop.step = step_t.REDUCE;
         meta.loop.any_time = 1;
         meta.loop.first_slot = 0;
-        meta.loop.source = index - (index_t) REDUCE_SLOTS;
         meta.loop.slot = index + (index_t) (SLOTS_PER_BANK - REDUCE_SLOTS);
         meta.loop.expected = meta.reduces;
         meta.loop.to = meta.set_port;
@@ -75,15 +74,15 @@ control Reduce(inout headers_t hdr,
 control Contributors(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
-    Collected() contributors;
-    Heartbeat() reduce_heartbeats;
+    Collected(ALL_REDUCE_SLOTS) contributors;
+    Heartbeat()                 reduce_heartbeats;
 
     REGISTER(ALL_REDUCE_SLOTS, fragment_tag)
     REGISTER_16(ALL_REDUCE_SLOTS, exponents)  // -, the largest
     REGISTER(JOB_CELLS, newest_fragment)
 
     CLAIM(fragment_tag, claim)
-    MATCH(fragment_tag, match)
+    READ(fragment_tag, look)
     ALU_16_0(exponents, restart,
         value.lo = hdr.switchgnn.feature_group;)
     ALU_16(exponents, raise,
@@ -91,20 +90,13 @@ control Contributors(inout headers_t hdr,
             value.lo = hdr.switchgnn.feature_group;
         }
         one = value.lo;)
-    ALU_0(newest_fragment, claim_newest,
-        if (NEWER(value, meta)) {
-            value.hi = meta.loop.tag_hi;
-            value.lo = meta.loop.tag_lo;
-        })
+    CLAIM(newest_fragment, claim_newest)
     READ(newest_fragment, read_newest)
 
-    bit<32> newer;
-    bit<32> same;
-    bit<32> newest_hi;
-    bit<32> newest_lo;
-    bit<32> session;
-    bit<1> first;
-    bit<1> adds;
+    bit<32> newer; bit<32> same; bit<32> newest_hi; bit<32> newest_lo; bit<32> session;
+    // All later than those of a `done`, for which early stages have just enough registers.
+    index_t index;
+    bit<1> first; bit<1> adds;
 
     action come_around() {
         DROP(standard_metadata)
@@ -132,6 +124,11 @@ control Contributors(inout headers_t hdr,
         hdr.barrier.workers = 0;
         hdr.waiting.setValid();
         hdr.waiting.heartbeats = 0;
+    }
+
+    action differ() {
+        meta.work.tag_hi = meta.work.tag_hi ^ meta.loop.tag_hi;
+        meta.work.tag_lo = meta.work.tag_lo ^ meta.loop.tag_lo;
     }
 
     action compare() { session = newest_hi ^ meta.loop.tag_hi; }
@@ -212,11 +209,17 @@ control Contributors(inout headers_t hdr,
         }
     }
 
+    action find_slot() { index = index - (index_t) REDUCE_SLOTS; }
+
+    JOIN_3(16, join_index, index, 4w0, meta.own.job, hdr.switchgnn.block_id[REDUCE_SLOT_BITS - 1:0])
+    // The newest fragment has 40 bits, those of the round and the block: the upper ones are in Magnitude.
     JOIN_2(32, join_magnitude, hdr.barrier.magnitude, 24w0, newest_hi[23:16])
     JOIN_2(32, join_round, hdr.barrier.round, newest_hi[15:0], newest_lo[22:7])
 
     apply {
         come_around();
+        join_index();
+        find_slot();
         if (hdr.switchgnn.kind == kind_t.REDUCING) {
             take_question();
             if (meta.loop.step == step_t.REPORT) {
@@ -229,18 +232,24 @@ control Contributors(inout headers_t hdr,
         }
         if (meta.loop.step == step_t.REDUCE && hdr.switchgnn.kind == kind_t.REDUCE) {
             adds = 1;
-            RUN_2(claim, meta.loop.source, newer, same)
+            RUN_2(claim, index, newer, same)
             if (newer == 1) {
-                RUN_0(restart, meta.loop.source)
-                RUN_0(claim_newest, meta.loop.cell)
+                RUN_0(restart, index)
+                RUN_2(claim_newest, meta.own.cell, newest_hi, newest_lo)
             } else if (same != 0) {
-                RUN(raise, meta.loop.source, hdr.switchgnn.feature_group)
+                RUN(raise, index, hdr.switchgnn.feature_group)
             }
         } else {
-            RUN(match, meta.loop.source, same)
-            RUN_2(read_newest, meta.loop.cell, newest_hi, newest_lo)
+            RUN_2(look, index, meta.work.tag_hi, meta.work.tag_lo)
+            RUN_2(read_newest, meta.own.cell, newest_hi, newest_lo)
+            differ();
+            if (meta.work.tag_hi == 0) {
+                if (meta.work.tag_lo == 0) {
+                    same = 1;
+                }
+            }
         }
-        contributors.apply(meta, meta.loop.source, adds, newer, same);
+        contributors.apply(meta, index, adds, newer, same);
         if (hdr.waiting.isValid()) {
             reduce_heartbeats.apply(meta, hdr.waiting.heartbeats, first);
         }

@@ -14,10 +14,8 @@
     }
 
 // The workers that are done with a tag, or have contributed to a fragment: 64 in each register.
-const bit<32> SETS = ALL_REDUCE_SLOTS;
-
 #define HALF_OF_SET(name, hi_bits, lo_bits) \
-    REGISTER(SETS, collected##name) \
+    REGISTER(sets, collected##name) \
     ALU_2(collected##name, add_to##name, \
         one = value.hi; \
         two = value.lo; \
@@ -30,7 +28,7 @@ const bit<32> SETS = ALL_REDUCE_SLOTS;
 
 // Adds the packet's worker, or only looks. A newer tag begins with an empty set.
 control Collected(inout metadata_t meta, in index_t number, in bit<1> adds,
-                  in bit<32> newer, in bit<32> same) {
+                  in bit<32> newer, in bit<32> same)(bit<32> sets) {
     HALF_OF_SET(_upper, 127:96, 95:64)
     HALF_OF_SET(_lower, 63:32, 31:0)
 

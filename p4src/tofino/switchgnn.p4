@@ -51,8 +51,10 @@ parser PassParser(packet_in packet,
     PARSE_BODIES
 }
 
-// The ingress of a pipe.
+// The ingress of a pipe. Without the names of these fields p4c 9.13.4 ends with an error of its own.
 #define INGRESS(Part) \
+    @pa_container_type("ingress", "meta.loop.tag_hi", "normal") \
+    @pa_container_type("ingress", "hdr.switchgnn.turn", "normal") \
     control Part##Ingress(inout headers_t hdr, \
                           inout metadata_t meta, \
                           in ingress_intrinsic_metadata_t ig_intr_md, \

@@ -40,8 +40,7 @@ control TagWindow(in headers_t hdr,
                   inout standard_metadata_t standard_metadata) {
     REGISTER(POOL_CELLS, feature_tag)
 
-    bit<32> newer;
-    bit<32> round;
+    bit<32> newer; bit<32> round;
 
     ALU_2(feature_tag, compare,
         one = 0;

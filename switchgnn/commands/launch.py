@@ -29,7 +29,6 @@ from switchgnn.jobs.allreduce import write_empty_plan
 from switchgnn.jobs.logs import told_aloud
 from switchgnn.jobs.runner import NOBODY, NetworkJob, Workers, finished, workspace
 from switchgnn.jobs.workers import ChildLines, rank_variables, require_training
-from switchgnn.p4src import load_program
 from switchgnn.planner import read_manifest
 from switchgnn.topologies import Fabric, free_tcp_port
 from switchgnn.topologies.child import Child, how_it_ended
@@ -118,7 +117,7 @@ def launch(
             return [sum(each) / len(files) for each in zip(*lines, strict=True)]
 
         workers = Workers(
-            program=load_program(),
+            program=job.program,
             parts=write_empty_plan(job, work.folder / "plan"),
             transport=SWITCH.name,
             run=run,

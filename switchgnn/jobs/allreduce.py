@@ -26,7 +26,7 @@ from switchgnn.jobs import runner
 from switchgnn.jobs.logs import recordings_in
 from switchgnn.jobs.workers import run_workers, worker_command
 from switchgnn.planner import build_plan, graph_from_edges, write_plan
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.topologies import Fabric, FabricChoice, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
 
@@ -124,7 +124,7 @@ def write_empty_plan(job: runner.NetworkJob, folder: Path) -> LeafSpineParts | N
         assignment=np.arange(job.workers, dtype=np.int32),
     )
     write_plan(plan, folder)
-    return runner.parts_of(plan, job)
+    return split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
 
 
 def _output(folder: Path, worker: int) -> Path:

@@ -38,7 +38,7 @@ from switchgnn.planner.build import build_resolved
 from switchgnn.planner.costs.forecast import choose_lanes
 from switchgnn.planner.graphs.load import load_graph
 from switchgnn.planner.plan.files import write_plan
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import resolve_strategies
 from switchgnn.topologies import Fabric, FabricChoice, Target, WireBytes
 from switchgnn.topologies.forkserver import Forkserver
@@ -343,7 +343,7 @@ def _prepare(options: RunOptions, target: Target, work: runner.Workspace) -> Pre
         left=plan.left(Direction.FORWARD) if plan.leaves_any else None,
         strategies=strategies,
         manifest=plan.manifest,
-        parts=runner.parts_of(plan, options),
+        parts=split_for_leaf_spine(plan, options.leaf_spine) if options.leaf_spine else None,
         seconds=time.perf_counter() - started,
     )
 

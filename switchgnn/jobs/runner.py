@@ -44,11 +44,11 @@ from switchgnn.jobs.workers import naming_who_releases
 from switchgnn.live.board import EVERY, Board, JobOutcome
 from switchgnn.live.polling import kinds_of, polling_switches
 from switchgnn.p4src import Program, program_of
-from switchgnn.planner import Plan, PlanRequest, read_manifest
+from switchgnn.planner import PlanRequest, read_manifest
 from switchgnn.planner.base.lanes import LANES, TOFINO_LANES, WIDEST_ANSWER
 from switchgnn.planner.costs.seconds import NetworkModel
 from switchgnn.planner.partition.leaf_spine import LeafSpine
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts
 from switchgnn.planner.presets import PlanContext
 from switchgnn.profiles import UNLIMITED, find_profile
 from switchgnn.profiles.profile import network_of
@@ -156,12 +156,6 @@ class NetworkJob:
             loop=profile.passes_per_second if target is Target.BMV2 else None,
             cores=os.cpu_count(),
         )
-
-
-def parts_of(plan: Plan, job: NetworkJob) -> LeafSpineParts | None:
-    """Split a plan for the leaves and spines of a job, if it has any."""
-    over = job.leaf_spine
-    return split_for_leaf_spine(plan, over, banks=job.context.banks) if over else None
 
 
 def widest_on(target: str) -> int:

@@ -41,7 +41,7 @@ from switchgnn.planner.costs import forecast
 from switchgnn.planner.costs.forecast import build_auto, choose_lanes, predict_ways
 from switchgnn.planner.costs.machine import MachineForecast, MeasuredCosts, reduce_seconds
 from switchgnn.planner.costs.quickest import MOST_EDGES
-from switchgnn.planner.plan.leaf_spine import LeafSpineParts
+from switchgnn.planner.plan.leaf_spine import LeafSpineParts, split_for_leaf_spine
 from switchgnn.planner.presets import PAPER, preset_strategies
 from switchgnn.profiles import find_profile
 from switchgnn.softswitch.native.engine import Ahead
@@ -146,7 +146,8 @@ def prepare_training(
     paths = [runner.schedule_file_of(folder, worker) for worker in range(job.workers)]
     adapts = job.task.adapt is not None
     scheduled = job.transport.write(data.exchanged(plan.assignment)[0], plan, paths, adapts=adapts)
-    return PreparedTraining(strategies, plan, scheduled, runner.parts_of(plan, job))
+    parts = split_for_leaf_spine(plan, job.leaf_spine) if job.leaf_spine else None
+    return PreparedTraining(strategies, plan, scheduled, parts)
 
 
 def plan_of(

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from finsy.proto import p4r
 
-from switchgnn.base.network import network_on, star_network
-from switchgnn.controller import SwitchPlan, load_plan, program_cookie
+from switchgnn.base.network import leaf_spine_networks, network_on, star_network
+from switchgnn.controller import load_plan, program_cookie
 from switchgnn.controller.base.errors import PlanRefusedError
 from switchgnn.controller.base.place import ALONE
 from switchgnn.controller.check import check_plan, memory_of
-from switchgnn.controller.controls.access import last_tags
+from switchgnn.controller.controls.access import Destination, last_tags
 from switchgnn.controller.controls.fanout import Fanout
 from switchgnn.controller.controls.loop import FIRST_HARVEST_GROUP
 from switchgnn.controller.controls.one_bank import Allowed, fitted
@@ -52,7 +52,6 @@ def test_an_install_writes_verifies_and_repeats(put, fake, client):
     entries = put(PLAN).switches[0].entries
     assert entries["partial"] == len(partial_senders(loaded.switch)[0]) > 0
     assert entries["fanout"] == Fanout(LAYOUT).count(loaded)
-    assert "tier" not in entries
     assert not put(PLAN).changed
     assert show(client).jobs[0].session.pool_slots == 4 * PLAN.manifest.pool_slots
     assert {each["worker"] for each in show_entries(client, "partial")} <= {0, 1, 2, 3}
@@ -152,7 +151,7 @@ def with_many_entries():
         (lambda: planned(banks=8), "uses 8 banks, the P4 program has 1"),
         (lambda: manifested(lanes=72), "72 numbers in a row of a frame.* room for 64.* --lanes 64"),
         (lambda: manifested(rows=2), "2 rows in a frame.* room for 1: plan with --rows 1"),
-        (lambda: planned(slots=40_000), "20,000 slots in each bank.* room for 18,432"),
+        (lambda: planned(slots=40_000), "20,000 slots in each bank.* room for 16,384"),
         (crowded, "16,385 sources.* room for 16,384"),
         (with_many_entries, "entries for table fanout.* room for 131,072"),
     ],
@@ -164,8 +163,15 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(put, fake, clie
     assert (fake.updates, fake.pushes) == (0, 0)
 
 
-def test_leaves_and_spines_are_refused():
-    ((leaf, _), *_) = parts_over(PLAN, even_leaf_spine(4, 2, 1), [star_network(4)] * 3)
-    assert isinstance(leaf, SwitchPlan)
-    with pytest.raises(PlanRefusedError, match="for a single switch"):
-        check_plan(leaf, TOFINO, LAYOUT, star_network(4))
+def test_leaves_and_spines_have_a_slot_for_each_sum_and_an_entry_for_each_sender():
+    over, destination, allowed = even_leaf_spine(4, 2, 1), Destination(LAYOUT), Allowed(LAYOUT)
+    networks = leaf_spine_networks(over.leaf_of_worker, 1).switches
+    senders = []
+    for part, network in parts_over(planned("digits", slots=512, **NARROW), over, networks):
+        check_plan(part, TOFINO, LAYOUT, network)
+        plan = fitted(part, LAYOUT)
+        sums = destination.records(destination.rows(plan, network))
+        used = [(each["block_id"], each["slot"]) for each in sums if each.get("expected")]
+        assert len(set(used)) == len(used) > 0
+        senders.append({each["worker"] for each in allowed.records(allowed.rows(plan, network))})
+    assert senders == [{0, 1}, {2, 3}, {0, 1}]

@@ -27,7 +27,7 @@ def reduced(*words):
 
 
 @pytest.mark.parametrize("size", ["4", "64KB"])
-@pytest.mark.parametrize("combination", [*BOTH_ENDS, COMBINATION_ON_PYTHON])
+@pytest.mark.parametrize("combination", [*BOTH_ENDS, COMBINATION_ON_PYTHON, ("tofino", "loopback")])
 def test_sums_are_exact_on_every_switch_and_fabric(combination, size):
     reduced(*words_of(combination), "--workers", 3, "--bytes", size)
 

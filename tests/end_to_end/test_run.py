@@ -52,7 +52,9 @@ TOFINO = ("tofino", "loopback")
 LOSSY = ("--faults", "loss=0.05,duplicate=0.02,reorder=0.05,corrupt=0.01,seed=5")
 
 
-@pytest.mark.parametrize("more", [(), LOSSY, ("--partition", "vertex-cut", "--pools", 2)])
+@pytest.mark.parametrize(
+    "more", [LOSSY, ("--topology", "leaf-spine"), ("--partition", "vertex-cut", "--pools", 2)]
+)
 def test_the_tofino_program_sums_exactly(more):
     report = run_json(TOFINO, "--graph", "karate", "--workers", 4, "--features", 128, *more)
     assert report["lanes"] == 64

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from bench import tofino
 from bench.testbeds.plain_program import PLAIN, compile_plain_program
-from switchgnn.p4src import build, load_program, load_strawman, load_tofino, program, report
+from switchgnn.p4src import build, load_program, load_strawman, load_tofino, program
 from switchgnn.p4src.program import SOURCE_FOLDER, STRAWMAN, SWITCHGNN, TOFINO, ProgramFiles
 from tests.support.markers import full
 
@@ -49,13 +50,13 @@ def test_the_digest_is_that_of_the_sources():
 
 def test_every_source_belongs_to_a_program():
     everything = {path.resolve() for path in SOURCE_FOLDER.glob("**/*.p4")}
-    files = SWITCHGNN, STRAWMAN, TOFINO, report.CHIP
+    files = SWITCHGNN, STRAWMAN, TOFINO, tofino.CHIP
     assert {path for each in files for path in each.sources()} == everything
 
 
 def test_the_chip_runs_what_is_tested():
-    chip = names(report.CHIP)
-    assert chip - names(TOFINO) == {"chip.p4", report.CHIP.main.name}
+    chip = names(tofino.CHIP)
+    assert chip - names(TOFINO) == {"chip.p4", tofino.CHIP.main.name}
     assert names(TOFINO) - chip == {"emulated.p4", "emulation.p4"}
 
 

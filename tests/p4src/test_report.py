@@ -6,9 +6,11 @@ import re
 import pytest
 from google.protobuf import json_format
 
+from bench import tofino as report
 from switchgnn.controller.p4runtime.layout import parse_p4info
-from switchgnn.p4src import load_tofino, report
+from switchgnn.p4src import load_tofino
 from switchgnn.p4src.build import CompileError
+from switchgnn.p4src.program import SOURCE_FOLDER
 from switchgnn.profiles import find_profile
 
 REPORT = json.loads(report.REPORT.read_text())
@@ -37,7 +39,7 @@ def test_its_profile_is_what_the_report_says():
     assert profile.table_bytes == REPORT["table_bytes"], "write it into tofino2-compiled.toml"
     counted = [table for each in REPORT["pipelines"].values() for table in each["plan_tables"]]
     assert sorted(counted) == sorted(report.PLAN_TABLES)
-    sizes = (report.SOURCE_FOLDER / "tofino/sizes.p4").read_text()
+    sizes = (SOURCE_FOLDER / "tofino/sizes.p4").read_text()
     (slots,) = re.findall(r"SLOTS_PER_BANK = (\d+);", sizes)
     pairs = re.findall(r'alias: "lanes\d+"', load_tofino().p4info)
     assert profile.slot_bytes == int(slots) * len(pairs) * 8

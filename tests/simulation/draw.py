@@ -108,7 +108,7 @@ def _for_tofino(scenario: Scenario) -> Scenario:
     second = scenario.second and _for_tofino(scenario.second)
     lanes = min(scenario.lanes, TOFINO_LANES)
     whole = replace(scenario, bits=32, cache=False, epsilon=0.0)
-    return replace(whole, lanes=lanes, rows=1, reduces=(), second=second)
+    return replace(whole, lanes=lanes, rows=1, second=second)
 
 
 def _with_second(source: Random, scenario: Scenario) -> Scenario:

@@ -13,7 +13,9 @@ from switchgnn.base.errors import SwitchGNNError
 from switchgnn.controller.base.place import DEFAULT_JOB
 from switchgnn.host.base.compression import Compression
 from switchgnn.host.base.pace import Pace
+from switchgnn.p4src.program import TOFINO
 from switchgnn.planner.base.direction import Direction
+from switchgnn.planner.base.lanes import LANES, TOFINO_LANES
 from tests.simulation.checks import all_checks
 from tests.simulation.checks.apart import JobsApart
 from tests.simulation.checks.check import Check
@@ -307,9 +309,11 @@ class _JobRun:
 
     def _reduce_job(self, session: int, pace: Pace) -> ReduceJob:
         scenario = self.scene.scenario
-        seed, plan = (scenario.seed, self._session), self.scene.subject.plan.manifest.number
+        seed, plan = (scenario.seed, self._session), self.scene.subject.plan.manifest
+        lanes = TOFINO_LANES if plan.program == TOFINO.digest() else LANES[-1]
         tensors, workers = scenario.reduces, scenario.workers
-        return ReduceJob(session, seed, tensors, workers, pace, plan, Agreement(workers))
+        shared = pace, plan.number, Agreement(workers), lanes
+        return ReduceJob(session, seed, tensors, workers, *shared)
 
     def _done(self, done: Done) -> None:
         self._done_by[self._session, done.round] += 1

@@ -138,6 +138,10 @@ def test_another_process_of_a_worker_is_refused_unless_the_first_had_done_nothin
         pytest.param(Wish(tofino=True), range(6), id="tofino"),
         pytest.param(Wish(byzantine=True, tofino=True), (30, 68), id="tofino, byzantine"),
         pytest.param(Wish(second=True, tofino=True), range(8), id="tofino, two jobs", marks=whole),
+        pytest.param(Wish(2, 1, tofino=True), range(3), id="tofino leaves"),
+        pytest.param(
+            Wish(2, 2, reduces=True, tofino=True), range(8), id="tofino, all", marks=whole
+        ),
         pytest.param(Wish(second=True), range(6), id="two jobs", marks=whole),
         pytest.param(Wish(2, 1, second=True), range(3), id="two jobs on a leaf", marks=whole),
         *(

@@ -119,8 +119,8 @@ def _refuse_for_tofino(asked: TrainCommandOptions) -> None:
     saving = asked.training.compression.of_rows(0)
     if saving.active and any(each.in_switch or each is AUTO for each in asked.over.chosen()):
         raise SwitchGNNError(
-            "The program for a Tofino 2 adds whole rows of 32 bits: leave out --cache and --bits, or "
-            "take another --target, such as embedded."
+            "The program for a Tofino 2 adds whole rows of 32 bits: leave out --cache and --bits, "
+            "or take another --target, such as embedded."
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from switchgnn.base.array_types import Bools, Int32s, Int64s, Integers, UInt8s, UInt16s, UInt32s
 from switchgnn.planner.base.arrays import concatenate, rank_within
 from switchgnn.planner.base.errors import PlannerError
+from switchgnn.planner.base.lanes import banks_of_slot
 from switchgnn.planner.graphs.boundary import BoundaryEdges
 from switchgnn.planner.graphs.graph import FIRST_BUNDLE_ID, FIRST_RESERVED_ID
 from switchgnn.planner.partition.leaf_spine import LeafSpine
@@ -97,9 +98,15 @@ class LeafSpineParts:
 
 
 def split_for_leaf_spine(
-    plan: Plan, leaf_spine: LeafSpine, *, banks: int = BANKS
+    plan: Plan, leaf_spine: LeafSpine, *, banks: int | None = None
 ) -> LeafSpineParts:
-    """Split the plan of a single switch into the parts of leaves and spines."""
+    """Split the plan of a single switch into the parts of leaves and spines.
+
+    `banks`: of the switches; None: of one slot, if the plan adds to one per pass, or else all.
+    """
+    if banks is None:
+        most = (plan.switch.entry_expected > 0).sum(axis=1).max(initial=0)
+        banks = banks_of_slot(plan.manifest.lanes) if most == 1 else BANKS
     if plan.manifest.strawman:
         raise PlannerError("The strawman's plan is for a single switch: choose other blocks.")
     if leaf_spine.workers != plan.manifest.workers:

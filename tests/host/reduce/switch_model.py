@@ -27,11 +27,11 @@ def largest_error(workers, exponent, bits=48):
     return workers * Fraction(2) ** (exponent - 32 + k - b)
 
 
-def scaled_alike(size, workers, slots, bits=48):
+def scaled_alike(size, workers, slots, bits=48, lanes=256):
     """The slices of a tensor that have one scale each, as docs/allreduce.md has them."""
-    held = 8192 // bits
+    held = 32 * lanes // bits
     ahead = min(slots // 2, -(-size // held))
-    each = max(1, -(-ahead // (1 + 4 * (256 // workers))))
+    each = max(1, -(-ahead // (1 + 4 * (lanes // workers))))
     begins = [at * held for at in (*range(0, ahead, each), *range(ahead, -(-size // held)))]
     return [slice(*ends) for ends in pairwise([*begins, size])]
 

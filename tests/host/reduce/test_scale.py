@@ -117,6 +117,6 @@ def test_an_average_is_divided_before_it_is_rounded():
 @pytest.mark.parametrize("workers", range(1, 129))
 def test_one_fragment_holds_the_codes_of_all_workers(workers):
     """Those of 256 fragments but the first group's."""
-    _, each = scale.fragment_codes(np.zeros(256 * 170, dtype=F32), workers, 512, 48)
+    _, each = scale.fragment_codes(np.zeros(256 * 170, dtype=F32), workers, 512, 48, 256)
     codes = np.zeros(-(-256 // each) - 1, dtype=np.uint8)
     assert scale.separate_codes(codes, 0, workers).size <= 256

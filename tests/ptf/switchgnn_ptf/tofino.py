@@ -5,9 +5,9 @@ _REASONS = {
     "It has no bundles.": """
         bundle.ABundleFromAboveGoesToItsWorker bundle.AMarkWaitsOnTheShelf bundle.APartGoesUpAlone
         bundle.ASpinePacksSumsOfItsWorkers bundle.ASumOnTheShelfIsRecalledAlone bundle.RowsMeet
-        bundle.RowsBehindTheFrameAreZeros job.BundlesAreSeparate""",
+        job.BundlesAreSeparate""",
     "Its lanes have 32 bits.": """
-        narrow.ABodylessFeatureCounts narrow.ANarrowFeatureGoesAround narrow.APartGoesUpNarrow
+        narrow.ANarrowFeatureGoesAround narrow.APartGoesUpNarrow
         narrow.ASumOfZerosHasNoBody narrow.EveryBankDecides narrow.NoSuchBits narrow.RecallAsks
         narrow.TheBodyHoldsTheWholeRange narrow.TheFewestBitsThatHoldTheSum narrow.TheTrailerStays
         narrow.WideAndNarrowMeetInOneSlot""",

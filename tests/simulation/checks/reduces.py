@@ -13,7 +13,7 @@ from tests.simulation.checks.outcomes import RightParty
 from tests.simulation.scenario import TensorKind
 
 # REDUCE_SLOTS of headers.p4, and the integers and floats of a fragment.
-_SLOTS, _LANES, _FLOATS = 128, 256, 170
+_SLOTS = 128
 _LEAST_EXPONENT = -126
 _BLOCK_BITS = 16
 
@@ -31,7 +31,7 @@ def expected_floats(job, index):
     n, average = job.workers, job.tensors[index].kind is TensorKind.AVERAGE
     parts = np.stack([job.values(worker, index) for worker in range(n)]).astype(np.float64)
     values, errors = parts.sum(axis=0), np.zeros(parts.shape[1])
-    for group in scaled_alike(parts.shape[1], n, _SLOTS):
+    for group in scaled_alike(parts.shape[1], n, _SLOTS, lanes=job.lanes):
         largest = float(np.abs(parts[:, group]).max())
         if not np.isfinite(largest):
             values[group] = np.nan
@@ -89,7 +89,8 @@ class ReducedExact(Check):
         fragments = 0
         for tensor in self.scene.reduces.tensors:
             whole = tensor.kind is TensorKind.INT32
-            data = -(-tensor.elements // (_LANES if whole else _FLOATS))
+            held = self.scene.reduces.lanes * 32 // (32 if whole else 48)
+            data = -(-tensor.elements // held)
             fragments += 1 + (data > 1 and not whole) + data
         if (counters.sent, counters.sums) != (fragments, fragments):
             self.scene.violated(

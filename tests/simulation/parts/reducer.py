@@ -61,6 +61,7 @@ class ReduceJob:
     pace: Pace
     plan_id: int  # the first 32 bits of the plan's digest
     agreement: Agreement
+    lanes: int  # of a fragment
 
     def values(self, worker: int, index: int) -> NDArray[Any]:
         """Draw the tensor of a worker for one all-reduce, int32[N] or float32[N]."""
@@ -120,6 +121,7 @@ class VirtualReducer:
             plan_id=job.plan_id,
             pace=job.pace,
             clock=self._clock,
+            lanes=job.lanes,
         )
         stream.start(self._agree(stream.query().first))
         for index, tensor in enumerate(job.tensors):
