@@ -114,8 +114,7 @@ control Banks(in headers_t hdr, inout metadata_t meta) {
     bit<32> index;
     bit<96> content;
     bit<3> chunk;
-    lanes_t addend;
-    lanes_t total;
+    lanes_t addend; lanes_t total;
 
     action add_to_slots() {
         EACH_BANK(ADD_TO)

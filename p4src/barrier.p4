@@ -153,12 +153,8 @@ control Barrier(inout headers_t hdr,
     bit<65> first;
     bit<33> next;  // features of the next round come early ++ block ++ fragment
     tag_t following_tag;
-    worker_set_t held;
-    worker_set_t before;
-    worker_set_t after;
-    bit<1> passed;
-    bit<1> closed;
-    bit<1> starts;
+    worker_set_t held; worker_set_t before; worker_set_t after;
+    bit<1> passed; bit<1> closed; bit<1> starts;
 
     action answer(kind_t kind) {
         hdr.switchgnn.kind = kind;

@@ -200,9 +200,7 @@ control Bundle(in headers_t hdr, inout metadata_t meta) {
 
     bit<32> index;
     bit<96> content;
-    bit<3> last;
-    bit<3> place;
-    bit<3> row;
+    bit<3> last; bit<3> place; bit<3> row;
     bit<1> full;
     bit<8> behind;
 

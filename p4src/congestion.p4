@@ -19,8 +19,7 @@ control PortShare(in headers_t hdr, in standard_metadata_t standard_metadata, ou
     REGISTER(MAX_PORTS, others)
     COUNTER(QUEUE_LENGTHS, port_queue)
 
-    index_t found;
-    index_t port;
+    index_t found; index_t port;
 
     // From their weight.
 #define SHARED \
@@ -68,9 +67,7 @@ control Congestion(inout headers_t hdr,
                    in flag_t shared) {
     COUNTER(1, marked)
 
-    bit<19> limit;
-    bit<19> limit_beside_others;
-    bit<19> above;
+    bit<19> limit; bit<19> limit_beside_others; bit<19> above;
 
     action set_threshold(bit<19> alone, bit<19> beside_others) {
         limit = alone;

@@ -87,8 +87,7 @@ struct metadata_t {
     bit<16>      session;
     count_t      reduces;   // contributions to a sum of an all-reduce; 0: there is none
     width_t      width;     // of the widest frames, and of all slots
-    bit<32>      plan;
-    bit<32>      magnitude_limit;
+    bit<32> plan; bit<32> magnitude_limit;
     worker_set_t members;
     bit<1>       any_tag;
     pool_t       last_pool;
@@ -98,8 +97,7 @@ struct metadata_t {
     worker_set_t elsewhere;      // workers below other switches only
     bit<1>       leaves_below;   // whether the neighbours below are switches
     // Worker
-    bit<1>       from_above;
-    bit<1>       is_worker;
+    bit<1> from_above; bit<1> is_worker;
     worker_t     worker;
     worker_set_t worker_bit;
     // Ingress
@@ -166,13 +164,9 @@ struct metadata_t {
     bit<16>      result_sums;   // their number
     vertex_t     partial;  // the id of the partial sum that goes up; 0: the sum is complete
     // The packet that leaves; decided in ingress, written in egress.
-    bit<1>       send_sum;
-    bit<1>       send_ack;
-    bit<1>       send_missing;
-    bit<1>       send_reduced;
+    bit<1> send_sum; bit<1> send_ack; bit<1> send_missing; bit<1> send_reduced;
     bit<6>       dscp;
     bit<1>       flood;  // but not back
-    bit<1>       update_ipv4;
-    bit<1>       seal;
+    bit<1> update_ipv4; bit<1> seal;
 }
 #endif

@@ -72,14 +72,12 @@ control ShelvedAggregator(in headers_t hdr,
     slot_t slot;
     count_t added;
     vertex_t sources;
-    slot_t handed_out;
-    slot_t free;
+    slot_t handed_out; slot_t free;
     tag_t newest;
     bit<8> job;
     bit<32> hashed;
     slot_t shared;  // 0: the slots are not
-    bit<168> owner;
-    bit<168> self;
+    bit<168> owner; bit<168> self;
 
     action look() {
         index = meta.loop.first_slot + (bit<32>) destination;

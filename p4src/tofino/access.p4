@@ -25,9 +25,14 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
     apply { partial.apply(); }
 }
 
-// Whether the sender owns what it names. A count above the expected one would complete or release the
-// slot for all. A plain feature's block is looked up in the loop.
-control Permission(in headers_t hdr, inout metadata_t meta) {
+control Access(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    Destination() destination;
+    Source()      source;
+    Partial()     partial;
+    Notice()      notice;
+
     port_t source_differs; port_t destination_differs;
     count_t above;
 
@@ -39,7 +44,8 @@ control Permission(in headers_t hdr, inout metadata_t meta) {
 
     action refuse(outcome_t outcome) { meta.outcome = outcome; }
 
-    // What a worker sends; from above, only what is here.
+    // Whether the sender owns what it names. A count above the expected one would complete or release
+    // the slot for all. A plain feature's block is looked up in the loop.
     table permission {
         key = {
             meta.from_above: ternary; hdr.switchgnn.kind: ternary; hdr.switchgnn.resend: ternary;
@@ -71,15 +77,6 @@ control Permission(in headers_t hdr, inout metadata_t meta) {
         }
     }
 
-    apply {
-        compare();
-        permission.apply();
-    }
-}
-
-// Between a worker and a switch above; and how a worker gets a sum that does not come: from another
-// one, or from the slot, which a recall looks at and a fetch releases.
-control Recovery(in headers_t hdr, inout metadata_t meta) {
     action send_down(outcome_t outcome, bit<1> look_again) {
         meta.outcome = outcome;
         meta.loop.look_again = look_again;
@@ -120,6 +117,8 @@ control Recovery(in headers_t hdr, inout metadata_t meta) {
         meta.loop.group = GROUP_OF(meta, WORKERS_GROUP);
     }
 
+    // Between a worker and a switch above; and how a worker gets a sum that does not come: from another
+    // one, or from the slot, which a recall looks at and a fetch releases.
     table recovery {
         key = {
             meta.from_above: ternary; hdr.switchgnn.kind: ternary; hdr.switchgnn.resend: ternary;
@@ -143,19 +142,6 @@ control Recovery(in headers_t hdr, inout metadata_t meta) {
             (_, _, _, 0, _): recall_for_worker();
         }
     }
-
-    apply { recovery.apply(); }
-}
-
-control Access(inout headers_t hdr,
-               inout metadata_t meta,
-               inout standard_metadata_t standard_metadata) {
-    Destination() destination;
-    Source()      source;
-    Partial()     partial;
-    Notice()      notice;
-    Permission()  permission;
-    Recovery()    recovery;
 
     action find() {
         meta.loop.source = meta.source_index;
@@ -186,9 +172,10 @@ control Access(inout headers_t hdr,
             if (meta.pool_above != 0 && meta.from_above == 0) {
                 meta.outcome = WRONG_TAG;
             } else {
-                permission.apply(hdr, meta);
+                compare();
+                permission.apply();
                 if (meta.outcome == PENDING) {
-                    recovery.apply(hdr, meta);
+                    recovery.apply();
                 }
             }
         }

@@ -44,6 +44,8 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
+#define FITS(n) (BITS_32, n - 1, BARE_LENGTH + 32 * n, _): fit();
+
 control Admission(in headers_t hdr,
                   inout metadata_t meta,
                   in standard_metadata_t standard_metadata) {
@@ -70,14 +72,7 @@ control Admission(in headers_t hdr,
         const default_action = NoAction;
         SIZE(9)
         const entries = {
-            (BITS_32, 0, BARE_LENGTH + 32, _): fit();
-            (BITS_32, 1, BARE_LENGTH + 64, _): fit();
-            (BITS_32, 2, BARE_LENGTH + 96, _): fit();
-            (BITS_32, 3, BARE_LENGTH + 128, _): fit();
-            (BITS_32, 4, BARE_LENGTH + 160, _): fit();
-            (BITS_32, 5, BARE_LENGTH + 192, _): fit();
-            (BITS_32, 6, BARE_LENGTH + 224, _): fit();
-            (BITS_32, 7, BARE_LENGTH + 256, _): fit();
+            EACH_NUMBER(FITS)
             (NO_BODY, _, BARE_LENGTH, kind_t.FEATURE): fit();
         }
     }

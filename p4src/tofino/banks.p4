@@ -153,10 +153,8 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
 
     table operation {
         key = {
-            meta.count: ternary; lacks: ternary;
-            over: ternary; first: ternary;
-            same: ternary; meta.looks: ternary;
-            meta.last_hop: ternary; hdr.switchgnn.fragment: ternary;
+            meta.count: ternary; lacks: ternary; over: ternary; first: ternary; same: ternary;
+            meta.looks: ternary; meta.last_hop: ternary; hdr.switchgnn.fragment: ternary;
         }
         actions = { operate; complete; }
         const default_action = operate(operation_t.ADD, (index_t) SLOT_EVENTS);
@@ -250,16 +248,11 @@ control Slots(in headers_t hdr, inout metadata_t meta) {
         } \
     }
 #define LANES_OF(g) \
-    PAIR(g, 0, 0, 1) \
-    PAIR(g, 1, 2, 3) \
-    PAIR(g, 2, 4, 5) \
-    PAIR(g, 3, 6, 7)
+    PAIR(g, 0, 0, 1) PAIR(g, 1, 2, 3) PAIR(g, 2, 4, 5) PAIR(g, 3, 6, 7)
 #define APPLY_LANES(g) \
     if (hdr.group##g.isValid()) { \
-        pair##g##0.apply(); \
-        pair##g##1.apply(); \
-        pair##g##2.apply(); \
-        pair##g##3.apply(); \
+        pair##g##0.apply(); pair##g##1.apply(); \
+        pair##g##2.apply(); pair##g##3.apply(); \
     }
 
 // What the packet's lanes do in its slot. A sum that leaves takes their place.

@@ -12,9 +12,7 @@
 control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata) {
-    RoundStart()          round_start;
-    Collected(POOL_CELLS) collected;
-    Heartbeat()           heartbeat;
+    RoundStart() round_start;
 
     REGISTER(POOL_CELLS, barrier_tag)   // the window of `done`
     REGISTER(POOL_CELLS, collected_tag)
@@ -63,20 +61,18 @@ control Barrier(inout headers_t hdr,
         })
 
     flag_t  opened;
-    bit<1> first; bit<1> adds;
-    bit<32> newer; bit<32> same;
 
     action come_around() {
         DROP(standard_metadata)
         meta.outcome = meta.loop.verdict;
         meta.decides = 1;
-        first = 0;
-        adds = 0;
+        meta.work.cell = meta.loop.pool;
+        meta.work.beat = meta.loop.cell;
+        meta.work.beats = ~hdr.barrier.workers & meta.worker_bit;
     }
 
     // Its heartbeats, or those of the workers below a leaf.
-    action find_raised() { hdr.barrier.workers = hdr.barrier.workers & meta.worker_bit; }
-    action find_lowered() { hdr.barrier.workers = hdr.barrier.workers ^ meta.worker_bit; }
+    action find_raised() { meta.work.beats = hdr.barrier.workers & meta.worker_bit; }
 
     action differ() {
         meta.work.window_session = meta.work.window ^ meta.loop.tag_hi;
@@ -191,6 +187,84 @@ control Barrier(inout headers_t hdr,
 
     action follow_to_next_round() { hdr.done.move_hi = meta.loop.tag_hi + 1; }
 
+    apply {
+        come_around();
+        if (meta.loop.step == step_t.FIRST) {
+            meta.work.first = 1;
+            find_raised();
+            RUN_4(compare_window, meta.loop.pool, meta.work.window_newer, meta.work.window_same,
+                  meta.work.window, meta.work.unused)
+            RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
+                  meta.work.tag_lo)
+            RUN_3(read_process, meta.loop.worker, meta.work.later, meta.work.known,
+                  meta.work.number)
+            RUN_2(read_following, meta.loop.pool, meta.work.following_next,
+                  meta.work.following_first)
+            RUN(read_opened, meta.loop.cell, opened)
+            differ();
+            mask();
+            position.apply();
+            opening.apply();
+            next.apply();
+            process.apply();
+            if (meta.outcome == PENDING) {
+                if (meta.beyond_window == 1) {
+                    meta.outcome = WRONG_TAG;
+                } else if (meta.wrong_incarnation == 1) {
+                    meta.outcome = WRONG_INCARNATION;
+                }
+            }
+        } else if (meta.loop.step == step_t.COLLECT) {
+            meta.work.looks = 1;
+            if (hdr.switchgnn.kind == kind_t.ADVANCE) {
+                meta.decides = 0;
+                RUN(match, meta.loop.pool, meta.work.same)
+                RUN_2(read_following, meta.loop.pool, meta.work.following_next,
+                      meta.work.following_first)
+                follow();
+                if (meta.work.following_first[17:17] == 1) {
+                    follow_to_next_round();
+                }
+                if (meta.work.following_first[16:16] == 1) {
+                    hdr.switchgnn.echo = 1;
+                }
+            } else {
+                meta.work.adds = 1;
+                meta.work.hears = 1;
+                RUN_2(claim, meta.loop.pool, meta.work.newer, meta.work.same)
+                if (meta.work.newer == 1) {
+                    RUN_0(write_following, meta.loop.pool)
+                }
+                if (hdr.switchgnn.echo == 1) {
+                    RUN_0(announce_process, meta.loop.worker)
+                } else {
+                    RUN_0(write_process, meta.loop.worker)
+                }
+            }
+            meta.outcome = DONE_COLLECTED;
+        } else if (meta.loop.step == step_t.LATE) {
+            meta.work.hears = 1;
+            meta.outcome = DONE_REPEATED;
+        } else {
+            meta.decides = 0;
+            RUN_0(move_window, meta.loop.pool)
+            RUN_0(open_round, meta.loop.cell)
+        }
+        round_start.apply(hdr, meta);
+        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING && meta.passed == 0
+                && meta.disagrees == 1) {
+            meta.outcome = WRONG_NEXT;
+        }
+        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING) {
+            meta.work.hears = 1;
+        }
+    }
+}
+
+// What a pass of a `done` ends with. Must be applied after Barrier, Collected and Heartbeat.
+control Conclusion(inout headers_t hdr,
+                   inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
     action go_around(step_t step) {
         meta.loop.step = step;
         standard_metadata.egress_spec = meta.loop.to;
@@ -344,81 +418,8 @@ control Barrier(inout headers_t hdr,
     }
 
     apply {
-        come_around();
-        if (meta.loop.step == step_t.FIRST) {
-            first = 1;
-            find_raised();
-            RUN_4(compare_window, meta.loop.pool, meta.work.window_newer, meta.work.window_same,
-                  meta.work.window, meta.work.unused)
-            RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
-                  meta.work.tag_lo)
-            RUN_3(read_process, meta.loop.worker, meta.work.later, meta.work.known,
-                  meta.work.number)
-            RUN_2(read_following, meta.loop.pool, meta.work.following_next,
-                  meta.work.following_first)
-            RUN(read_opened, meta.loop.cell, opened)
-            differ();
-            mask();
-            position.apply();
-            opening.apply();
-            next.apply();
-            process.apply();
-            if (meta.outcome == PENDING) {
-                if (meta.beyond_window == 1) {
-                    meta.outcome = WRONG_TAG;
-                } else if (meta.wrong_incarnation == 1) {
-                    meta.outcome = WRONG_INCARNATION;
-                }
-            }
-        } else if (meta.loop.step == step_t.COLLECT) {
-            newer = 0;
-            if (hdr.switchgnn.kind == kind_t.ADVANCE) {
-                meta.decides = 0;
-                RUN(match, meta.loop.pool, same)
-                RUN_2(read_following, meta.loop.pool, meta.work.following_next,
-                      meta.work.following_first)
-                follow();
-                if (meta.work.following_first[17:17] == 1) {
-                    follow_to_next_round();
-                }
-                if (meta.work.following_first[16:16] == 1) {
-                    hdr.switchgnn.echo = 1;
-                }
-            } else {
-                adds = 1;
-                find_lowered();
-                RUN_2(claim, meta.loop.pool, newer, same)
-                if (newer == 1) {
-                    RUN_0(write_following, meta.loop.pool)
-                }
-                if (hdr.switchgnn.echo == 1) {
-                    RUN_0(announce_process, meta.loop.worker)
-                } else {
-                    RUN_0(write_process, meta.loop.worker)
-                }
-            }
-            collected.apply(meta, meta.loop.pool, adds, newer, same);
-            meta.outcome = DONE_COLLECTED;
-            if (meta.repeated == 1) {
-                meta.outcome = DONE_REPEATED;
-            }
-        } else if (meta.loop.step == step_t.LATE) {
-            find_lowered();
+        if (meta.loop.step == step_t.COLLECT && meta.repeated == 1) {
             meta.outcome = DONE_REPEATED;
-        } else {
-            meta.decides = 0;
-            RUN_0(move_window, meta.loop.pool)
-            RUN_0(open_round, meta.loop.cell)
-        }
-        round_start.apply(hdr, meta);
-        if (meta.loop.step == step_t.FIRST && meta.outcome == PENDING && meta.passed == 0
-                && meta.disagrees == 1) {
-            meta.outcome = WRONG_NEXT;
-        }
-        if ((meta.loop.step == step_t.FIRST && meta.outcome == PENDING)
-                || meta.loop.step == step_t.LATE
-                || (meta.loop.step == step_t.COLLECT && adds == 1)) {
-            heartbeat.apply(meta, hdr.barrier.workers, first);
         }
         conclusion.apply();
         if (meta.loop.leave != leave_t.AS_IT_IS) {

@@ -34,44 +34,28 @@ struct standard_metadata_t {
 
 #define REGISTER(size, name) Register<pair_t, index_t>(size) name;
 // Changes `value`, a pair of words, and gives up to four words back. Flags are 0 or 1.
-#define ALU_0(register, name, ...) \
-    RegisterAction<pair_t, index_t, bit<32>>(register) name = { \
-        void apply(inout pair_t value) { __VA_ARGS__ } \
-    };
-#define ALU_OF(word, register, name, ...) \
-    RegisterAction<pair_t, index_t, word>(register) name = { \
-        void apply(inout pair_t value, out word one) { __VA_ARGS__ } \
-    };
-#define ALU(register, name, ...) ALU_OF(bit<32>, register, name, __VA_ARGS__)
-#define FLAG(register, name, ...) ALU_OF(flag_t, register, name, __VA_ARGS__)
-#define ALU_2(register, name, ...) \
-    RegisterAction2<pair_t, index_t, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> one, out bit<32> two) { __VA_ARGS__ } \
-    };
-#define ALU_3(register, name, ...) \
-    RegisterAction3<pair_t, index_t, bit<32>, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> one, out bit<32> two, \
-                   out bit<32> three) { __VA_ARGS__ } \
-    };
-#define ALU_4(register, name, ...) \
-    RegisterAction4<pair_t, index_t, bit<32>, bit<32>, bit<32>, bit<32>>(register) name = { \
-        void apply(inout pair_t value, out bit<32> one, out bit<32> two, \
-                   out bit<32> three, out bit<32> four) { __VA_ARGS__ } \
-    };
+#define ALU_N(action_t, pair, outs, register, name, ...) \
+    action_t(register) name = { void apply(inout pair value outs) { __VA_ARGS__ } };
+#define ACTION_0 RegisterAction<pair_t, index_t, bit<32>>
+#define ACTION_2 RegisterAction2<pair_t, index_t, bit<32>, bit<32>>
+#define ACTION_3 RegisterAction3<pair_t, index_t, bit<32>, bit<32>, bit<32>>
+#define ACTION_4 RegisterAction4<pair_t, index_t, bit<32>, bit<32>, bit<32>, bit<32>>
+#define ALU_0(register, name, ...) ALU_N(ACTION_0, pair_t, , register, name, __VA_ARGS__)
+#define ALU(register, name, ...) ALU_N(ACTION_0, pair_t, ONE, register, name, __VA_ARGS__)
+#define ALU_2(register, name, ...) ALU_N(ACTION_2, pair_t, TWO, register, name, __VA_ARGS__)
+#define ALU_3(register, name, ...) ALU_N(ACTION_3, pair_t, THREE, register, name, __VA_ARGS__)
+#define ALU_4(register, name, ...) ALU_N(ACTION_4, pair_t, FOUR, register, name, __VA_ARGS__)
+#define ACTION_FLAG RegisterAction<pair_t, index_t, flag_t>
+#define A_FLAG , out flag_t one
+#define FLAG(register, name, ...) ALU_N(ACTION_FLAG, pair_t, A_FLAG, register, name, __VA_ARGS__)
 // The same for a pair of 16 bits.
 #define REGISTER_16(size, name) Register<halves_t, index_t>(size) name;
-#define ALU_16_0(register, name, ...) \
-    RegisterAction<halves_t, index_t, bit<16>>(register) name = { \
-        void apply(inout halves_t value) { __VA_ARGS__ } \
-    };
-#define ALU_16(register, name, ...) \
-    RegisterAction<halves_t, index_t, bit<16>>(register) name = { \
-        void apply(inout halves_t value, out bit<16> one) { __VA_ARGS__ } \
-    };
+#define ACTION_16 RegisterAction<halves_t, index_t, bit<16>>
+#define ACTION_16_2 RegisterAction2<halves_t, index_t, bit<16>, bit<16>>
+#define ALU_16_0(register, name, ...) ALU_N(ACTION_16, halves_t, , register, name, __VA_ARGS__)
+#define ALU_16(register, name, ...) ALU_N(ACTION_16, halves_t, ONE_16, register, name, __VA_ARGS__)
 #define ALU_16_2(register, name, ...) \
-    RegisterAction2<halves_t, index_t, bit<16>, bit<16>>(register) name = { \
-        void apply(inout halves_t value, out bit<16> one, out bit<16> two) { __VA_ARGS__ } \
-    };
+    ALU_N(ACTION_16_2, halves_t, TWO_16, register, name, __VA_ARGS__)
 #define RUN_0(name, index) name.execute(index);
 #define RUN(name, index, one) one = name.execute(index);
 #define RUN_2(name, index, one, two) one = name.execute(index, two);

@@ -10,10 +10,7 @@
 
 // Accepts each source once per unit.
 control Dedup(in headers_t hdr, inout metadata_t meta) {
-    LAST_TAG(0)
-    LAST_TAG(1)
-    LAST_TAG(2)
-    LAST_TAG(3)
+    LAST_TAG(0) LAST_TAG(1) LAST_TAG(2) LAST_TAG(3)
 
     apply {
         if (hdr.switchgnn.pool == 0) {

@@ -7,24 +7,13 @@
 #define SIZE(entries)
 #define DROPPED 511
 #define DROP_COPY(standard_metadata) mark_to_drop(standard_metadata);
-#define ALU_0(register, name, ...) \
-    action name(in index_t cell_number) { BODY(register, __VA_ARGS__) }
-#define ALU(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> one) { BODY(register, __VA_ARGS__) }
-#define ALU_2(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> one, out bit<32> two) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define ALU_3(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> one, out bit<32> two, \
-                out bit<32> three) { \
-        BODY(register, __VA_ARGS__) \
-    }
-#define ALU_4(register, name, ...) \
-    action name(in index_t cell_number, out bit<32> one, out bit<32> two, \
-                out bit<32> three, out bit<32> four) { \
-        BODY(register, __VA_ARGS__) \
-    }
+#define ALU_OF(outs, register, name, ...) \
+    action name(in index_t cell_number outs) { BODY(register, __VA_ARGS__) }
+#define ALU_0(register, name, ...) ALU_OF(, register, name, __VA_ARGS__)
+#define ALU(register, name, ...) ALU_OF(ONE, register, name, __VA_ARGS__)
+#define ALU_2(register, name, ...) ALU_OF(TWO, register, name, __VA_ARGS__)
+#define ALU_3(register, name, ...) ALU_OF(THREE, register, name, __VA_ARGS__)
+#define ALU_4(register, name, ...) ALU_OF(FOUR, register, name, __VA_ARGS__)
 #define REGISTER_16(size, name) register<bit<32>>(size) name;
 #define BODY_16(register, ...) \
         bit<32> cell; \
@@ -34,14 +23,11 @@
         value.lo = cell[15:0]; \
         __VA_ARGS__ \
         register.write((bit<32>) cell_number, value.hi ++ value.lo);
-#define ALU_16_0(register, name, ...) \
-    action name(in index_t cell_number) { BODY_16(register, __VA_ARGS__) }
-#define ALU_16(register, name, ...) \
-    action name(in index_t cell_number, out bit<16> one) { BODY_16(register, __VA_ARGS__) }
-#define ALU_16_2(register, name, ...) \
-    action name(in index_t cell_number, out bit<16> one, out bit<16> two) { \
-        BODY_16(register, __VA_ARGS__) \
-    }
+#define ALU_16_OF(outs, register, name, ...) \
+    action name(in index_t cell_number outs) { BODY_16(register, __VA_ARGS__) }
+#define ALU_16_0(register, name, ...) ALU_16_OF(, register, name, __VA_ARGS__)
+#define ALU_16(register, name, ...) ALU_16_OF(ONE_16, register, name, __VA_ARGS__)
+#define ALU_16_2(register, name, ...) ALU_16_OF(TWO_16, register, name, __VA_ARGS__)
 #define RUN_0(name, index) name(index);
 #define RUN_2(name, index, one, two) name(index, one, two);
 #define RUN_3(name, index, one, two, three) name(index, one, two, three);

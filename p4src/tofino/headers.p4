@@ -9,8 +9,17 @@ struct halves_t {
     bit<16> lo;
 }
 
-// DO(g) for each group of 8 lanes of a packet.
-#define EACH_GROUP(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+// DO(g) for the first n groups of 8 lanes of a packet, or all; DO(n) for each number of groups.
+#define FIRST_1(DO) DO(0)
+#define FIRST_2(DO) FIRST_1(DO) DO(1)
+#define FIRST_3(DO) FIRST_2(DO) DO(2)
+#define FIRST_4(DO) FIRST_3(DO) DO(3)
+#define FIRST_5(DO) FIRST_4(DO) DO(4)
+#define FIRST_6(DO) FIRST_5(DO) DO(5)
+#define FIRST_7(DO) FIRST_6(DO) DO(6)
+#define FIRST_8(DO) FIRST_7(DO) DO(7)
+#define EACH_GROUP(DO) FIRST_8(DO)
+#define EACH_NUMBER(DO) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8)
 
 header group_t {
     bit<32> lane0;

@@ -23,6 +23,10 @@ control Port(inout headers_t hdr,
     Arrival()      arrival;
     Barrier()      barrier;
     Contributors() contributors;
+    Collected()    collected;
+    Heartbeat()    heartbeat;
+    Report()       report;
+    Conclusion()   conclusion;
 
     apply {
         worker.apply(meta, meta.loop.port);
@@ -31,10 +35,23 @@ control Port(inout headers_t hdr,
         tier.apply(meta);
         if (meta.loop.step == step_t.ARRIVE) {
             arrival.apply(hdr, meta, standard_metadata);
-        } else if (IS_REDUCE(hdr.switchgnn)) {
-            contributors.apply(hdr, meta, standard_metadata);
         } else {
-            barrier.apply(hdr, meta, standard_metadata);
+            if (IS_REDUCE(hdr.switchgnn)) {
+                contributors.apply(hdr, meta, standard_metadata);
+            } else {
+                barrier.apply(hdr, meta, standard_metadata);
+            }
+            if (meta.work.looks == 1) {
+                collected.apply(meta);
+            }
+            if (meta.work.hears == 1) {
+                heartbeat.apply(meta);
+            }
+            if (IS_REDUCE(hdr.switchgnn)) {
+                report.apply(hdr, meta, standard_metadata);
+            } else {
+                conclusion.apply(hdr, meta, standard_metadata);
+            }
         }
     }
 }

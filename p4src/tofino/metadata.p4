@@ -93,13 +93,18 @@ enum bit<3> operation_t {
 
 // What the barrier's controls work with.
 struct work_t {
-    worker_set_t before;   // those that were done
+    worker_set_t before;   // those that were in the set
     worker_set_t after;    // and those that are
-    worker_set_t lacks;    // not all
-    worker_set_t beats;    // heartbeats
+    worker_set_t beats;    // to raise or lower, and then those of all
+    index_t cell;          // of the set
+    index_t beat;          // and of the heartbeats
+    bit<1>  adds;          // its worker to the set
+    bit<1>  looks;         // at the set
+    bit<1>  hears;         // heartbeats
+    bit<1>  first;
     bit<32> early_features; bit<32> following_first; bit<32> following_next; bit<32> known;
     bit<32> largest; bit<32> later; bit<32> learned; bit<32> magnitude_differs; bit<32> newer;
-    bit<32> newest_round; bit<32> number; bit<32> other_round; bit<32> other_session;
+    bit<32> newest_hi; bit<32> newest_lo; bit<32> newest_round; bit<32> number; bit<32> other_round; bit<32> other_session;
     bit<32> reporter; bit<32> round_differs; bit<32> same; bit<32> tag_hi; bit<32> tag_lo;
     bit<32> unused; bit<32> window; bit<32> window_newer; bit<32> window_same;
     bit<32> window_session;
@@ -112,16 +117,14 @@ struct metadata_t {
     bit<1>       decides;     // in this pass the outcome is counted
     own_t        own;
     // Jobs
-    bit<16>      block;
-    bit<16>      last_block;
+    bit<16> block; bit<16> last_block;
     index_t      first_slot;
     // Session
     bit<16>      session;
     bit<32>      session_start;
     count_t      reduces;
     bit<8>       width;
-    bit<32>      plan;
-    bit<32>      magnitude_limit;
+    bit<32> plan; bit<32> magnitude_limit;
     worker_set_t members;
     bit<1>       any_tag;
     bit<8>       last_pool;
@@ -135,20 +138,17 @@ struct metadata_t {
     worker_set_t elsewhere;
     bit<1>       leaves_below;
     // Worker
-    bit<1>       from_above;
-    bit<1>       is_worker;
+    bit<1> from_above; bit<1> is_worker;
     worker_t     worker;
     worker_set_t worker_bit;
     // TagWindow
-    bit<1>       window_known;
-    bit<1>       beyond_window;
+    bit<1> window_known; bit<1> beyond_window;
     bit<1>       passed;      // all are done with this tag
     bit<1>       closed;      // the round has begun
     bit<1>       disagrees;   // on what comes next
     bit<1>       wrong_incarnation;
     // Collected
-    bit<1>       complete;
-    bit<1>       repeated;
+    bit<1> complete; bit<1> repeated;
     port_t       set_port;     // in the loop to the pipe of sets
     // Source and Destination
     port_t       source_port;
@@ -160,9 +160,7 @@ struct metadata_t {
     port_t       destination_above;
     bit<16>      destination_group;
     bit<1>       allowed;      // to contribute to the destination
-    bit<1>       unknown_source;
-    bit<1>       unknown_destination;
-    bit<1>       unknown_block;
+    bit<1> unknown_source; bit<1> unknown_destination; bit<1> unknown_block;
     // Dedup
     bit<32>      newer;        // than the source's last tag
     bit<32>      same;
@@ -183,21 +181,15 @@ struct metadata_t {
     bit<16>      mark;
     bit<1>       completed;
     // Result
-    vertex_t     destination;
-    vertex_t     partial;
+    vertex_t destination; vertex_t partial;
     port_t       result_port;
     bit<16>      result_group;
     bit<1>       to_replicas;
     worker_t     result_worker;
-    bit<16>      result_place;
-    bit<16>      result_sums;
+    bit<16> result_place; bit<16> result_sums;
     // The packet that leaves
-    bit<1>       send_sum;
-    bit<1>       send_ack;
-    bit<1>       send_missing;
-    bit<1>       flood;
-    bit<1>       update_ipv4;
-    bit<1>       seal;
+    bit<1> send_sum; bit<1> send_ack; bit<1> send_missing; bit<1> flood; bit<1> update_ipv4;
+    bit<1> seal;
 }
 
 // Compares tags as numbers: the outputs of a stateful ALU are 1 for a tag that is newer than that of

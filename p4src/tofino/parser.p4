@@ -4,9 +4,9 @@
 #include "headers.p4"
 
 #define TAKE_GROUP(g) packet.extract(hdr.group##g);
-#define BODY_STATE(n, more) \
+#define BODY_STATE(n) \
     state parse_body##n { \
-        more \
+        FIRST_##n(TAKE_GROUP) \
         transition accept; \
     }
 
@@ -65,25 +65,12 @@
         transition accept; \
     }
 
+#define BODY_CASE(n) BARE_LENGTH + 32 * n: parse_body##n;
 #define PARSE_BODIES \
     state parse_body { \
         transition select(hdr.ipv4.total_len) { \
-            BARE_LENGTH + 32: parse_body1; \
-            BARE_LENGTH + 64: parse_body2; \
-            BARE_LENGTH + 96: parse_body3; \
-            BARE_LENGTH + 128: parse_body4; \
-            BARE_LENGTH + 160: parse_body5; \
-            BARE_LENGTH + 192: parse_body6; \
-            BARE_LENGTH + 224: parse_body7; \
-            BARE_LENGTH + 256: parse_body8; \
+            EACH_NUMBER(BODY_CASE) \
             default: accept; \
         } \
     } \
-    BODY_STATE(1, TAKE_GROUP(0)) \
-    BODY_STATE(2, TAKE_GROUP(0) TAKE_GROUP(1)) \
-    BODY_STATE(3, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2)) \
-    BODY_STATE(4, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3)) \
-    BODY_STATE(5, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4)) \
-    BODY_STATE(6, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5)) \
-    BODY_STATE(7, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5) TAKE_GROUP(6)) \
-    BODY_STATE(8, TAKE_GROUP(0) TAKE_GROUP(1) TAKE_GROUP(2) TAKE_GROUP(3) TAKE_GROUP(4) TAKE_GROUP(5) TAKE_GROUP(6) TAKE_GROUP(7))
+    EACH_NUMBER(BODY_STATE)

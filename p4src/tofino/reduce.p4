@@ -74,9 +74,6 @@ control Reduce(inout headers_t hdr,
 control Contributors(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
-    Collected(ALL_REDUCE_SLOTS) contributors;
-    Heartbeat()                 reduce_heartbeats;
-
     REGISTER(ALL_REDUCE_SLOTS, fragment_tag)
     REGISTER_16(ALL_REDUCE_SLOTS, exponents)  // -, the largest
     REGISTER(JOB_CELLS, newest_fragment)
@@ -93,37 +90,41 @@ control Contributors(inout headers_t hdr,
     CLAIM(newest_fragment, claim_newest)
     READ(newest_fragment, read_newest)
 
-    bit<32> newer; bit<32> same; bit<32> newest_hi; bit<32> newest_lo; bit<32> session;
     // All later than those of a `done`, for which early stages have just enough registers.
     index_t index;
-    bit<1> first; bit<1> adds;
 
     action come_around() {
         DROP(standard_metadata)
         meta.outcome = PENDING;
         meta.decides = 1;
-        first = 0;
-        newer = 0;
-        same = 0;
-        newest_hi = 0;
-        newest_lo = 0;
-        adds = 0;
+        meta.work.looks = 1;
+        meta.work.hears = 1;
+        meta.work.newer = 0;
+        meta.work.same = 0;
+        meta.work.newest_hi = 0;
+        meta.work.newest_lo = 0;
+        meta.work.beats = 0;
+        meta.work.beat = meta.loop.cell + (index_t) JOB_CELLS;
     }
 
-    // The heartbeats to raise, and who has contributed, as a leaf knows.
+    action find_slot() {
+        meta.work.cell = index + (index_t) (POOL_CELLS - REDUCE_SLOTS);
+        index = index - (index_t) REDUCE_SLOTS;
+    }
+
+    // With heartbeats, and who has contributed, as a leaf knows.
     action take_question() {
         meta.outcome = REDUCE_ASKED;
-        hdr.waiting.heartbeats = hdr.waiting.heartbeats & meta.worker_bit;
+        meta.work.beats = hdr.waiting.heartbeats & meta.worker_bit;
         hdr.barrier.workers = hdr.barrier.workers & meta.worker_bit;
     }
 
-    action find_lowered() { hdr.waiting.heartbeats = hdr.waiting.heartbeats ^ meta.worker_bit; }
+    action find_lowered() { meta.work.beats = meta.work.beats ^ meta.worker_bit; }
 
     action begin_report() {
         hdr.barrier.setValid();
         hdr.barrier.workers = 0;
         hdr.waiting.setValid();
-        hdr.waiting.heartbeats = 0;
     }
 
     action differ() {
@@ -131,14 +132,57 @@ control Contributors(inout headers_t hdr,
         meta.work.tag_lo = meta.work.tag_lo ^ meta.loop.tag_lo;
     }
 
-    action compare() { session = newest_hi ^ meta.loop.tag_hi; }
-    action mask() { session = session & SESSION_BITS; }
-
     action forget() {
-        newest_hi = 0;
-        newest_lo = 0;
+        meta.work.newest_hi = 0;
+        meta.work.newest_lo = 0;
     }
 
+    JOIN_3(16, join_index, index, 4w0, meta.own.job, hdr.switchgnn.block_id[REDUCE_SLOT_BITS - 1:0])
+
+    apply {
+        come_around();
+        join_index();
+        find_slot();
+        if (hdr.switchgnn.kind == kind_t.REDUCING) {
+            take_question();
+            if (meta.loop.step == step_t.REPORT) {
+                find_lowered();
+            } else {
+                meta.work.first = 1;
+            }
+        } else if (meta.loop.step == step_t.REPORT) {
+            begin_report();
+        }
+        if (meta.loop.step == step_t.REDUCE && hdr.switchgnn.kind == kind_t.REDUCE) {
+            meta.work.adds = 1;
+            RUN_2(claim, index, meta.work.newer, meta.work.same)
+            if (meta.work.newer == 1) {
+                RUN_0(restart, index)
+                RUN_2(claim_newest, meta.own.cell, meta.work.newest_hi, meta.work.newest_lo)
+            } else if (meta.work.same != 0) {
+                RUN(raise, index, hdr.switchgnn.feature_group)
+            }
+        } else {
+            RUN_2(look, index, meta.work.tag_hi, meta.work.tag_lo)
+            RUN_2(read_newest, meta.own.cell, meta.work.newest_hi, meta.work.newest_lo)
+            differ();
+            if (meta.work.tag_hi == 0) {
+                if (meta.work.tag_lo == 0) {
+                    meta.work.same = 1;
+                }
+            }
+        }
+        if (meta.work.newest_hi[31:24] != meta.session[7:0]) {
+            forget();
+        }
+    }
+}
+
+// What a pass of a part of a fragment ends with. Must be applied after Contributors, Collected and
+// Heartbeat.
+control Report(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
     action report_next(outcome_t outcome) {
         meta.outcome = outcome;
         meta.loop.step = step_t.REPORT;
@@ -190,7 +234,8 @@ control Contributors(inout headers_t hdr,
 
     table next {
         key = {
-            meta.loop.step: ternary; hdr.switchgnn.kind: ternary; newer: ternary; same: ternary;
+            meta.loop.step: ternary; hdr.switchgnn.kind: ternary;
+            meta.work.newer: ternary; meta.work.same: ternary;
             meta.repeated: ternary; meta.above_port: ternary; hdr.switchgnn.resend: ternary;
         }
         actions = { report_next; go_on; go_up; report; report_up; report_to_all; }
@@ -209,55 +254,11 @@ control Contributors(inout headers_t hdr,
         }
     }
 
-    action find_slot() { index = index - (index_t) REDUCE_SLOTS; }
-
-    JOIN_3(16, join_index, index, 4w0, meta.own.job, hdr.switchgnn.block_id[REDUCE_SLOT_BITS - 1:0])
     // The newest fragment has 40 bits, those of the round and the block: the upper ones are in Magnitude.
-    JOIN_2(32, join_magnitude, hdr.barrier.magnitude, 24w0, newest_hi[23:16])
-    JOIN_2(32, join_round, hdr.barrier.round, newest_hi[15:0], newest_lo[22:7])
+    JOIN_2(32, join_magnitude, hdr.barrier.magnitude, 24w0, meta.work.newest_hi[23:16])
+    JOIN_2(32, join_round, hdr.barrier.round, meta.work.newest_hi[15:0], meta.work.newest_lo[22:7])
 
     apply {
-        come_around();
-        join_index();
-        find_slot();
-        if (hdr.switchgnn.kind == kind_t.REDUCING) {
-            take_question();
-            if (meta.loop.step == step_t.REPORT) {
-                find_lowered();
-            } else {
-                first = 1;
-            }
-        } else if (meta.loop.step == step_t.REPORT) {
-            begin_report();
-        }
-        if (meta.loop.step == step_t.REDUCE && hdr.switchgnn.kind == kind_t.REDUCE) {
-            adds = 1;
-            RUN_2(claim, index, newer, same)
-            if (newer == 1) {
-                RUN_0(restart, index)
-                RUN_2(claim_newest, meta.own.cell, newest_hi, newest_lo)
-            } else if (same != 0) {
-                RUN(raise, index, hdr.switchgnn.feature_group)
-            }
-        } else {
-            RUN_2(look, index, meta.work.tag_hi, meta.work.tag_lo)
-            RUN_2(read_newest, meta.own.cell, newest_hi, newest_lo)
-            differ();
-            if (meta.work.tag_hi == 0) {
-                if (meta.work.tag_lo == 0) {
-                    same = 1;
-                }
-            }
-        }
-        contributors.apply(meta, index, adds, newer, same);
-        if (hdr.waiting.isValid()) {
-            reduce_heartbeats.apply(meta, hdr.waiting.heartbeats, first);
-        }
-        compare();
-        mask();
-        if (session != 0) {
-            forget();
-        }
         next.apply();
         if (hdr.switchgnn.kind == kind_t.REDUCING) {
             join_magnitude();

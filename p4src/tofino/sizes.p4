@@ -14,3 +14,11 @@ const bit<32> SLOTS_PER_BANK = 16384;
 const bit<32> MAX_SOURCES = 1 << 14;
 const bit<32> MAX_ENTRIES = 1 << 17;
 const bit<32> MAX_RESULTS = 1 << 16;
+
+// What a stateful ALU gives.
+#define ONE , out bit<32> one
+#define TWO ONE, out bit<32> two
+#define THREE TWO, out bit<32> three
+#define FOUR THREE, out bit<32> four
+#define ONE_16 , out bit<16> one
+#define TWO_16 ONE_16, out bit<16> two

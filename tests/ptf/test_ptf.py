@@ -9,7 +9,7 @@ from tests.ptf.switchgnn_ptf.runner import ON_PYTHON, SETTINGS, CaseResult, Runn
 from tests.ptf.switchgnn_ptf.tofino import DOES_NOT_APPLY, TOFINO
 from tests.support.markers import full
 
-MOST_LEFT_OUT = 34  # 14 of them are the strawman's
+MOST_LEFT_OUT = 32  # 14 of them are the strawman's
 
 
 @pytest.fixture(scope="session", params=SETTINGS)

@@ -98,7 +98,9 @@ class Part:
         # Beginning and length of each part, by the length of the array.
         self._parts = {
             17: [(job, 1)],
+            17 * 2: [(job, 1), (17 + job, 1)],
             17 * 4: [(4 * job, 4)],
+            17 * 4 + 16 * 128: [(4 * job, 4), (17 * 4 + 128 * (job - 1), 128)],
             17 * 16: [(16 * job, 16)],
             17 * 32: [(32 * job, 32)],
             128: [workers],
