@@ -6,12 +6,17 @@
 #include "../access.p4"
 #include "../congestion.p4"
 
-// The destination must expect partial sums of the sender; so only contributors ask for the sums of a
-// vertex cut.
-control Partial(in headers_t hdr, inout metadata_t meta) {
+control Access(inout headers_t hdr,
+               inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    Destination() destination;
+    Source()      source;
+    Notice()      notice;
+
     action allow() { meta.allowed = 1; }
 
-    // An entry for each sender, as no packet has room for a set beside its lanes.
+    // The destination must expect partial sums of the sender; so only contributors ask for the sums of a
+    // vertex cut. An entry for each sender, as no packet has room for a set beside its lanes.
     table partial {
         key = {
             meta.loop.block: exact @name("block_id"); hdr.switchgnn.dst_id: exact @name("dst_id");
@@ -21,17 +26,6 @@ control Partial(in headers_t hdr, inout metadata_t meta) {
         const default_action = NoAction;
         size = MAX_RESULTS;
     }
-
-    apply { partial.apply(); }
-}
-
-control Access(inout headers_t hdr,
-               inout metadata_t meta,
-               inout standard_metadata_t standard_metadata) {
-    Destination() destination;
-    Source()      source;
-    Partial()     partial;
-    Notice()      notice;
 
     port_t source_differs; port_t destination_differs;
     count_t above;
@@ -157,7 +151,7 @@ control Access(inout headers_t hdr,
             meta.loop.plain = 1;
         } else if (hdr.switchgnn.kind != kind_t.FETCH || meta.from_above == 0) {
             destination.apply(hdr, meta);
-            partial.apply(hdr, meta);
+            partial.apply();
         }
         find();
         if (hdr.switchgnn.kind == kind_t.NOTICE) {

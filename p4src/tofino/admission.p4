@@ -46,9 +46,14 @@ control Ranges(in headers_t hdr, inout metadata_t meta) {
 
 #define FITS(n) (BITS_32, n - 1, BARE_LENGTH + 32 * n, _): fit();
 
+#define SOUND(job, kind, wider, pool, above) \
+    (_, _, _, _, _, job, kind, SWITCHGNN_VERSION, 1, wider, pool, above): NoAction();
+#define UNSOUND(kind) (_, _, _, _, _, _, kind, _, _, _, _, _): refuse(MALFORMED);
+
 control Admission(in headers_t hdr,
                   inout metadata_t meta,
                   in standard_metadata_t standard_metadata) {
+    bit<1>  failed;
     bit<1>  fits;
     bit<32> above;
     bit<8>  wider;
@@ -77,7 +82,39 @@ control Admission(in headers_t hdr,
         }
     }
 
-    action refuse() { meta.outcome = UNKNOWN_KIND; }
+    action refuse(outcome_t outcome) { meta.outcome = outcome; }
+
+    // Ordinary traffic only as it is; of ours, whole frames with their parts in bounds.
+    table soundness {
+        key = {
+            failed: ternary; hdr.ethernet.ether_type: ternary; hdr.ipv4.isValid(): ternary;
+            hdr.ipv4.protocol: ternary; hdr.switchgnn.isValid(): ternary; meta.own.job: ternary;
+            hdr.switchgnn.kind: ternary; hdr.switchgnn.version: ternary; fits: ternary;
+            wider: ternary; hdr.switchgnn.pool: ternary; above: ternary;
+        }
+        actions = { refuse; NoAction; }
+        const default_action = refuse(MALFORMED);
+        SIZE(21)
+        const entries = {
+            (1, _, _, _, _, _, _, _, _, _, _, _): refuse(MALFORMED);
+            (_, ETHERTYPE_VLAN, _, _, _, _, _, _, _, _, _, _): refuse(MALFORMED);
+            (_, ETHERTYPE_SERVICE_VLAN, _, _, _, _, _, _, _, _, _, _): refuse(MALFORMED);
+            (_, _, true, PROTOCOL_SWITCHGNN, false, _, _, _, _, _, _, _): refuse(MALFORMED);
+            (_, _, _, _, false, _, _, _, _, _, _, _): NoAction();
+            SOUND(0, kind_t.DONE, _, _, 0)
+            (_, _, _, _, _, 0, kind_t.DONE, _, _, _, _, _): refuse(MALFORMED);
+            (_, _, _, _, _, 0, _, _, _, _, _, _): refuse(NO_JOB);
+            SOUND(_, kind_t.DONE, 0, _, 0)
+            SOUND(_, kind_t.ADVANCE, 0, _, 0)
+            SOUND(_, kind_t.WAITING, 0, _, 0)
+            SOUND(_, kind_t.REDUCE, _, 0, _)
+            SOUND(_, kind_t.REDUCED, _, 0, _)
+            SOUND(_, kind_t.REDUCING, _, 0, 0)
+            UNSOUND(kind_t.DONE) UNSOUND(kind_t.ADVANCE) UNSOUND(kind_t.WAITING)
+            UNSOUND(kind_t.REDUCE) UNSOUND(kind_t.REDUCED) UNSOUND(kind_t.REDUCING)
+            SOUND(_, _, 0, _, _)
+        }
+    }
 
     // That a worker sends, or a switch above.
     table kinds {
@@ -85,7 +122,7 @@ control Admission(in headers_t hdr,
             hdr.switchgnn.kind: ternary; meta.from_above: ternary; hdr.switchgnn.resend: ternary;
         }
         actions = { refuse; NoAction; }
-        const default_action = refuse;
+        const default_action = refuse(UNKNOWN_KIND);
         SIZE(14)
         const entries = {
             (kind_t.FEATURE, 0, _): NoAction();
@@ -117,27 +154,13 @@ control Admission(in headers_t hdr,
         } else {
             fits = 1;
         }
-        if (PARSER_FAILED(standard_metadata) || standard_metadata.checksum_error == 1
-                || hdr.ethernet.ether_type == ETHERTYPE_VLAN
-                || hdr.ethernet.ether_type == ETHERTYPE_SERVICE_VLAN) {
-            meta.outcome = MALFORMED;
-        } else if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_SWITCHGNN
-                    && !hdr.switchgnn.isValid()) {
-            meta.outcome = MALFORMED;
-        } else if (hdr.switchgnn.isValid()) {
-            if (meta.own.job == 0 && hdr.switchgnn.kind != kind_t.DONE) {
-                meta.outcome = NO_JOB;
-            } else if (hdr.switchgnn.version != SWITCHGNN_VERSION || fits == 0) {
-                meta.outcome = MALFORMED;
-            } else if (wider != 0 && meta.own.job != 0 && !IS_REDUCE(hdr.switchgnn)) {
-                meta.outcome = MALFORMED;
-            } else if (IS_REDUCE(hdr.switchgnn) && hdr.switchgnn.pool != 0) {
-                meta.outcome = MALFORMED;
-            } else if (hdr.barrier.isValid() && above != 0) {
-                meta.outcome = MALFORMED;
-            } else {
-                kinds.apply();
-            }
+        failed = 0;
+        if (PARSER_FAILED(standard_metadata) || standard_metadata.checksum_error == 1) {
+            failed = 1;
+        }
+        soundness.apply();
+        if (meta.outcome == PENDING && hdr.switchgnn.isValid()) {
+            kinds.apply();
             if (meta.outcome == PENDING && other_session != 0) {
                 if (hdr.switchgnn.kind == kind_t.DONE) {
                     meta.other_session = 1;

@@ -64,15 +64,39 @@ control Barrier(inout headers_t hdr,
 
     action come_around() {
         DROP(standard_metadata)
-        meta.outcome = meta.loop.verdict;
-        meta.decides = 1;
         meta.work.cell = meta.loop.pool;
         meta.work.beat = meta.loop.cell;
+    }
+
+    // To be raised are the heartbeats of its worker, or of those below a leaf.
+    action check() {
+        meta.outcome = meta.loop.verdict;
+        meta.decides = 1;
+        meta.work.first = 1;
+        meta.work.beats = hdr.barrier.workers & meta.worker_bit;
+    }
+
+    action begin(outcome_t outcome, bit<1> decides, bit<1> looks, bit<1> adds, bit<1> hears) {
+        meta.outcome = outcome;
+        meta.decides = decides;
+        meta.work.looks = looks;
+        meta.work.adds = adds;
+        meta.work.hears = hears;
         meta.work.beats = ~hdr.barrier.workers & meta.worker_bit;
     }
 
-    // Its heartbeats, or those of the workers below a leaf.
-    action find_raised() { meta.work.beats = hdr.barrier.workers & meta.worker_bit; }
+    table begins {
+        key = { meta.loop.step: ternary; hdr.switchgnn.kind: ternary; }
+        actions = { check; begin; }
+        const default_action = begin(PENDING, 0, 0, 0, 0);
+        SIZE(4)
+        const entries = {
+            (step_t.FIRST, _): check();
+            (step_t.COLLECT, kind_t.ADVANCE): begin(PENDING, 0, 1, 0, 0);
+            (step_t.COLLECT, _): begin(DONE_COLLECTED, 1, 1, 1, 1);
+            (step_t.LATE, _): begin(DONE_REPEATED, 1, 0, 0, 1);
+        }
+    }
 
     action differ() {
         meta.work.window_session = meta.work.window ^ meta.loop.tag_hi;
@@ -189,9 +213,8 @@ control Barrier(inout headers_t hdr,
 
     apply {
         come_around();
+        begins.apply();
         if (meta.loop.step == step_t.FIRST) {
-            meta.work.first = 1;
-            find_raised();
             RUN_4(compare_window, meta.loop.pool, meta.work.window_newer, meta.work.window_same,
                   meta.work.window, meta.work.unused)
             RUN_4(compare, meta.loop.pool, meta.work.newer, meta.work.same, meta.work.tag_hi,
@@ -215,9 +238,7 @@ control Barrier(inout headers_t hdr,
                 }
             }
         } else if (meta.loop.step == step_t.COLLECT) {
-            meta.work.looks = 1;
             if (hdr.switchgnn.kind == kind_t.ADVANCE) {
-                meta.decides = 0;
                 RUN(match, meta.loop.pool, meta.work.same)
                 RUN_2(read_following, meta.loop.pool, meta.work.following_next,
                       meta.work.following_first)
@@ -229,8 +250,6 @@ control Barrier(inout headers_t hdr,
                     hdr.switchgnn.echo = 1;
                 }
             } else {
-                meta.work.adds = 1;
-                meta.work.hears = 1;
                 RUN_2(claim, meta.loop.pool, meta.work.newer, meta.work.same)
                 if (meta.work.newer == 1) {
                     RUN_0(write_following, meta.loop.pool)
@@ -241,12 +260,7 @@ control Barrier(inout headers_t hdr,
                     RUN_0(write_process, meta.loop.worker)
                 }
             }
-            meta.outcome = DONE_COLLECTED;
-        } else if (meta.loop.step == step_t.LATE) {
-            meta.work.hears = 1;
-            meta.outcome = DONE_REPEATED;
-        } else {
-            meta.decides = 0;
+        } else if (meta.loop.step == step_t.CLOSE) {
             RUN_0(move_window, meta.loop.pool)
             RUN_0(open_round, meta.loop.cell)
         }

@@ -112,19 +112,38 @@ control Contributors(inout headers_t hdr,
         index = index - (index_t) REDUCE_SLOTS;
     }
 
-    // With heartbeats, and who has contributed, as a leaf knows.
-    action take_question() {
-        meta.outcome = REDUCE_ASKED;
+    // With heartbeats to raise.
+    action hear() {
+        meta.work.first = 1;
         meta.work.beats = hdr.waiting.heartbeats & meta.worker_bit;
-        hdr.barrier.workers = hdr.barrier.workers & meta.worker_bit;
     }
 
-    action find_lowered() { meta.work.beats = meta.work.beats ^ meta.worker_bit; }
+    // With those to lower, and who has contributed, as a leaf knows.
+    action answer() {
+        meta.outcome = REDUCE_ASKED;
+        meta.work.beats = ~hdr.waiting.heartbeats & meta.worker_bit;
+        hdr.barrier.workers = hdr.barrier.workers & meta.worker_bit;
+    }
 
     action begin_report() {
         hdr.barrier.setValid();
         hdr.barrier.workers = 0;
         hdr.waiting.setValid();
+    }
+
+    action contribute() { meta.work.adds = 1; }
+
+    table begins {
+        key = { meta.loop.step: exact; hdr.switchgnn.kind: exact; }
+        actions = { hear; answer; begin_report; contribute; NoAction; }
+        const default_action = NoAction;
+        SIZE(4)
+        const entries = {
+            (step_t.REDUCE, kind_t.REDUCING): hear();
+            (step_t.REDUCE, kind_t.REDUCE): contribute();
+            (step_t.REPORT, kind_t.REDUCING): answer();
+            (step_t.REPORT, kind_t.REDUCE): begin_report();
+        }
     }
 
     action differ() {
@@ -143,18 +162,8 @@ control Contributors(inout headers_t hdr,
         come_around();
         join_index();
         find_slot();
-        if (hdr.switchgnn.kind == kind_t.REDUCING) {
-            take_question();
-            if (meta.loop.step == step_t.REPORT) {
-                find_lowered();
-            } else {
-                meta.work.first = 1;
-            }
-        } else if (meta.loop.step == step_t.REPORT) {
-            begin_report();
-        }
+        begins.apply();
         if (meta.loop.step == step_t.REDUCE && hdr.switchgnn.kind == kind_t.REDUCE) {
-            meta.work.adds = 1;
             RUN_2(claim, index, meta.work.newer, meta.work.same)
             if (meta.work.newer == 1) {
                 RUN_0(restart, index)
