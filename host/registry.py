@@ -16,7 +16,7 @@ import numpy as np
 from switchgnn.base.array_types import Float32s, Int32s
 from switchgnn.base.names import no_such
 from switchgnn.host.base.errors import TransportError
-from switchgnn.host.base.operations import Operation
+from switchgnn.host.base.operations import SUM, Operation
 from switchgnn.host.direct import kinds
 from switchgnn.host.direct.schedule import EdgeChoice
 from switchgnn.host.direct.transport import open_direct
@@ -41,11 +41,7 @@ class LocalTransport(Transport):
         self._vertices = vertices
 
     def aggregate(
-        self,
-        rows: Float32s,
-        _direction: Direction,
-        _tensor_id: int = 0,
-        operation: Operation = Operation.SUM,
+        self, rows: Float32s, _direction: Direction, _tensor_id: int = 0, operation: Operation = SUM
     ) -> Float32s:
         """Return float32[n, F] for vertices without remote neighbours; see ``Transport``."""
         check_rows(rows, self._vertices, 0)

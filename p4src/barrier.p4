@@ -135,9 +135,7 @@ control Barrier(inout headers_t hdr,
                 inout metadata_t meta,
                 inout standard_metadata_t standard_metadata)
                (register<tag_t> barrier_tag, register<tag_t> feature_tag) {
-    Incarnation() incarnation;
-    RoundStart()  round_start;
-    Heartbeat()   heartbeat;
+    Incarnation() incarnation; RoundStart() round_start; Heartbeat() heartbeat;
 
     // By pool.
     register<tag_t>(JOB_CELLS * MAX_POOLS) collected_tag;

@@ -8,9 +8,7 @@
 control SwitchEgress(inout headers_t hdr,
                      inout metadata_t meta,
                      inout standard_metadata_t standard_metadata) {
-    PortShare()  port_share;
-    Congestion() congestion;
-    Rewrite()    rewrite;
+    PortShare() port_share; Congestion() congestion; Rewrite() rewrite;
 
     flag_t shared;
 

@@ -26,33 +26,15 @@ control SwitchIngress(inout headers_t hdr,
     register<tag_t>(JOB_CELLS * MAX_POOLS) barrier_tag;
     register<tag_t>(JOB_CELLS * MAX_POOLS) feature_tag;
 
-    WorkerPorts() worker;
-    Jobs()      job;
-    Session()   session;
-    Tier()      tier;
-    Admission() admission;
-    Forward()   forward;
+    // By the step of the path below.
+    WorkerPorts() worker; Jobs() job; Session() session; Tier() tier; Admission() admission;
+    Forward() forward; Notice() notice; Access() access; Reduce() reduce;
     TagWindow(barrier_tag, feature_tag) tag_window;
     Barrier(barrier_tag, feature_tag) barrier;
-    Notice()    notice;
-    Access()    access;
-    Reduce()    reduce;
-    Fanout()    fanout;
-    OwnSlot()   own_slot;
-    Dedup()     dedup;
-    Accepted()  accepted;
-    Outcome()   outcome;
-    Widen()     widen;
-    Pad()       pad;
-    Rows()      rows;
-    Spread()    spread;
-    Banks()     banks;
-    Result()    result;
-    Bundle()    bundle;
-    Loop()      loop;
-    Answer()    answer;
-    Reduction() reduction;
-    Priority()  priority;
+    Fanout() fanout; OwnSlot() own_slot; Dedup() dedup; Accepted() accepted; Outcome() outcome;
+    Rows() rows; Widen() widen; Pad() pad; Spread() spread;
+    Banks() banks; Result() result; Bundle() bundle;
+    Loop() loop; Answer() answer; Reduction() reduction; Priority() priority;
 
     // mark_to_drop comes first: it also clears mcast_grp. A control that sets mcast_grp or
     // egress_spec later revives the packet.

@@ -151,9 +151,7 @@ control NoPayload(inout headers_t hdr) {
 // Gives a contribution lanes of 32 bits, zeros if it has no body. Remembers of each packet whether
 // its sum may be narrow. Must be applied before Pad. A feature is wide after its first pass.
 control Widen(inout headers_t hdr, inout metadata_t meta) {
-    Pad()       pad;
-    NoPayload() no_payload;
-    Payload()   payload;
+    Pad() pad; NoPayload() no_payload; Payload() payload;
 
     chunks_t lanes;
 

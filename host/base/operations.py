@@ -75,3 +75,6 @@ class Operation(str, Enum):
                 f"{where} has sums only: exchange a {self.value} over the transport switch, by a "
                 "plan that leaves nothing to the hosts."
             )
+
+
+SUM = Operation.SUM

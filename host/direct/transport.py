@@ -12,7 +12,7 @@ from switchgnn.base.clock import SYSTEM_CLOCK, Clock
 from switchgnn.base.network import Station
 from switchgnn.host.base.compression import NO_COMPRESSION, Compression, Savings
 from switchgnn.host.base.errors import DirectError
-from switchgnn.host.base.operations import Operation
+from switchgnn.host.base.operations import SUM, Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.status import DirectCounters
 from switchgnn.host.direct.compressed import CompressedRows
@@ -150,11 +150,7 @@ class DirectTransport(transport.Transport):
             self._sides = self._draw()
 
     def aggregate(
-        self,
-        rows: Float32s,
-        direction: Direction,
-        tensor_id: int = 0,
-        operation: Operation = Operation.SUM,
+        self, rows: Float32s, direction: Direction, tensor_id: int = 0, operation: Operation = SUM
     ) -> Float32s:
         """Sum over remote neighbours, float32[n, F]; see ``Transport.aggregate``."""
         operation.refuse("An exchange between hosts")
@@ -308,11 +304,7 @@ class ReplicaTransport(DirectTransport):
     """
 
     def aggregate(
-        self,
-        rows: Float32s,
-        direction: Direction,
-        tensor_id: int = 0,
-        operation: Operation = Operation.SUM,
+        self, rows: Float32s, direction: Direction, tensor_id: int = 0, operation: Operation = SUM
     ) -> Float32s:
         """Return the sums of each vertex's replicas, this one included; 0 where there is one."""
         # Both directions of a tensor have rows of their own.

@@ -29,7 +29,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store, _get_default_
 
 from switchgnn.base.array_types import Float32s
 from switchgnn.host.base.errors import TransportError, named_workers
-from switchgnn.host.base.operations import Operation
+from switchgnn.host.base.operations import SUM, Operation
 from switchgnn.host.base.pace import Pace
 from switchgnn.host.base.silence import SwitchSilentError
 from switchgnn.host.direct.kinds import BinnedSchedule
@@ -147,11 +147,7 @@ class Standby:
         self._vote: tuple[dist.Work, torch.Tensor] | None = None
 
     def aggregate(
-        self,
-        rows: Float32s,
-        direction: Direction,
-        tensor_id: int = 0,
-        operation: Operation = Operation.SUM,
+        self, rows: Float32s, direction: Direction, tensor_id: int = 0, operation: Operation = SUM
     ) -> Float32s:
         """Add up the rows of remote neighbours; see ``Transport.aggregate``."""
         operation.refuse("An exchange without the switch")
