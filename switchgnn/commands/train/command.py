@@ -116,11 +116,11 @@ def _network(asked: TrainCommandOptions) -> NetworkJob:
 
 
 def _refuse_for_tofino(asked: TrainCommandOptions) -> None:
-    saving = asked.training.compression.of_rows(0)
-    if saving.active and any(each.in_switch or each is AUTO for each in asked.over.chosen()):
+    narrow = asked.training.compression.of_rows(0).active or asked.over.sampling < 1
+    if narrow and any(each.in_switch or each is AUTO for each in asked.over.chosen()):
         raise SwitchGNNError(
-            "The program for a Tofino 2 adds whole rows of 32 bits: leave out --cache and --bits, "
-            "or take another --target, such as embedded."
+            "The program for a Tofino 2 adds whole rows of 32 bits: leave out --sampling, --cache "
+            "and --bits, or take another --target, such as embedded."
         )
 
 

@@ -288,8 +288,20 @@ def harvest_nothing(compiled: Json) -> None:
 @noticed_by("barrier.LastDoneAdvancesAll", TOFINO)
 def forget_dones(compiled: Json) -> None:
     """Let each `done` find no other one."""
-    collected = "SwitchIngress.port.barrier.collected."
+    collected = "SwitchIngress.port.collected."
     _leave_out(compiled, f"{collected}add_to_lower", f"{collected}collected_lower")
+
+
+@noticed_by("reduce.TheLargestExponentIsTold", TOFINO)
+def tell_the_last_exponent(compiled: Json) -> None:
+    """Let a part of a fragment keep its exponent, whatever those before it had."""
+    _empty(compiled, "SwitchIngress.port.contributors.raise")
+
+
+@noticed_by("loop.MissingBringsThePartAgain", TOFINO)
+def send_no_part_again(compiled: Json) -> None:
+    """Let a MISSING from above find the part, and not bring it up."""
+    _empty(compiled, "SwitchIngress.pass.answer.send_part")
 
 
 def _share(compiled: Json, part: str, number: int) -> None:
