@@ -198,7 +198,7 @@ def test_an_assignment_counts_over_every_transport(transport, folder):
     [(20.0, 8, 6.4, True), (20.0, 8, 8.5, False), (20.0, 2, 6.4, False), (None, 8, 6.4, False)],
 )
 def test_auto_adds_up_where_it_is_faster(monkeypatch, dense, bandwidth, workers, size, faster):
-    monkeypatch.setattr(train, "frames_of_floats", lambda n, *_: (n // 128, size * n))
+    monkeypatch.setattr(train, "frames_of_floats", lambda n, *_, **__: (n // 128, size * n))
     job = replace(job_of(bandwidth=bandwidth, hidden=512), workers=workers)
     assert train.predicted_reduce(job, dense).value == ("switch" if faster else "gloo")
 

@@ -272,7 +272,7 @@ MISTAKES = (
     ),
     *in_file(
         "host/reduce/stream.py",
-        ("any_sum_taken", 1, "None or not flow.sums.awaits(number_of(header))", "None", REDUCES),
+        ("any_sum_taken", 1, " or not pipeline.sums.awaits(number_of(header))", "", REDUCES),
         ("answers_of_worker_0", 1, "header._replace(src_id=self._worker)", "header", REDUCES),
     ),
     *in_file(
