@@ -26,7 +26,7 @@ control SwitchIngress(inout headers_t hdr,
     register<tag_t>(JOB_CELLS * MAX_POOLS) barrier_tag;
     register<tag_t>(JOB_CELLS * MAX_POOLS) feature_tag;
 
-    // By the step of the path below.
+    // Grouped like the path below.
     WorkerPorts() worker; Jobs() job; Session() session; Tier() tier; Admission() admission;
     Forward() forward; Notice() notice; Access() access; Reduce() reduce;
     TagWindow(barrier_tag, feature_tag) tag_window;

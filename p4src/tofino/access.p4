@@ -51,7 +51,7 @@ control Access(inout headers_t hdr,
         }
         actions = { refuse; NoAction; }
         const default_action = refuse(WRONG_PORT);
-        SIZE(14)
+        SIZE(15)
         const entries = {
             (_, _, _, _, 1, _, _, _, _, _, _, _, _): refuse(UNKNOWN_VERTEX);
             (1, kind_t.FETCH, _, 1, _, _, _, _, _, _, _, _, _): refuse(UNKNOWN_VERTEX);
@@ -122,7 +122,7 @@ control Access(inout headers_t hdr,
             send_down; relay; pass_up; fetch; recall; recall_for_worker; recall_parts; NoAction;
         }
         const default_action = pass_up;
-        SIZE(11)
+        SIZE(10)
         const entries = {
             (1, kind_t.FETCH, _, _, _): fetch(PASSED_ON);
             (1, kind_t.RECALL, _, _, _): recall();

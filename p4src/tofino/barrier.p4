@@ -68,7 +68,7 @@ control Barrier(inout headers_t hdr,
         meta.work.beat = meta.loop.cell;
     }
 
-    // To be raised are the heartbeats of its worker, or of those below a leaf.
+    // It raises the heartbeats of its worker, or of those below a leaf.
     action check() {
         meta.outcome = meta.loop.verdict;
         meta.decides = 1;

@@ -90,7 +90,7 @@ control Contributors(inout headers_t hdr,
     CLAIM(newest_fragment, claim_newest)
     READ(newest_fragment, read_newest)
 
-    // All later than those of a `done`, for which early stages have just enough registers.
+    // Found late: early stages have just enough registers for those of barriers.
     index_t index;
 
     action come_around() {
@@ -112,13 +112,13 @@ control Contributors(inout headers_t hdr,
         index = index - (index_t) REDUCE_SLOTS;
     }
 
-    // With heartbeats to raise.
+    // The heartbeats that a question raises.
     action hear() {
         meta.work.first = 1;
         meta.work.beats = hdr.waiting.heartbeats & meta.worker_bit;
     }
 
-    // With those to lower, and who has contributed, as a leaf knows.
+    // Those that it lowers, and who has contributed, as a leaf knows.
     action answer() {
         meta.outcome = REDUCE_ASKED;
         meta.work.beats = ~hdr.waiting.heartbeats & meta.worker_bit;
@@ -249,7 +249,7 @@ control Report(inout headers_t hdr,
         }
         actions = { report_next; go_on; go_up; report; report_up; report_to_all; }
         const default_action = report();
-        SIZE(10)
+        SIZE(9)
         const entries = {
             (step_t.REDUCE, kind_t.REDUCING, _, _, _, _, _): report_next(PENDING);
             (step_t.REDUCE, _, 0, 0, _, _, _): report_next(REDUCE_STALE);

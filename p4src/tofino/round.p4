@@ -53,7 +53,7 @@ control RoundStart(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { learn; learn_round; read; NoAction; }
         const default_action = NoAction;
-        SIZE(6)
+        SIZE(5)
         const entries = {
             (step_t.FIRST, PENDING, 0, 0, _, _): learn();
             (step_t.FIRST, PENDING, 0, _, 0, _): learn_round();

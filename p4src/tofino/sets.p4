@@ -13,7 +13,7 @@
         const entries = { 0: then(); } \
     }
 
-// Cells of the sets of a `done`, and behind them those of a part of a fragment.
+// First the cells of barriers, then those of all-reduces.
 const bit<32> SETS = POOL_CELLS + ALL_REDUCE_SLOTS;
 const bit<32> BEATS = JOB_CELLS + JOB_CELLS;
 

@@ -38,7 +38,7 @@ ProgressListener = Callable[[float, int], None]
 # Called with (worker, event) for each event before the last.
 EventListener = Callable[[int, dict[str, Any]], None]
 _MODULES = ("switchgnn.softswitch.daemon", "switchgnn.host.worker", "switchgnn.host.reduce.worker")
-# From so many released slots on, and so many times those of others, a worker is suspicious.
+# A worker is suspicious with so many slots released, and so many times those of the others.
 _MANY, _TIMES_THE_OTHERS = 100, 10
 # Threads of OpenMP that wait for each other would spin, and switch and workers share the cores.
 # https://gcc.gnu.org/onlinedocs/libgomp/OMP_005fWAIT_005fPOLICY.html
