@@ -264,8 +264,8 @@ def forget_the_last_block(compiled: Json) -> None:
 def take_workers_for_the_first_ones(compiled: Json) -> None:
     """Let the cells of a job's workers be those of the first workers of the switch."""
     for addition in operations(_action(compiled, "SwitchIngress.job.set_job"), "+"):
-        if "_worker" in json.dumps(addition["right"]):
-            addition["left"] = _ZERO
+        if "_worker" in json.dumps(addition["left"]):
+            addition["right"] = _ZERO
 
 
 @noticed_by("banks.SlotIsReusedWithoutClearing", TOFINO)
